@@ -1,0 +1,1 @@
+"""Structure detection and model-based transfer learning for contextual reinforcement learning."""

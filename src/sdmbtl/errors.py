@@ -1,0 +1,41 @@
+"""Errors of this package: each is an `SdmbtlError` and the matching builtin error."""
+
+
+class SdmbtlError(Exception):
+    """Base of every error this package raises on purpose."""
+
+
+class ContextError(SdmbtlError, ValueError):
+    """A context, a dimension or a target list is not usable."""
+
+
+class RowError(SdmbtlError, ValueError):
+    """A row of returns does not fit its targets."""
+
+
+class MatrixError(SdmbtlError, ValueError):
+    """A transfer matrix, or a file that should hold one, is not usable."""
+
+
+class SelectorError(SdmbtlError, ValueError):
+    """A selector was configured or called in a way it does not support."""
+
+
+class UnknownCandidateError(SelectorError, LookupError):
+    """`tell` was given a candidate that this selector never handed out."""
+
+
+class DuplicateTellError(SelectorError):
+    """`tell` was called a second time for the same candidate."""
+
+
+class ExhaustedError(SelectorError, RuntimeError):
+    """`ask` was called when every possible context had been proposed."""
+
+
+class StateError(SdmbtlError, ValueError):
+    """A saved state does not belong to this selector."""
+
+
+class BenchmarkError(SdmbtlError, ValueError):
+    """A benchmark was asked for something it cannot run or resume."""
