@@ -1,1 +1,40 @@
-"""Structure detection and model-based transfer learning for contextual reinforcement learning."""
+"""Structure detection and model-based transfer learning for contextual reinforcement learning.
+
+>>> from sdmbtl import ContextSpace, make_selector
+>>> space = ContextSpace(length=[0.2, 0.6, 1.0], mass=[0.5, 1.0, 2.0])
+>>> selector = make_selector("auto", space, seed=0)
+>>> selector.ask().context
+{'length': 0.6, 'mass': 1.0}
+"""
+
+from sdmbtl.contexts import ContextSpace, Interval, Levels
+from sdmbtl.errors import SdmbtlError
+from sdmbtl.selectors import (
+    Candidate,
+    Selector,
+    make_selector,
+    register_selector,
+    selector_names,
+)
+from sdmbtl.structure import MountainDetector
+from sdmbtl.transfer import Decomposition, ObservedRows, SobolHoeffding, TransferMatrices
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Candidate",
+    "ContextSpace",
+    "Decomposition",
+    "Interval",
+    "Levels",
+    "MountainDetector",
+    "ObservedRows",
+    "SdmbtlError",
+    "Selector",
+    "SobolHoeffding",
+    "TransferMatrices",
+    "__version__",
+    "make_selector",
+    "register_selector",
+    "selector_names",
+]

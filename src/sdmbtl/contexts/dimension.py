@@ -1,0 +1,244 @@
+"""One named quantity that varies between contexts, and its comparable units.
+
+Every dimension maps its own units to a *unit coordinate*: 0 at the lower end of the
+targets, 1 at the upper end. All distances, slopes and kernels of the package live in unit
+coordinates, so a mass in grams and a friction between 0.1 and 0.2 weigh the same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.errors import ContextError
+
+Scale = Literal["steps", "linear", "log"]
+
+
+class Dimension(ABC):
+    """A range of values with a monotone map to the unit interval.
+
+    Attributes:
+        scale: How values become unit coordinates.
+        knots: (n,) ascending values, n >= 2 unless the dimension is constant.
+        knot_units: (n,) their unit coordinates.
+    """
+
+    scale: Scale
+    knots: NDArray[np.float64]
+    knot_units: NDArray[np.float64]
+
+    @property
+    def low(self) -> float:
+        """Smallest value of the box X."""
+        return float(self.knots[0])
+
+    @property
+    def high(self) -> float:
+        """Largest value of the box X."""
+        return float(self.knots[-1])
+
+    @property
+    @abstractmethod
+    def steps(self) -> int:
+        """Number of grid steps between the ends; the unit in which the paper states slopes."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the dimension as JSON data; `dimension_from_dict` reads it back."""
+
+    def to_unit(self, values: ArrayLike) -> NDArray[np.float64]:
+        """Map values to unit coordinates, linearly beyond the ends; same shape."""
+        values = np.asarray(values, dtype=np.float64)
+        if self.scale == "log":
+            if np.any(values <= 0):
+                bad = values[values <= 0].flat[0]
+                raise ContextError(
+                    f"A logarithmic dimension takes values above 0. Got {bad:g} instead. "
+                    "Use scale='linear' if zero or negative values are meant."
+                )
+            values = np.log(values)
+        return _interpolate(values, self._axis, self.knot_units)
+
+    def from_unit(self, units: ArrayLike) -> NDArray[np.float64]:
+        """Map unit coordinates back to values; same shape."""
+        units = np.asarray(units, dtype=np.float64)
+        if self.low == self.high:
+            return np.full_like(units, self.low)
+        values = _interpolate(units, self.knot_units, self._axis)
+        return np.exp(values) if self.scale == "log" else values
+
+    @property
+    def _axis(self) -> NDArray[np.float64]:
+        """The knots on the axis on which the map to units is piecewise linear."""
+        return np.log(self.knots) if self.scale == "log" else self.knots
+
+
+class Levels(Dimension):
+    """A dimension given by its values, for example `[0.2, 0.5, 1.0, 2.0]`.
+
+    The default scale, "steps", puts equal distance between neighbouring values, as the paper
+    does with its grids; a geometric list is thereby treated as geometric.
+
+    Args:
+        values: The distinct values, in the order in which targets shall be listed.
+        scale: "steps", "linear" or "log".
+
+    Raises:
+        ContextError: If values are missing, repeated, not finite or not numbers.
+    """
+
+    def __init__(self, values: Iterable[float], scale: Scale = "steps") -> None:
+        self.values = _numbers(values)
+        self.scale = _checked_scale(scale, ("steps", "linear", "log"))
+        self.knots = np.unique(self.values)
+        if len(self.knots) < len(self.values):
+            repeated = [v for v in self.knots if np.count_nonzero(self.values == v) > 1]
+            raise ContextError(
+                f"Values of a dimension must be distinct. Got {repeated[0]:g} more than once. "
+                "Remove the repeats."
+            )
+        if self.scale == "log" and self.knots[0] <= 0:
+            raise ContextError(
+                f"A logarithmic dimension takes values above 0. Got {self.knots[0]:g} instead. "
+                "Use scale='steps' or 'linear'."
+            )
+        self.knot_units = _knot_units(self._axis, self.scale)
+
+    @property
+    def steps(self) -> int:
+        """Number of grid steps between the ends."""
+        return max(len(self.knots) - 1, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the dimension as JSON data."""
+        return {"values": self.values.tolist(), "scale": self.scale}
+
+    def __repr__(self) -> str:
+        if len(self.values) <= 4:
+            listed = ", ".join(f"{v:g}" for v in self.values)
+        else:
+            listed = f"{self.values[0]:g}, …, {self.values[-1]:g}"
+        suffix = "" if self.scale == "steps" else f", scale={self.scale!r}"
+        return f"Levels([{listed}] ({len(self.values)}){suffix})"
+
+
+class Interval(Dimension):
+    """A dimension given by its bounds; its targets come as a list or a sample.
+
+    Args:
+        low: Lower bound.
+        high: Upper bound.
+        scale: "linear" or "log".
+
+    Raises:
+        ContextError: If the bounds are not finite, not ordered, or not positive on a log scale.
+    """
+
+    #: An interval has no grid; the paper's slope of 0.01 per step is read as 10 steps.
+    NOMINAL_STEPS = 10
+
+    def __init__(self, low: float, high: float, scale: Scale = "linear") -> None:
+        bounds = _numbers([low, high])
+        self.scale = _checked_scale(scale, ("linear", "log"))
+        if bounds[0] > bounds[1]:
+            raise ContextError(
+                f"An interval needs low <= high. Got low={low!r}, high={high!r} instead. "
+                "Swap the two."
+            )
+        if self.scale == "log" and bounds[0] <= 0:
+            raise ContextError(
+                f"A logarithmic interval needs low > 0. Got low={low!r} instead. "
+                "Use scale='linear'."
+            )
+        self.knots = np.unique(bounds)
+        self.knot_units = _knot_units(self._axis, self.scale)
+
+    @property
+    def steps(self) -> int:
+        """Nominal number of grid steps between the ends."""
+        return self.NOMINAL_STEPS
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the dimension as JSON data."""
+        return {"low": self.low, "high": self.high, "scale": self.scale}
+
+    def __repr__(self) -> str:
+        suffix = "" if self.scale == "linear" else f", scale={self.scale!r}"
+        return f"Interval({self.low:g}, {self.high:g}{suffix})"
+
+
+def as_dimension(name: str, given: object) -> Dimension:
+    """Turn what a user wrote for one dimension into a `Dimension`."""
+    if isinstance(given, Dimension):
+        return given
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ContextError(
+            f"Dimension {name!r} must be a list of numbers, Levels(...) or Interval(low, high). "
+            f"Got {given!r} instead."
+        )
+    try:
+        return Levels(given)
+    except ContextError as error:
+        raise ContextError(f"Dimension {name!r}: {error}") from None
+
+
+def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
+    """Read a dimension back from `Dimension.to_dict`."""
+    if "values" in data:
+        return Levels(data["values"], scale=data["scale"])
+    return Interval(data["low"], data["high"], scale=data["scale"])
+
+
+def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
+    """Check a list of finite numbers; (n,)."""
+    try:
+        listed = [float(v) for v in values]
+    except (TypeError, ValueError):
+        raise ContextError(
+            f"Values of a dimension must be numbers. Got {values!r} instead. "
+            "Encode categories as numbers first."
+        ) from None
+    if not listed:
+        raise ContextError("A dimension needs at least one value. Got an empty list instead.")
+    array = np.array(listed)
+    if not np.all(np.isfinite(array)):
+        bad = array[~np.isfinite(array)][0]
+        raise ContextError(f"Values of a dimension must be finite. Got {bad} instead.")
+    return array
+
+
+def _checked_scale(scale: Scale, allowed: tuple[Scale, ...]) -> Scale:
+    if scale not in allowed:
+        raise ContextError(
+            f"The 'scale' of this dimension must be one of {', '.join(map(repr, allowed))}. "
+            f"Got {scale!r} instead."
+        )
+    return scale
+
+
+def _knot_units(axis: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
+    """Unit coordinates of the knots; (n,)."""
+    if len(axis) == 1:
+        return np.zeros(1)
+    if scale == "steps":
+        return np.linspace(0.0, 1.0, len(axis))
+    # Halving first keeps the width of very wide intervals finite.
+    return (axis / 2 - axis[0] / 2) / (axis[-1] / 2 - axis[0] / 2)
+
+
+def _interpolate(
+    x: NDArray[np.float64], xs: NDArray[np.float64], ys: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Piecewise linear map through (xs, ys), continued linearly beyond both ends."""
+    if len(xs) == 1:
+        return np.full_like(x, ys[0])
+    segment = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 2)
+    left, right = xs[segment], xs[segment + 1]
+    t = (x - left) / (right - left)
+    # Written so that the knots themselves are hit exactly from both sides.
+    return np.where(t == 1.0, ys[segment + 1], ys[segment] + t * (ys[segment + 1] - ys[segment]))

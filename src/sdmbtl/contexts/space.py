@@ -1,0 +1,415 @@
+"""The context space: which contexts exist, which of them must be covered."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import qmc
+
+from sdmbtl.contexts.dimension import Dimension, Levels, as_dimension, dimension_from_dict
+from sdmbtl.errors import ContextError
+
+ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
+
+#: Two contexts closer than this in every unit coordinate are the same context.
+SAME_CONTEXT = 1e-9
+
+
+class ContextSpace:
+    """Named dimensions, the targets Y to be covered, and the box X around them.
+
+    Without a target list the targets are the grid of all combinations of the dimensions'
+    values, the last dimension varying fastest.
+
+    Args:
+        targets: Optional (N, D) array, or sequence of contexts, of the targets to cover.
+        **dimensions: For each name its values (a list, an array, `Levels`) or its bounds
+            (`Interval`). `Interval` needs a target list, or use `ContextSpace.sample`.
+
+    Raises:
+        ContextError: If a dimension or a target is not usable; the message names it.
+
+    Example:
+        >>> space = ContextSpace(length=[0.5, 1.0, 2.0], mass=[0.1, 1.0])
+        >>> len(space), space.names
+        (6, ('length', 'mass'))
+        >>> space.target(1)
+        {'length': 0.5, 'mass': 1.0}
+        >>> space.nearest({"length": 1.1, "mass": 0.9})
+        3
+    """
+
+    def __init__(
+        self,
+        targets: ArrayLike | Iterable[Mapping[str, float]] | None = None,
+        /,
+        **dimensions: object,
+    ) -> None:
+        if not dimensions:
+            raise ContextError(
+                "A context space needs at least one dimension. "
+                "Write for example ContextSpace(mass=[0.1, 1.0, 10.0])."
+            )
+        self.dimensions: dict[str, Dimension] = {
+            name: as_dimension(name, given) for name, given in dimensions.items()
+        }
+        self.is_grid = targets is None
+        self.targets = self._grid() if targets is None else self._listed(targets)
+        self.targets.setflags(write=False)
+        if not self.is_grid:
+            self._check_distinct()
+
+    @classmethod
+    def from_targets(
+        cls, targets: Iterable[Mapping[str, float]] | Mapping[str, ArrayLike]
+    ) -> ContextSpace:
+        """Make a space from its targets alone; each dimension spans the values that occur.
+
+        Args:
+            targets: A sequence of contexts, or columns `{name: N values}`.
+
+        Example:
+            >>> ContextSpace.from_targets([{"a": 0.0, "b": 1.0}, {"a": 2.0, "b": 5.0}]).bounds
+            {'a': (0.0, 2.0), 'b': (1.0, 5.0)}
+        """
+        if isinstance(targets, Mapping):
+            columns = {str(name): np.atleast_1d(np.asarray(v)) for name, v in targets.items()}
+        else:
+            contexts = list(targets)
+            if not contexts:
+                raise ContextError("A target list needs at least one context. Got none.")
+            columns = {name: np.array([_entry(c, name) for c in contexts]) for name in contexts[0]}
+        lengths = {name: len(column) for name, column in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise ContextError(f"Target columns must have equal length. Got {lengths} instead.")
+        dimensions: dict[str, object] = {
+            name: Levels(np.unique(column).tolist(), scale="linear")
+            for name, column in columns.items()
+        }
+        return cls(np.column_stack(list(columns.values())), **dimensions)
+
+    @classmethod
+    def sample(cls, n: int, /, *, seed: int = 0, **dimensions: object) -> ContextSpace:
+        """Make a space whose `n` targets fill the box evenly (scrambled Sobol points).
+
+        Args:
+            n: Number of targets.
+            seed: Seed of the scrambling.
+            **dimensions: As in the constructor; usually `Interval`s.
+        """
+        if n < 1:
+            raise ContextError(f"A sample needs n >= 1 targets. Got n={n} instead.")
+        parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
+        sobol = qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
+        units = sobol.random_base2(max(n - 1, 1).bit_length())[:n]
+        columns = [d.from_unit(units[:, i]) for i, d in enumerate(parsed.values())]
+        return cls(np.column_stack(columns), **parsed)
+
+    # -- shape ---------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the dimensions, in order."""
+        return tuple(self.dimensions)
+
+    @property
+    def n_dimensions(self) -> int:
+        """D, the number of dimensions."""
+        return len(self.dimensions)
+
+    @property
+    def n_targets(self) -> int:
+        """N, the number of targets; also `len(space)`."""
+        return len(self.targets)
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of values per dimension of a grid; `(N,)` for a target list."""
+        if not self.is_grid:
+            return (len(self),)
+        return tuple(len(d.values) for d in self.dimensions.values() if isinstance(d, Levels))
+
+    @property
+    def bounds(self) -> dict[str, tuple[float, float]]:
+        """The box X: lowest and highest value of each dimension."""
+        return {name: (d.low, d.high) for name, d in self.dimensions.items()}
+
+    @property
+    def steps(self) -> NDArray[np.float64]:
+        """(D,) grid steps that one unit of each dimension stands for."""
+        return np.array([d.steps for d in self.dimensions.values()], dtype=np.float64)
+
+    @cached_property
+    def unit_targets(self) -> NDArray[np.float64]:
+        """(N, D) targets in unit coordinates."""
+        units = self.to_unit(self.targets)
+        units.setflags(write=False)
+        return units
+
+    @cached_property
+    def tie_rank(self) -> NDArray[np.intp]:
+        """(N,) order in which equally good targets are preferred: central ones first.
+
+        Depends on the contexts alone, not on the order in which they are listed.
+        """
+        distance = np.round(np.abs(self.unit_targets - 0.5).sum(axis=1), 9)
+        order = np.lexsort((*np.round(self.unit_targets, 9).T[::-1], distance))
+        rank = np.empty(len(self), dtype=np.intp)
+        rank[order] = np.arange(len(self))
+        return rank
+
+    # -- conversions ---------------------------------------------------------------------
+
+    def vector(self, context: ContextLike) -> NDArray[np.float64]:
+        """Turn a context, given by name or in the order of `names`, into a (D,) vector.
+
+        Raises:
+            ContextError: If a dimension is unknown, missing or not a finite number.
+        """
+        if isinstance(context, Mapping):
+            self._check_names(context)
+            values: Iterable[object] = [context[name] for name in self.names]
+        elif isinstance(context, str | bytes) or not isinstance(context, Iterable):
+            raise ContextError(
+                f"A context must be a mapping from {list(self.names)} to numbers, or a sequence "
+                f"in that order. Got {context!r} instead."
+            )
+        else:
+            values = list(context)
+        try:
+            vector = np.array([float(v) for v in values])  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise ContextError(
+                f"A context's values must be numbers. Got {context!r} instead."
+            ) from None
+        if len(vector) != self.n_dimensions:
+            raise ContextError(
+                f"A context has {self.n_dimensions} values, in the order {list(self.names)}. "
+                f"Got {len(vector)} instead."
+            )
+        if not np.all(np.isfinite(vector)):
+            name = self.names[int(np.flatnonzero(~np.isfinite(vector))[0])]
+            raise ContextError(
+                f"A context's values must be finite. Got {name}={vector[self.names.index(name)]}."
+            )
+        return vector
+
+    def context(self, vector: ArrayLike) -> dict[str, float]:
+        """Turn a (D,) vector into a context by name."""
+        checked = self.vector(np.asarray(vector, dtype=np.float64))
+        return {name: float(v) for name, v in zip(self.names, checked, strict=True)}
+
+    def target(self, index: int) -> dict[str, float]:
+        """The target with this index, by name."""
+        if not -len(self) <= index < len(self):
+            raise ContextError(
+                f"Target indices run from 0 to {len(self) - 1}. Got {index} instead."
+            )
+        return self.context(self.targets[index])
+
+    def to_unit(self, vectors: ArrayLike) -> NDArray[np.float64]:
+        """Map (..., D) contexts to unit coordinates; same shape."""
+        return self._columnwise("to_unit", vectors)
+
+    def from_unit(self, units: ArrayLike) -> NDArray[np.float64]:
+        """Map (..., D) unit coordinates to contexts; same shape."""
+        return self._columnwise("from_unit", units)
+
+    def nearest(self, context: ContextLike) -> int:
+        """Index of the target nearest to a context (L1 distance in unit coordinates)."""
+        return self.nearest_to_unit(self.to_unit(self.vector(context)))
+
+    def nearest_to_unit(
+        self, unit: NDArray[np.float64], among: NDArray[np.bool_] | None = None
+    ) -> int:
+        """Index of the target nearest to a (D,) point in unit coordinates.
+
+        Args:
+            unit: (D,) the point.
+            among: (N,) targets that may be returned; all if left out.
+        """
+        distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
+        if among is not None:
+            distance[~among] = np.inf
+        ties = np.flatnonzero(distance == distance.min())
+        return int(ties[np.argmin(self.tie_rank[ties])])
+
+    def find(self, context: ContextLike) -> int | None:
+        """Index of the target equal to a context, or None if it is no target."""
+        unit = self.to_unit(self.vector(context))
+        index = self.nearest_to_unit(unit)
+        same = np.all(np.abs(self.unit_targets[index] - unit) <= SAME_CONTEXT)
+        return index if same else None
+
+    def index(self, context: ContextLike) -> int:
+        """Index of the target equal to a context.
+
+        Raises:
+            ContextError: If the context is no target; the message names the nearest one.
+        """
+        index = self.find(context)
+        if index is None:
+            near = self.nearest(context)
+            raise ContextError(
+                f"{_shown(self.context(self.vector(context)))} is no target. The nearest is "
+                f"{_shown(self.target(near))} (index {near}); use nearest() if that one is meant."
+            )
+        return index
+
+    def __contains__(self, context: ContextLike) -> bool:
+        """Whether a context lies in the box X."""
+        unit = self.to_unit(self.vector(context))
+        return bool(np.all((unit >= -SAME_CONTEXT) & (unit <= 1 + SAME_CONTEXT)))
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return (self.target(i) for i in range(len(self)))
+
+    # -- storage -------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Describe the space as JSON data; `from_dict` reads it back."""
+        data: dict[str, Any] = {
+            "version": 1,
+            "dimensions": {name: d.to_dict() for name, d in self.dimensions.items()},
+        }
+        if not self.is_grid:
+            data["targets"] = self.targets.tolist()
+        return data
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ContextSpace:
+        """Read a space back from `to_dict`."""
+        version = data.get("version")
+        if version != 1:
+            raise ContextError(
+                f"This release reads context spaces of version 1. Got version {version!r}; "
+                "it was written by another release."
+            )
+        dimensions = {name: dimension_from_dict(d) for name, d in data["dimensions"].items()}
+        return cls(data.get("targets"), **dimensions)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ContextSpace):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict()))
+
+    def __repr__(self) -> str:
+        dimensions = ", ".join(f"{name}={d!r}" for name, d in self.dimensions.items())
+        kind = "grid" if self.is_grid else "listed"
+        return f"ContextSpace({dimensions}; {len(self)} {kind} targets)"
+
+    # -- checks --------------------------------------------------------------------------
+
+    def _grid(self) -> NDArray[np.float64]:
+        columns = []
+        for name, dimension in self.dimensions.items():
+            if not isinstance(dimension, Levels):
+                raise ContextError(
+                    f"Dimension {name!r} has bounds but no values, so there is no grid of "
+                    "targets. Give values, pass a target list as the first argument, or use "
+                    "ContextSpace.sample(n, ...)."
+                )
+            columns.append(dimension.values)
+        return np.array(list(itertools.product(*columns)), dtype=np.float64)
+
+    def _listed(self, targets: Any) -> NDArray[np.float64]:
+        rows = list(targets)
+        if not rows:
+            raise ContextError("A target list needs at least one context. Got none.")
+        vectors = []
+        for number, row in enumerate(rows):
+            try:
+                vectors.append(self.vector(row))
+            except ContextError as error:
+                raise ContextError(f"Target {number}: {error}") from None
+        array = np.array(vectors)
+        outside = np.argwhere((array < self._lows) | (array > self._highs))
+        if len(outside):
+            number, d = outside[0]
+            name = self.names[d]
+            low, high = self.bounds[name]
+            raise ContextError(
+                f"Target {number} has {name}={array[number, d]:g}, outside its bounds "
+                f"[{low:g}, {high:g}]. Widen the dimension or drop the target."
+            )
+        return array
+
+    def _check_distinct(self) -> None:
+        _, first, inverse = np.unique(
+            np.round(self.unit_targets / SAME_CONTEXT),
+            axis=0,
+            return_index=True,
+            return_inverse=True,
+        )
+        if len(first) < len(self):
+            inverse = inverse.ravel()
+            number = next(i for i in range(len(self)) if first[inverse[i]] != i)
+            raise ContextError(
+                f"Targets must be distinct. Targets {first[inverse[number]]} and {number} are both "
+                f"{_shown(self.target(number))}. Drop one of them."
+            )
+
+    def _check_names(self, context: Mapping[str, float]) -> None:
+        for name in context:
+            if name not in self.dimensions:
+                close = difflib.get_close_matches(str(name), self.names, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ContextError(
+                    f"Unknown dimension {name!r}; this space has {list(self.names)}.{hint}"
+                )
+        missing = [name for name in self.names if name not in context]
+        if missing:
+            raise ContextError(
+                f"A context needs every dimension. {_shown(context)} has no {missing[0]!r}."
+            )
+
+    @property
+    def _lows(self) -> NDArray[np.float64]:
+        return np.array([d.low for d in self.dimensions.values()])
+
+    @property
+    def _highs(self) -> NDArray[np.float64]:
+        return np.array([d.high for d in self.dimensions.values()])
+
+    def _columnwise(self, method: str, array: ArrayLike) -> NDArray[np.float64]:
+        array = np.asarray(array, dtype=np.float64)
+        if array.ndim == 0 or array.shape[-1] != self.n_dimensions:
+            raise ContextError(
+                f"Contexts need {self.n_dimensions} values in their last axis. "
+                f"Got an array of shape {array.shape} instead."
+            )
+        columns = [
+            getattr(d, method)(array[..., i]) for i, d in enumerate(self.dimensions.values())
+        ]
+        return np.stack(columns, axis=-1)
+
+
+def _entry(context: Mapping[str, float], name: str) -> float:
+    try:
+        return context[name]
+    except KeyError:
+        raise ContextError(
+            f"Every target needs the same dimensions. {_shown(context)} has no {name!r}."
+        ) from None
+
+
+def _shown(context: Mapping[str, float]) -> str:
+    """A context as a short text for messages."""
+    inside = ", ".join(
+        f"{name}={value:g}" if isinstance(value, int | float) else f"{name}={value!r}"
+        for name, value in context.items()
+    )
+    return "{" + inside + "}"

@@ -1,0 +1,31 @@
+"""Selectors: which context to train on next, by ask and tell."""
+
+from sdmbtl.selectors.base import Candidate, Proposal, Selector
+from sdmbtl.selectors.gp import GPSelector
+from sdmbtl.selectors.history import History, Trial
+from sdmbtl.selectors.independent import IndependentTraining
+from sdmbtl.selectors.mountain import MountainSelector
+from sdmbtl.selectors.oracle import MyopicOracle, SequentialOracle, oracle_sequence
+from sdmbtl.selectors.random import RandomSelector
+from sdmbtl.selectors.registry import make_selector, register_selector, selector_names
+from sdmbtl.selectors.structure_detection import MGPSelector, StructureDetectionSelector
+
+__all__ = [
+    "Candidate",
+    "GPSelector",
+    "History",
+    "IndependentTraining",
+    "MGPSelector",
+    "MountainSelector",
+    "MyopicOracle",
+    "Proposal",
+    "RandomSelector",
+    "Selector",
+    "SequentialOracle",
+    "StructureDetectionSelector",
+    "Trial",
+    "make_selector",
+    "oracle_sequence",
+    "register_selector",
+    "selector_names",
+]

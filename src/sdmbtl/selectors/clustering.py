@@ -1,0 +1,193 @@
+"""Sequential clustering: fixed centroids, one more to place.
+
+Two things make it fast, both from the paper's appendix. Distances to the fixed centroids enter
+only through the smallest one, which is updated with each new centroid (only pairs that a new
+centroid touches are computed again). And a point whose cluster holds no target that the last
+centroid won has the same next step and the same gain as before, so it is reused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.selectors.history import History
+from sdmbtl.transfer.gap import PIECE, SeparableGap
+
+#: A target belongs to a new centroid if it comes nearer by more than rounding.
+NEARER = 1e-9
+
+
+class Coverage:
+    """Distance of every target to the nearest centroid, and what another centroid would gain.
+
+    Args:
+        space: The context space.
+        weights: (D,) weights of the L1 distance in unit coordinates.
+    """
+
+    def __init__(self, space: ContextSpace, weights: NDArray[np.float64]) -> None:
+        self.space = space
+        self.gap = SeparableGap.distance(space, weights)
+        self.centroids = np.empty((0, space.n_dimensions))
+        # Before the first centroid every target is farther away than any point of the box.
+        self.distances = np.full(len(space), float(weights.sum()) + 1.0)
+        self._gains: NDArray[np.float64] | None = None
+        self._gain_distances = self.distances
+
+    @property
+    def loss(self) -> float:
+        """Mean distance of a target to its nearest centroid; infinite without any."""
+        return float(self.distances.mean()) if len(self.centroids) else np.inf
+
+    def is_extended_by(self, history: History, centroids: NDArray[np.float64]) -> bool:
+        """Whether `centroids` (k, D) are these, and perhaps some more."""
+        known = len(self.centroids)
+        return history.space is self.space and np.array_equal(centroids[:known], self.centroids)
+
+    def extend(self, centroids: NDArray[np.float64]) -> None:
+        """Add the centroids (k, D) beyond those known, in unit coordinates."""
+        new = centroids[len(self.centroids) :]
+        for start in range(0, len(new), max(PIECE // len(self.space), 1)):
+            some = new[start : start + max(PIECE // len(self.space), 1)]
+            self.distances = np.minimum(self.distances, -self.gap.change(some).max(axis=0))
+        self.centroids = centroids.copy()
+
+    def target_gains(self) -> NDArray[np.float64]:
+        """(N,) by how much the loss would fall with each target as the next centroid."""
+        changed = np.flatnonzero(self.distances < self._gain_distances - NEARER)
+        if self._gains is None or len(changed) > len(self.space) // 3:
+            self._gains = self.gap.mean_improvement(np.zeros(len(self.space)), -self.distances)
+        else:
+            self._gains = self._gains - self._lost_gains(changed)
+        self._gain_distances = self.distances
+        return self._gains
+
+    def _lost_gains(self, changed: NDArray[np.intp]) -> NDArray[np.float64]:
+        """(N,) what each target's gain has lost through the targets that came nearer."""
+        units, lost = self.space.unit_targets, np.empty(len(self.space))
+        before, now = self._gain_distances[changed], self.distances[changed]
+        size = max(PIECE // max(len(changed), 1), 1)
+        for start in range(0, len(units), size):
+            where = slice(start, start + size)
+            distance = -self.gap.change(units[where], units[changed])
+            difference = np.maximum(before - distance, 0) - np.maximum(now - distance, 0)
+            lost[where] = difference.sum(axis=1)
+        return lost / len(self.space)
+
+
+class RestartSearch:
+    """The paper's Update from many starts at once: move to the median of the cluster, repeat.
+
+    From a given point the next one is determined, so starts that meet go on together, and a
+    point is evaluated once, not once for each start.
+
+    Args:
+        coverage: The fixed centroids; grows between calls.
+        starts: (M,) indices of the targets to start from.
+    """
+
+    def __init__(self, coverage: Coverage, starts: NDArray[np.intp]) -> None:
+        self.coverage = coverage
+        self.starts = coverage.space.unit_targets[starts]
+        self._distances = coverage.distances
+        self._steps: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
+        codes = [np.unique(column, return_inverse=True) for column in coverage.space.unit_targets.T]
+        self._levels = [levels for levels, _ in codes]
+        self._membership = [_one_hot(code, len(levels)) for levels, code in codes]
+
+    def best_first(self) -> Iterator[tuple[NDArray[np.float64], float]]:
+        """Yield the end points of all searches with their gains, best first."""
+        self._forget_changed()
+        self._evaluate_all()
+        ends: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
+        for start in self.starts:
+            point, gain = self._followed(start)
+            ends.setdefault(point.tobytes(), (gain, point))
+        order = sorted(ends.values(), key=_preference)
+        yield from ((point, gain) for gain, point in order)
+
+    def _forget_changed(self) -> None:
+        """Drop every point whose cluster holds a target that a new centroid came nearer to."""
+        before, now = self._distances, self.coverage.distances
+        changed = np.flatnonzero(now < before - NEARER)
+        self._distances = now
+        if not len(changed) or not self._steps:
+            return
+        keys = list(self._steps)
+        points = np.array([np.frombuffer(key) for key in keys])
+        targets = self.coverage.space.unit_targets[changed]
+        size = max(PIECE // len(changed), 1)
+        for start in range(0, len(points), size):
+            distance = -self.coverage.gap.change(points[start : start + size], targets)
+            meets = (distance < before[changed] - NEARER).any(axis=1)
+            for number in np.flatnonzero(meets):
+                del self._steps[keys[start + number]]
+
+    def _evaluate_all(self) -> None:
+        """Evaluate every point that some search visits."""
+        frontier = {point.tobytes(): point for point in self.starts}
+        visited: set[bytes] = set()
+        while frontier:
+            new = [key for key in frontier if key not in self._steps]
+            if new:
+                gains, following = self._evaluated(np.array([frontier[key] for key in new]))
+                self._steps.update(
+                    zip(new, zip(gains.tolist(), following, strict=True), strict=True)
+                )
+            visited |= frontier.keys()
+            ahead = [self._steps[key][1] for key in frontier]
+            frontier = {p.tobytes(): p for p in ahead if p.tobytes() not in visited}
+
+    def _evaluated(
+        self, points: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(P,) gain of each point as the next centroid, and (P, D) the median of its cluster."""
+        gains, following = np.empty(len(points)), points.copy()
+        size = max(PIECE // len(self.coverage.space), 1)
+        for start in range(0, len(points), size):
+            where = slice(start, start + size)
+            nearer = self.coverage.distances + self.coverage.gap.change(points[where])
+            member = nearer > NEARER
+            gains[where] = np.where(member, nearer, 0.0).sum(axis=1)
+            won = member.any(axis=1)
+            following[where][won] = self._medians(member[won])
+        return gains / len(self.coverage.space), following
+
+    def _medians(self, member: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """(P, D) coordinate-wise median of each cluster; member is (P, N)."""
+        size = member.sum(axis=1)
+        lower, upper = (size + 1) // 2, size // 2 + 1
+        columns = []
+        for levels, one_hot in zip(self._levels, self._membership, strict=True):
+            below = np.cumsum((one_hot @ member.T.astype(np.float64)).T, axis=1)
+            first = levels[(below >= lower[:, None]).argmax(axis=1)]
+            second = levels[(below >= upper[:, None]).argmax(axis=1)]
+            columns.append((first + second) / 2)
+        return np.column_stack(columns)
+
+    def _followed(self, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+        """Where the search from a start ends: the first point whose next step gains nothing."""
+        point = start
+        gain, after = self._steps[point.tobytes()]
+        while True:
+            next_gain, beyond = self._steps[after.tobytes()]
+            if next_gain <= gain + NEARER:
+                return point, gain
+            point, gain, after = after, next_gain, beyond
+
+
+def _one_hot(codes: NDArray[np.intp], n_levels: int) -> scipy.sparse.csr_array:
+    """(L, N) sparse matrix: which target has which value."""
+    entries = (np.ones(len(codes)), (codes.ravel(), np.arange(len(codes))))
+    return scipy.sparse.csr_array(entries, shape=(n_levels, len(codes)))
+
+
+def _preference(end: tuple[float, NDArray[np.float64]]) -> tuple[float, ...]:
+    """Larger gain first; of equal ones the most central, then the first by coordinates."""
+    gain, point = end
+    return (-round(gain, 9), round(float(np.abs(point - 0.5).sum()), 9), *point.tolist())

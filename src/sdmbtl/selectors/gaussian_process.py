@@ -1,0 +1,129 @@
+"""A small exact Gaussian process: constant mean, scaled RBF kernel, Gaussian noise.
+
+Made for a few dozen observations that are refitted every round: the hyperparameters come from
+the marginal likelihood with its analytic gradient, the constant mean is eliminated in closed
+form (generalised least squares), and everything is standardised, so shift and scale of the
+observations change nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
+
+#: Added to the diagonal of the standardised kernel matrix, so that it stays invertible.
+JITTER = 1e-8
+
+#: Logarithms of signal variance, length scale (unit coordinates) and noise variance
+#: (standardised observations): where the search starts, and its bounds. Starting from short
+#: and noisy finds smooth functions where there are some, and does not take noise for signal.
+START = np.array([0.0, -1.9, 0.0])
+BOUNDS = [(-4.0, 4.0), (-4.0, 3.0), (-9.0, 1.0)]
+
+
+class GaussianProcess:
+    """Posterior of a function of the context, given noisy observations of it.
+
+    Args:
+        points: (n, D) where it was observed, in unit coordinates.
+        values: (n,) the observations.
+    """
+
+    def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        self.points = points
+        self._center = float(values.mean())
+        spread = float(values.std())
+        self._spread = spread if spread > 1e-12 * max(abs(self._center), 1e-300) else 0.0
+        standard = (values - self._center) / (self._spread or 1.0)
+        squares = _squared_distances(points, points)
+        self.log_parameters = _fitted(squares, standard)
+        variance, length, noise = np.exp(self.log_parameters)
+        kernel = variance * np.exp(-0.5 * squares / length**2)
+        self._factor = cholesky(_with_noise(kernel, noise), lower=True, check_finite=False)
+        inverse = cho_solve((self._factor, True), np.eye(len(values)), check_finite=False)
+        self._mean = _constant_mean(inverse, standard)
+        self._weights = inverse @ (standard - self._mean)
+
+    def predict(
+        self, points: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Posterior mean and standard deviation of the function itself, without noise.
+
+        Args:
+            points: (M, D) in unit coordinates.
+
+        Returns:
+            (M,) means and (M,) standard deviations, in the units of the observations.
+        """
+        variance, length, _ = np.exp(self.log_parameters)
+        cross = variance * np.exp(-0.5 * _squared_distances(self.points, points) / length**2)
+        mean = self._mean + self._weights @ cross
+        explained = solve_triangular(self._factor, cross, lower=True, check_finite=False)
+        left = np.maximum(variance - np.einsum("ij,ij->j", explained, explained), 0.0)
+        return self._center + self._spread * mean, self._spread * np.sqrt(left)
+
+
+def negative_log_likelihood(
+    log_parameters: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> tuple[float, NDArray[np.float64]]:
+    """Negative log marginal likelihood (without its constant) and its gradient.
+
+    Args:
+        log_parameters: (3,) logarithms of signal variance, length scale, noise variance.
+        squares: (n, n) squared distances between the points.
+        values: (n,) standardised observations.
+    """
+    variance, length, noise = np.exp(log_parameters)
+    kernel = variance * np.exp(squares * (-0.5 / length**2))
+    factor = cholesky(_with_noise(kernel, noise), lower=True, check_finite=False)
+    inverse = cho_solve((factor, True), np.eye(len(values)), check_finite=False)
+    residual = values - _constant_mean(inverse, values)
+    weights = inverse @ residual
+    likelihood = 0.5 * residual @ weights + np.log(np.diagonal(factor)).sum()
+    # d/dp = 1/2 tr((K^-1 - w w^T) dK/dp); the constant mean is at its optimum, so it drops out.
+    sensitivity = inverse - np.outer(weights, weights)
+    weighted = sensitivity * kernel
+    gradient = 0.5 * np.array(
+        [
+            weighted.sum(),
+            np.vdot(weighted, squares) / length**2,
+            noise * np.trace(sensitivity),
+        ]
+    )
+    return float(likelihood), gradient
+
+
+def _fitted(squares: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(3,) log hyperparameters of the largest marginal likelihood found from the start."""
+    result = minimize(
+        negative_log_likelihood,
+        START,
+        args=(squares, values),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=BOUNDS,
+        options={"maxiter": 50},
+    )
+    return np.asarray(result.x)
+
+
+def _with_noise(kernel: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    noisy = kernel.copy()
+    noisy.flat[:: len(kernel) + 1] += noise + JITTER
+    return noisy
+
+
+def _constant_mean(inverse: NDArray[np.float64], values: NDArray[np.float64]) -> float:
+    """Generalised least squares estimate of the constant mean."""
+    row = inverse.sum(axis=0)
+    return float(row @ values / row.sum())
+
+
+def _squared_distances(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(len(a), len(b)) squared Euclidean distances."""
+    squares = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2.0 * a @ b.T
+    return np.maximum(squares, 0.0)

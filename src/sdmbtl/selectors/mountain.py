@@ -1,0 +1,136 @@
+"""M-MBTL: under the Mountain structure, selection is sequential clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import SelectorError
+from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.choice import Sources, best_target, checked_sources, free_targets
+from sdmbtl.selectors.clustering import Coverage, RestartSearch
+from sdmbtl.selectors.history import History
+
+
+class MountainSelector(Selector):
+    """M-MBTL: the next source is the one that most reduces the total distance to the targets.
+
+    With `sources="targets"` the reduction is computed for every target, so the choice is the
+    exact minimiser. With `sources="box"` the paper's search runs in the continuous box: from
+    each of M targets the new centroid moves to the median of the targets it would win, until
+    it stays; the best end point is chosen.
+
+    The returns play no role: the sequence is the same for every matrix.
+
+    Args:
+        space: The context space.
+        seed: Seed of the choice of restarts, if not every target starts one.
+        sources: "targets", or "box" for any point of the box around them.
+        weights: (D,) weight of each dimension in the L1 distance; 1 if left out.
+        restarts: M, the number of targets that start a search in the box; all if left out.
+        accelerated: Keep between rounds what the last choice did not change. The choices are
+            the same either way; the plain form is there to show it.
+    """
+
+    name: ClassVar[str] = "m-mbtl"
+
+    def __init__(
+        self,
+        space: ContextSpace,
+        *,
+        seed: int = 0,
+        sources: Sources = "targets",
+        weights: Sequence[float] | NDArray[np.float64] | None = None,
+        restarts: int | None = None,
+        accelerated: bool = True,
+    ) -> None:
+        super().__init__(space, seed=seed)
+        self.sources = checked_sources(sources)
+        self.weights = _checked_weights(space, weights)
+        if restarts is not None and restarts < 1:
+            raise SelectorError(f"'restarts' must be >= 1, or None for all. Got {restarts!r}.")
+        self.restarts = restarts
+        self.accelerated = accelerated
+        self._coverage: Coverage | None = None
+        self._search: RestartSearch | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the choices."""
+        return {
+            "sources": self.sources,
+            "weights": self.weights.tolist(),
+            "restarts": self.restarts,
+        }
+
+    def propose(self, history: History) -> Proposal:
+        """Choose the source that most reduces the clustering loss."""
+        free = free_targets(history)
+        coverage = self._covered_by(history)
+        before = coverage.loss
+        source, gain = (
+            self._best_target(coverage, free)
+            if self.sources == "targets"
+            else self._best_point(coverage, free, history)
+        )
+        reason = (
+            "the context with the smallest mean distance to all targets"
+            if not np.isfinite(before)
+            else f"brings the mean distance from a target to its nearest source from {before:.3g} "
+            f"to {before - gain:.3g}"
+        )
+        numbers = {"gain": gain} if np.isfinite(before) else {}
+        return Proposal(source, self.name, reason, numbers=numbers)
+
+    def _covered_by(self, history: History) -> Coverage:
+        """The distances to the sources so far, extended by what is new."""
+        centroids = history.covering
+        known = self._coverage
+        if not self.accelerated or known is None or not known.is_extended_by(history, centroids):
+            known = Coverage(history.space, self.weights)
+            self._search = None
+        known.extend(centroids)
+        self._coverage = known
+        return known
+
+    def _best_target(
+        self, coverage: Coverage, free: NDArray[np.bool_]
+    ) -> tuple[NDArray[np.float64], float]:
+        gains = coverage.target_gains()
+        index = best_target(gains, free, coverage.space.tie_rank)
+        return coverage.space.targets[index], float(gains[index])
+
+    def _best_point(
+        self, coverage: Coverage, free: NDArray[np.bool_], history: History
+    ) -> tuple[NDArray[np.float64], float]:
+        if self._search is None:
+            self._search = RestartSearch(coverage, self._starts())
+        for point, gain in self._search.best_first():
+            source = coverage.space.from_unit(point)
+            if gain > 0 and not history.is_taken(source):
+                return source, gain
+        # Nothing in the box helps any more: what is left are targets without a policy.
+        return self._best_target(coverage, free)
+
+    def _starts(self) -> NDArray[np.intp]:
+        """(M,) targets that start a search, the same in every round."""
+        n = len(self.space)
+        if self.restarts is None or self.restarts >= n:
+            return np.arange(n)
+        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
+        return np.sort(rng.choice(n, size=self.restarts, replace=False))
+
+
+def _checked_weights(
+    space: ContextSpace, weights: Sequence[float] | NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    array = np.ones(space.n_dimensions) if weights is None else np.asarray(weights, dtype=float)
+    if array.shape != (space.n_dimensions,) or not np.all(np.isfinite(array) & (array >= 0)):
+        raise SelectorError(
+            f"'weights' must be {space.n_dimensions} numbers >= 0, one for each of "
+            f"{list(space.names)}. Got {weights!r} instead."
+        )
+    return array

@@ -1,0 +1,42 @@
+"""Uniformly random selection: the baseline."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.choice import Sources, checked_sources, free_targets
+from sdmbtl.selectors.history import History
+
+
+class RandomSelector(Selector):
+    """Chooses uniformly at random, never the same context twice.
+
+    Args:
+        space: The context space.
+        seed: Seed of the choices.
+        sources: "targets", or "box" for any point of the box around them.
+    """
+
+    name: ClassVar[str] = "random"
+
+    def __init__(self, space: ContextSpace, *, seed: int = 0, sources: Sources = "targets") -> None:
+        super().__init__(space, seed=seed)
+        self.sources = checked_sources(sources)
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the choices."""
+        return {"sources": self.sources}
+
+    def propose(self, history: History) -> Proposal:
+        """Draw the next source."""
+        rng = history.rng(self.name)
+        if self.sources == "box":
+            source = history.space.from_unit(rng.random(history.space.n_dimensions))
+            return Proposal(source, self.name, "a random point of the box")
+        free = np.flatnonzero(free_targets(history))
+        source = history.space.targets[rng.choice(free)]
+        return Proposal(source, self.name, f"a random one of {len(free)} targets left")

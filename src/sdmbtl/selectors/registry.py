@@ -1,0 +1,81 @@
+"""Selectors by name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import SelectorError
+from sdmbtl.selectors.base import Selector
+from sdmbtl.selectors.gp import GPSelector
+from sdmbtl.selectors.independent import IndependentTraining
+from sdmbtl.selectors.mountain import MountainSelector
+from sdmbtl.selectors.random import RandomSelector
+from sdmbtl.selectors.structure_detection import MGPSelector, gp_or_random, mountain_or_random
+
+SelectorFactory = Callable[..., Selector]
+
+_FACTORIES: dict[str, SelectorFactory] = {
+    "auto": MGPSelector,
+    "random": RandomSelector,
+    "m-mbtl": MountainSelector,
+    "gp-mbtl": GPSelector,
+    "gp-mbtl-original": GPSelector.original,
+    "m/gp-mbtl": MGPSelector,
+    "m+random": mountain_or_random,
+    "gp+random": gp_or_random,
+    "independent": IndependentTraining,
+}
+
+
+def selector_names() -> tuple[str, ...]:
+    """Every name that `make_selector` knows."""
+    return tuple(_FACTORIES)
+
+
+def register_selector(name: str, factory: SelectorFactory) -> None:
+    """Make a selector of your own known by name.
+
+    Args:
+        name: A new name.
+        factory: Called as `factory(space, seed=seed, **options)`.
+    """
+    if name in _FACTORIES:
+        raise SelectorError(f"There is a selector {name!r} already. Choose another name.")
+    _FACTORIES[name] = factory
+
+
+def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: Any) -> Selector:
+    """Make a selector by name.
+
+    Args:
+        name: One of `selector_names()`; "auto" is the recommended one.
+        space: The context space.
+        seed: Root of every random choice; the same seed and tells give the same asks.
+        **options: Settings of that selector.
+
+    Raises:
+        SelectorError: If the name or an option is unknown.
+
+    Example:
+        >>> space = ContextSpace(length=[0.5, 1.0, 1.5], mass=[1.0, 2.0, 3.0])
+        >>> selector = make_selector("auto", space, seed=0)
+        >>> candidate = selector.ask()
+        >>> candidate.context
+        {'length': 1.0, 'mass': 2.0}
+        >>> selector.tell(candidate, [0.1, 0.3, 0.2, 0.5, 0.9, 0.6, 0.2, 0.4, 0.1])
+        >>> round(selector.performance, 3)
+        0.367
+    """
+    if name not in _FACTORIES:
+        close = difflib.get_close_matches(str(name).lower(), _FACTORIES, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise SelectorError(f"Unknown selector {name!r}; known: {', '.join(_FACTORIES)}.{hint}")
+    try:
+        return _FACTORIES[name](space, seed=seed, **options)
+    except TypeError as error:
+        if options and "argument" in str(error):
+            raise SelectorError(f"Selector {name!r} cannot be made like this: {error}.") from None
+        raise

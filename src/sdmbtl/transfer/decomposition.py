@@ -1,0 +1,122 @@
+"""J = f + g + h + C (Definition 1) and the Sobol-Hoeffding form, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.errors import MatrixError
+
+
+@dataclass(frozen=True)
+class Decomposition:
+    """Definition 1 of the paper: J(pi_x, y) = f(x) + g(y) + h(x, y) + C with h(x, x) = 0.
+
+    Attributes:
+        quality: (N,) policy quality f(x).
+        difficulty: (N,) task difficulty g(y), mean 0.
+        dissimilarity: (N, N) task dissimilarity h(x, y), 0 on the diagonal.
+        constant: C, the mean of J.
+    """
+
+    quality: NDArray[np.float64]
+    difficulty: NDArray[np.float64]
+    dissimilarity: NDArray[np.float64]
+    constant: float
+
+    @classmethod
+    def of(cls, returns: ArrayLike) -> Decomposition:
+        """Decompose an (N, N) transfer matrix whose source n is target n."""
+        matrix = _square(returns)
+        constant = float(matrix.mean())
+        difficulty = matrix.mean(axis=0) - constant
+        quality = np.diagonal(matrix) - difficulty - constant
+        dissimilarity = matrix - quality[:, None] - difficulty - constant
+        np.fill_diagonal(dissimilarity, 0.0)  # exact, where rounding would leave 1e-16
+        return cls(quality, difficulty, dissimilarity, constant)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Put the (N, N) transfer matrix together again."""
+        return self.quality[:, None] + self.difficulty + self.dissimilarity + self.constant
+
+    def to_sobol_hoeffding(self) -> SobolHoeffding:
+        """The same matrix in the Sobol-Hoeffding form."""
+        return SobolHoeffding.of(self.matrix())
+
+
+@dataclass(frozen=True)
+class SobolHoeffding:
+    """Functional ANOVA: J(pi_x, y) = mean + F_X(x) + F_Y(y) + F_XY(x, y), all orthogonal.
+
+    Attributes:
+        mean: The grand mean.
+        source_effect: (M,) F_X, mean 0.
+        target_effect: (N,) F_Y, mean 0.
+        interaction: (M, N) F_XY, mean 0 over each row and each column.
+    """
+
+    mean: float
+    source_effect: NDArray[np.float64]
+    target_effect: NDArray[np.float64]
+    interaction: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, returns: ArrayLike) -> SobolHoeffding:
+        """Decompose an (M, N) matrix of returns; sources need not be targets."""
+        matrix = _finite(returns)
+        mean = float(matrix.mean())
+        source_effect = matrix.mean(axis=1) - mean
+        target_effect = matrix.mean(axis=0) - mean
+        interaction = matrix - source_effect[:, None] - target_effect - mean
+        return cls(mean, source_effect, target_effect, interaction)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Put the (M, N) matrix together again."""
+        return self.mean + self.source_effect[:, None] + self.target_effect + self.interaction
+
+    def variance_shares(self) -> dict[str, float]:
+        """Share of the variance of J due to source, target and their interaction; sums to 1."""
+        parts = {
+            "source": float(self.source_effect.var()),
+            "target": float(self.target_effect.var()),
+            "interaction": float(self.interaction.var()),
+        }
+        total = sum(parts.values())
+        return {name: (value / total if total > 0 else 0.0) for name, value in parts.items()}
+
+    def to_definition_1(self) -> Decomposition:
+        """The same (N, N) matrix as f + g + h + C: g = F_Y and f(x) = F_X(x) + F_XY(x, x).
+
+        The paper's appendix prints a minus sign before F_XY(x, x); h(x, x) = 0 needs a plus.
+        """
+        interaction = _square(self.interaction)
+        diagonal = np.diagonal(interaction)
+        return Decomposition(
+            quality=self.source_effect + diagonal,
+            difficulty=self.target_effect.copy(),
+            dissimilarity=interaction - diagonal[:, None],
+            constant=self.mean,
+        )
+
+
+def _finite(returns: ArrayLike) -> NDArray[np.float64]:
+    matrix = np.asarray(returns, dtype=np.float64)
+    if matrix.ndim != 2 or not matrix.size:
+        raise MatrixError(
+            f"A decomposition needs a matrix (sources, targets). Got shape {matrix.shape} instead."
+        )
+    if not np.isfinite(matrix).all():
+        raise MatrixError("A decomposition needs a full matrix of finite returns.")
+    return matrix
+
+
+def _square(returns: ArrayLike) -> NDArray[np.float64]:
+    matrix = _finite(returns)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise MatrixError(
+            f"Definition 1 needs J(pi_x, x), so sources must be the targets. "
+            f"Got shape {matrix.shape} instead. Use SobolHoeffding for other matrices."
+        )
+    return matrix

@@ -1,0 +1,158 @@
+"""The linear generalization gap: a sum of one-dimensional functions of x_d and y_d.
+
+A policy trained at x changes its return by `left_d` per unit of distance in dimension d on
+targets above x (the source lies on their left), and by `right_d` on targets below it:
+
+    J(pi_x, y) - J(pi_x, x) = sum_d  left_d * [y_d - x_d]_+  +  right_d * [x_d - y_d]_+
+
+Since [x - y]_+ = max(x, y) - y, this equals
+
+    -left·x - right·y + sum_d (left_d + right_d) max(x_d, y_d)
+
+so no array with a dimension axis is ever needed, and on a grid two small tables are enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+
+#: Work is cut into pieces of about this many numbers, which stay in a core's cache.
+PIECE = 65_536
+
+
+class SeparableGap:
+    """Modelled change of return from a source to every target of a space.
+
+    Args:
+        space: The context space with N targets in D dimensions.
+        left: (D,) change per unit of distance for targets above the source.
+        right: (D,) change per unit of distance for targets below the source. Both are
+            negative where performance falls with distance.
+    """
+
+    def __init__(
+        self, space: ContextSpace, left: NDArray[np.float64], right: NDArray[np.float64]
+    ) -> None:
+        self.space = space
+        self.left = np.asarray(left, dtype=np.float64)
+        self.right = np.asarray(right, dtype=np.float64)
+
+    @classmethod
+    def distance(cls, space: ContextSpace, weights: NDArray[np.float64]) -> SeparableGap:
+        """The Mountain structure: the change is minus the weighted L1 distance."""
+        return cls(space, -weights, -weights)
+
+    def change(
+        self, sources: NDArray[np.float64], targets: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Modelled J(pi_x, y) - J(pi_x, x).
+
+        Args:
+            sources: (M, D) sources in unit coordinates.
+            targets: (n, D) targets in unit coordinates; those of the space if left out.
+
+        Returns:
+            (M, n) changes.
+        """
+        if targets is None:
+            targets = self.space.unit_targets
+        at_sources, at_targets = sources @ self.left, targets @ self.right
+        pairs = self._pairs(sources, targets, range(self.space.n_dimensions))
+        pairs -= at_sources[:, None]
+        pairs -= at_targets
+        return pairs
+
+    def mean_improvement(
+        self,
+        values: NDArray[np.float64],
+        thresholds: NDArray[np.float64],
+        sources: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Mean over the targets of [value(x) + change(x, y) - threshold(y)]_+.
+
+        Args:
+            values: (M,) value of each source on itself.
+            thresholds: (N,) what each target has already.
+            sources: (M, D) sources in unit coordinates; the targets themselves if left out.
+
+        Returns:
+            (M,) mean improvements.
+        """
+        unit_targets = self.space.unit_targets
+        points = unit_targets if sources is None else sources
+        level = values - points @ self.left
+        needed = thresholds + unit_targets @ self.right
+        total = np.empty(len(points))
+        pieces = (
+            self._grid_pieces(level, needed)
+            if sources is None and self.space.is_grid and self.space.n_dimensions > 1
+            else self._pieces(points, level, needed)
+        )
+        for where, piece in pieces:
+            np.maximum(piece, 0.0, out=piece)
+            total[where] = piece.reshape(-1, len(needed)).sum(axis=1)
+        return total / len(needed)
+
+    def _pieces(
+        self,
+        points: NDArray[np.float64],
+        level: NDArray[np.float64],
+        needed: NDArray[np.float64],
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield level(x) + pairs(x, y) - needed(y) for a few sources x at a time."""
+        size = max(PIECE // len(needed), 1)
+        dimensions = range(self.space.n_dimensions)
+        for start in range(0, len(points), size):
+            where = slice(start, start + size)
+            piece = self._pairs(points[where], self.space.unit_targets, dimensions)
+            piece -= needed
+            piece += level[where, None]
+            yield where, piece
+
+    def _grid_pieces(
+        self, level: NDArray[np.float64], needed: NDArray[np.float64]
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """The same for all targets of a grid, as sums over two groups of dimensions.
+
+        With x = (a, b) and y = (a', b') the pair sum is head[a, a'] + tail[b, b'].
+        """
+        shape = self.space.shape
+        split = _balanced_split(shape)
+        n_head, n_tail = prod(shape[:split]), prod(shape[split:])
+        units = self.space.unit_targets
+        heads, tails = units[::n_tail], units[:n_tail]
+        head = self._pairs(heads, heads, range(split))
+        tail = self._pairs(tails, tails, range(split, len(shape)))
+        needed = needed.reshape(n_head, n_tail)
+        size = max(PIECE // len(units), 1)
+        for a in range(n_head):
+            rest = head[a][:, None] - needed
+            for b in range(0, n_tail, size):
+                where = slice(a * n_tail + b, a * n_tail + min(b + size, n_tail))
+                of_tail = level[where, None] + tail[b : b + size]
+                yield where, rest + of_tail[:, None, :]
+
+    def _pairs(
+        self, xs: NDArray[np.float64], ys: NDArray[np.float64], dimensions: range
+    ) -> NDArray[np.float64]:
+        """(len(xs), len(ys)) sums over some dimensions of (left_d + right_d) max(x_d, y_d)."""
+        total = np.zeros((len(xs), len(ys)))
+        term = np.empty_like(total)
+        for d in dimensions:
+            kink = self.left[d] + self.right[d]
+            # Scaled before the pairs are formed: kink max(x, y) is a max or a min of the scaled.
+            larger = np.maximum if kink > 0 else np.minimum
+            larger((kink * xs[:, d])[:, None], kink * ys[:, d], out=term)
+            total += term
+        return total
+
+
+def _balanced_split(shape: tuple[int, ...]) -> int:
+    """Where to cut the dimensions so that the larger of the two groups is smallest."""
+    return min(range(1, len(shape)), key=lambda s: max(prod(shape[:s]), prod(shape[s:])))

@@ -1,0 +1,90 @@
+"""Full transfer matrices: every policy on every target, in several trials."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import MatrixError
+from sdmbtl.transfer.storage import load_arrays, save_arrays
+
+
+class TransferMatrices:
+    """W trials of a full transfer matrix: source n is target n.
+
+    Args:
+        space: The context space with its N targets.
+        returns: (W, N, N) or (N, N) returns: trial, source, target. float32 is kept as it is.
+
+    Raises:
+        MatrixError: If the shape does not fit the space, or a value is not finite.
+    """
+
+    def __init__(self, space: ContextSpace, returns: ArrayLike) -> None:
+        array = np.asarray(returns)
+        if not np.issubdtype(array.dtype, np.floating):
+            array = array.astype(np.float64)
+        if array.ndim == 2:
+            array = array[None]
+        n = len(space)
+        if array.ndim != 3 or array.shape[1:] != (n, n) or not len(array):
+            raise MatrixError(
+                f"Transfer matrices must have shape (trials, {n}, {n}) for {n} targets. "
+                f"Got shape {np.shape(returns)} instead."
+            )
+        if not all(np.isfinite(trial).all() for trial in array):
+            trial, source, target = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
+            raise MatrixError(
+                f"Transfer matrices must be finite. Got {array[trial, source, target]} in trial "
+                f"{trial}, source {source}, target {target}. Use ObservedRows for partial data."
+            )
+        self.space = space
+        self.returns: NDArray[np.floating] = array
+
+    def __len__(self) -> int:
+        return len(self.returns)
+
+    def __getitem__(self, trial: int) -> NDArray[np.floating]:
+        """The (N, N) matrix of one trial."""
+        return self.returns[trial]
+
+    def mean(self) -> NDArray[np.float64]:
+        """(N, N) mean over the trials."""
+        return np.asarray(self.returns.mean(axis=0, dtype=np.float64))
+
+    def normalised(self) -> TransferMatrices:
+        """Scale all trials together to 0..1; a constant matrix becomes zeros."""
+        low, high = float(self.returns.min()), float(self.returns.max())
+        return TransferMatrices(self.space, min_max(self.returns, low, high))
+
+    def bootstrap(self, n: int, seed: int = 0) -> TransferMatrices:
+        """Make `n` matrices by drawing each row from one of the trials, with replacement.
+
+        Each row is one training run, so the rows of the trials are exchangeable.
+        """
+        if n < 1:
+            raise MatrixError(f"A bootstrap needs n >= 1 matrices. Got n={n} instead.")
+        rng = np.random.default_rng(seed)
+        trials, size = len(self), len(self.space)
+        chosen = rng.integers(trials, size=(n, size))
+        return TransferMatrices(self.space, self.returns[chosen, np.arange(size)])
+
+    def save(self, path: str | Path) -> None:
+        """Write the matrices and their space to an npz file, atomically."""
+        save_arrays(path, kind="matrices", space=self.space, arrays={"returns": self.returns})
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read matrices from an npz file written by `save`."""
+        space, arrays = load_arrays(path, kind="matrices")
+        return cls(space, arrays["returns"])
+
+
+def min_max(values: NDArray[np.floating], low: float, high: float) -> NDArray[np.floating]:
+    """Scale values so that `low` becomes 0 and `high` becomes 1; all 0 if they are equal."""
+    width = high - low
+    return (values - low) / (width if width > 0 else 1.0)

@@ -1,0 +1,201 @@
+"""Rows of returns as they were observed: one for each trained policy."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.errors import RowError
+from sdmbtl.transfer.storage import load_arrays, save_arrays
+
+
+class ObservedRows:
+    """The rows J(pi_x, y_1..y_N) of the policies trained so far; never changes.
+
+    A row may be partial (NaN = not evaluated), a source may be any context, trained once or
+    several times.
+
+    Args:
+        space: The context space.
+        sources: (k, D) contexts the policies were trained on.
+        returns: (k, N) returns on every target, NaN where not evaluated.
+        source_returns: (k,) returns on the source itself, NaN where unknown. They matter only
+            for sources that are no targets; otherwise the row has the value already.
+    """
+
+    def __init__(
+        self,
+        space: ContextSpace,
+        sources: ArrayLike | None = None,
+        returns: ArrayLike | None = None,
+        source_returns: ArrayLike | None = None,
+    ) -> None:
+        self.space = space
+        given_rows = [] if returns is None else list(np.asarray(returns, dtype=np.float64))
+        given_sources = [] if sources is None else list(np.asarray(sources, dtype=np.float64))
+        given_own = [np.nan] * len(given_rows) if source_returns is None else list(source_returns)
+        if not len(given_rows) == len(given_sources) == len(given_own):
+            raise RowError(
+                f"Each row needs its source. Got {len(given_sources)} sources, "
+                f"{len(given_rows)} rows and {len(given_own)} source returns."
+            )
+        self.returns = _stacked([as_row(row, space) for row in given_rows], len(space))
+        self.sources = _stacked([space.vector(x) for x in given_sources], space.n_dimensions)
+        self.unit_sources = self.space.to_unit(self.sources)
+        positions = list(map(self._position, self.unit_sources, self.returns))
+        self.source_positions: NDArray[np.intp] = np.array(positions, dtype=np.intp)
+        own = np.array(given_own, dtype=np.float64)
+        nearest = self.returns[np.arange(len(self)), self.source_positions]
+        #: (k,) J(pi_x, x): as given, otherwise the return on the nearest evaluated target.
+        self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
+
+    def __len__(self) -> int:
+        return len(self.returns)
+
+    def added(
+        self, source: ContextLike, row: ArrayLike, source_return: float | None = None
+    ) -> ObservedRows:
+        """These rows and one more."""
+        one = ObservedRows(
+            self.space,
+            [self.space.vector(source)],
+            [row],
+            [np.nan if source_return is None else source_return],
+        )
+        more = object.__new__(ObservedRows)  # the rows so far are checked already
+        more.space = self.space
+        for name in ("sources", "unit_sources", "returns", "source_positions", "source_returns"):
+            setattr(more, name, np.concatenate([getattr(self, name), getattr(one, name)]))
+        return more
+
+    def continues(self, earlier: ObservedRows) -> bool:
+        """Whether these are the earlier rows, unchanged, and perhaps some more."""
+        k = len(earlier)
+        return (
+            self.space is earlier.space
+            and k <= len(self)
+            and np.array_equal(self.sources[:k], earlier.sources)
+            and self.returns[:k].tobytes() == earlier.returns.tobytes()
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every policy was evaluated on every target."""
+        return not bool(np.isnan(self.returns).any())
+
+    @cached_property
+    def best(self) -> NDArray[np.float64]:
+        """(N,) best return so far on each target, NaN where nothing was evaluated."""
+        if not len(self):
+            return np.full(len(self.space), np.nan)
+        return np.fmax.reduce(self.returns, axis=0)
+
+    @cached_property
+    def best_policy(self) -> NDArray[np.intp]:
+        """(N,) row number of the best policy for each target, -1 where nothing was evaluated."""
+        if not len(self):
+            return np.full(len(self.space), -1, dtype=np.intp)
+        filled = np.where(np.isnan(self.returns), -np.inf, self.returns)
+        return np.where(np.isnan(self.best), -1, filled.argmax(axis=0))
+
+    @property
+    def performance(self) -> float:
+        """Mean over the evaluated targets of the best return so far; NaN before any row."""
+        return _quiet_nanmean(self.best)
+
+    @cached_property
+    def target_means(self) -> NDArray[np.float64]:
+        """(N,) mean return on each target over the policies: its difficulty, up to a constant."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # targets nobody was evaluated on
+            return np.asarray(np.nanmean(self.returns, axis=0))
+
+    @cached_property
+    def relative(self) -> NDArray[np.float64]:
+        """(k, N) relative returns: each target's mean over the policies removed (J bar)."""
+        return self.returns - self.target_means
+
+    def _position(self, unit: NDArray[np.float64], row: NDArray[np.float64]) -> int:
+        """The evaluated target nearest to a source."""
+        return self.space.nearest_to_unit(unit, among=~np.isnan(row))
+
+    def save(self, path: str | Path) -> None:
+        """Write the rows and their space to an npz file, atomically."""
+        save_arrays(
+            path,
+            kind="rows",
+            space=self.space,
+            arrays={
+                "sources": self.sources,
+                "returns": self.returns,
+                "source_returns": self.source_returns,
+            },
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read rows from an npz file written by `save`."""
+        space, arrays = load_arrays(path, kind="rows")
+        return cls(space, arrays["sources"], arrays["returns"], arrays["source_returns"])
+
+
+def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
+    """Check one row of returns.
+
+    Args:
+        row: N numbers, NaN or None = not evaluated.
+        space: The context space with its N targets.
+
+    Returns:
+        (N,) returns.
+
+    Raises:
+        RowError: If the length is wrong, a value is infinite or no number, or nothing was
+            evaluated at all.
+    """
+    try:
+        array = np.array(row, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RowError(
+            f"A row must hold one number for each of the {len(space)} targets. "
+            f"Got {_short(row)} instead."
+        ) from None
+    if array.shape != (len(space),):
+        hint = " Average over episodes first." if array.ndim > 1 else ""
+        raise RowError(
+            f"A row must have shape ({len(space)},), one return for each target, NaN where not "
+            f"evaluated. Got shape {array.shape} instead.{hint}"
+        )
+    if np.isinf(array).any():
+        index = int(np.flatnonzero(np.isinf(array))[0])
+        raise RowError(
+            f"Returns must be finite, or NaN for not evaluated. Got {array[index]} on target "
+            f"{index} ({space.target(index)}). If the training run diverged, tell it with "
+            "status='failed'."
+        )
+    if np.isnan(array).all():
+        raise RowError(
+            "A row needs at least one evaluated target. Got only NaN. "
+            "If the training run failed, tell it with status='failed'."
+        )
+    return array
+
+
+def _stacked(rows: list[NDArray[np.float64]], width: int) -> NDArray[np.float64]:
+    return np.array(rows, dtype=np.float64).reshape(len(rows), width)
+
+
+def _quiet_nanmean(values: NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
