@@ -38,7 +38,7 @@ class Statistic(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Interval:
+class ConfidenceInterval:
     """An estimate with the ends of its confidence interval.
 
     Attributes:
@@ -55,7 +55,7 @@ class Interval:
     def half_width(self) -> float:
         """Half the distance between the ends: what the tables print after the ± sign.
 
-        >>> Interval(estimate=0.5, low=0.25, high=1.0).half_width
+        >>> ConfidenceInterval(estimate=0.5, low=0.25, high=1.0).half_width
         0.375
         """
         return (self.high - self.low) / 2
@@ -132,7 +132,7 @@ def bootstrap_interval(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> Interval:
+) -> ConfidenceInterval:
     """Percentile bootstrap interval of a statistic of one sample.
 
     Args:
@@ -151,7 +151,7 @@ def bootstrap_interval(
             `resamples` is out of range.
 
     >>> bootstrap_interval([0.25])
-    Interval(estimate=0.25, low=0.25, high=0.25)
+    ConfidenceInterval(estimate=0.25, low=0.25, high=0.25)
     """
     sample = _finite(values, "bootstrap_interval")
     if sample.ndim != 1:
@@ -160,7 +160,7 @@ def bootstrap_interval(
             f"{sample.shape}; use bootstrap_band for curves."
         )
     band = bootstrap_band(sample[:, None], statistic, level, resamples, seed)
-    return Interval(float(band.estimate[0]), float(band.low[0]), float(band.high[0]))
+    return ConfidenceInterval(float(band.estimate[0]), float(band.low[0]), float(band.high[0]))
 
 
 def bootstrap_band(
@@ -213,7 +213,7 @@ def _resampled(
     trials, rounds = sample.shape
     chosen = rng.integers(trials, size=(resamples, trials))
     step = max(1, _RESAMPLE_ELEMENTS // (trials * rounds))
-    draws = np.empty((resamples, rounds))
+    draws = np.full((resamples, rounds), np.nan)
     for start in range(0, resamples, step):
         part = slice(start, start + step)
         draws[part] = statistic(sample[chosen[part]], axis=1)
@@ -292,7 +292,7 @@ def aggregated_performance(
     level: float = 0.95,
     resamples: int = 2000,
     seed: int = 0,
-) -> Interval:
+) -> ConfidenceInterval:
     """Mean over configurations of the normalised performance, with a stratified bootstrap interval.
 
     Each configuration counts the same, however many trials it has. The bootstrap resamples the
@@ -315,7 +315,7 @@ def aggregated_performance(
             one, or if trial values are missing or not finite.
 
     >>> aggregated_performance({"a": [0.5], "b": [0.75]}, {"a": 0, "b": 0.5}, {"a": 1, "b": 1})
-    Interval(estimate=0.5, low=0.5, high=0.5)
+    ConfidenceInterval(estimate=0.5, low=0.5, high=0.5)
     """
     _check_bootstrap(level, resamples)
     scores = _scores(per_configuration, random, oracle)
@@ -325,7 +325,7 @@ def aggregated_performance(
         draws += _resampled(sample[:, None], np.mean, resamples, rng) / len(scores)
     low, high = _percentile_ends(draws, level)
     estimate = float(np.mean([sample.mean() for sample in scores]))
-    return Interval(estimate, float(low[0]), float(high[0]))
+    return ConfidenceInterval(estimate, float(low[0]), float(high[0]))
 
 
 def _scores(
@@ -481,14 +481,15 @@ def _rank_weights(sources: int, rounds: int) -> FloatArray:
     """P(the largest of a random k-subset has ascending rank r), shape (M, K), k = 1..K.
 
     C(r, k-1) / C(M, k) by its recurrence in k. For each r the factors fall with k, so a weight
-    that underflows never has to come back, and the weights are exact to a few units in the last
-    place where logarithms of factorials would lose digits.
+    that underflows never has to come back, and at k - 1 = r + 1 a factor zero ends the product.
+    Each weight carries the rounding of about k products, where logarithms of factorials would lose
+    digits.
     """
     rank = np.arange(sources, dtype=np.float64)
     weights = np.empty((sources, rounds))
     weights[:, 0] = 1 / sources
     for k in range(1, rounds):
-        factor = np.maximum(rank - (k - 1), 0) * (k + 1) / (k * (sources - k))
+        factor = (rank - (k - 1)) * (k + 1) / (k * (sources - k))
         weights[:, k] = weights[:, k - 1] * factor
     return weights
 

@@ -10,6 +10,7 @@ import csv
 import io
 import math
 import textwrap
+import unicodedata
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,9 @@ _DIGITS = 4
 _MOUNTAIN = "▲"
 _TOUCHING = 1e-9
 """Intervals that miss each other by less than this touch: it is rounding."""
+
+_BREAKING = frozenset({"Cc", "Zl", "Zp"})
+"""Unicode categories of control characters and of line and paragraph separators."""
 
 _TEXT_LAYOUTS = ((" ± ", 2), (" ± ", 1), ("±", 2), ("±", 1))
 """Sign between mean and half width, and the gap between columns: from roomy to tight."""
@@ -103,7 +107,8 @@ class Table:
         notes: Remarks below the table, after the explanation of the marks that occur in it.
 
     Raises:
-        BenchmarkError: If a row does not fit the headers.
+        BenchmarkError: If a row does not fit the headers, or if a text has a line break or another
+            control character, which would tear the table apart.
     """
 
     title: str
@@ -113,6 +118,10 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        labels = (label for row in self.rows for label in row.labels)
+        for text in (self.title, *self.label_headers, *self.columns, *labels, *self.notes):
+            if any(unicodedata.category(character) in _BREAKING for character in text):
+                raise BenchmarkError(f"The text {text!r} of a table has a control character.")
         for number, row in enumerate(self.rows, start=1):
             if len(row.cells) != len(self.columns):
                 raise BenchmarkError(
@@ -322,32 +331,23 @@ def _published(cell: Cell) -> str:
 
 def _aligned(texts: list[str]) -> list[str]:
     """Texts padded on the right to the same length."""
-    width = max(map(len, texts))
+    width = max(map(len, texts), default=0)
     return [text.ljust(width) for text in texts]
 
 
 def _text_column(cells: list[Cell | None], sign: str) -> list[str]:
     """Cells of one column, with means, half widths and published values each aligned."""
     means = ["-" if cell is None else _number(cell.mean) for cell in cells]
-    width = max(map(len, means), default=0)
+    mean_width = max(map(len, means), default=0)
     values = [
-        mean.rjust(width) + ("" if cell is None else _value(cell, sign)[len(mean) :])
+        mean.rjust(mean_width) + ("" if cell is None else _value(cell, sign)[len(mean) :])
         for cell, mean in zip(cells, means, strict=True)
     ]
-    width = max(map(len, values), default=0)
-    return [
-        (
-            value.ljust(width)
-            + ("*" if cell is not None and cell.bold else " ")
-            + ("" if cell is None else _published(cell).rjust(_published_width(cells)))
-        ).rstrip()
-        for cell, value in zip(cells, values, strict=True)
-    ]
-
-
-def _published_width(cells: list[Cell | None]) -> int:
-    """Length of the longest published value of a column."""
-    return max((len(_published(cell)) for cell in cells if cell is not None), default=0)
+    stars = ["*" if cell is not None and cell.bold else " " for cell in cells]
+    published = ["" if cell is None else _published(cell) for cell in cells]
+    width = max(map(len, published), default=0)
+    parts = zip(_aligned(values), stars, published, strict=True)
+    return [f"{value}{star}{paper.rjust(width)}".rstrip() for value, star, paper in parts]
 
 
 def _markdown_cell(cell: Cell | None) -> str:

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import TIE, best_target, free_targets
+from sdmbtl.selectors.choice import TIE, free_targets
 from sdmbtl.selectors.history import History
 from sdmbtl.transfer import TransferMatrices
+
+#: Gains are computed again for this many sources before looking whether others can follow.
+LOOK_AHEAD = 8
 
 
 class MyopicOracle(Selector):
@@ -31,22 +34,26 @@ class MyopicOracle(Selector):
         if matrices.space != space:
             raise SelectorError("The oracle's matrices belong to another context space.")
         self.matrices = matrices
+        self._greedy: GreedyGains | None = None
+        self._taken: list[int | None] = []
 
     def propose(self, history: History) -> Proposal:
         """Take the target with the largest true gain."""
         free = free_targets(history)
         trained = [t.index for t in history.trials if t.status in ("finished", "pending")]
-        greedy = GreedyGains(self.matrices.returns)
-        for index in trained:
-            if index is not None:
-                greedy.add(index)
-        gains = greedy.exact(np.arange(len(free)))
-        index = best_target(gains, free, history.space.tie_rank)
+        if self._greedy is None or self._taken != trained[: len(self._taken)]:
+            self._greedy, self._taken = GreedyGains(self.matrices.returns), []
+        for new in trained[len(self._taken) :]:
+            if new is not None:
+                self._greedy.add(new)
+        self._taken = trained
+        index = self._greedy.best(free)
+        gain = float(self._greedy.bounds[index])
         return Proposal(
             history.space.targets[index],
             self.name,
-            f"largest true gain in the mean over {len(self.matrices)} trials ({gains[index]:.4g})",
-            numbers={"gain": float(gains[index])},
+            f"largest true gain in the mean over {len(self.matrices)} trials ({gain:.4g})",
+            numbers={"gain": gain},
         )
 
 
@@ -84,9 +91,11 @@ class GreedyGains:
     def add(self, index: int) -> None:
         """Take a source."""
         row = self.returns[:, index]
-        self.best_so_far = (
-            row.copy() if self.best_so_far is None else np.maximum(self.best_so_far, row)
-        )
+        if self.best_so_far is None:
+            self.best_so_far = row.copy()
+            self.bounds[:] = np.inf  # mean returns, which bound no later gain
+        else:
+            np.maximum(self.best_so_far, row, out=self.best_so_far)
 
     def exact(self, sources: NDArray[np.intp]) -> NDArray[np.float64]:
         """(m,) mean over trials and targets of the gain of each source.
@@ -101,27 +110,20 @@ class GreedyGains:
             gains[number] = rows.mean(dtype=np.float64)
         return gains
 
-    def best(self, free: NDArray[np.bool_], tie_rank: NDArray[np.intp]) -> int:
-        """The free source with the largest gain; ties as in `best_target`."""
-        current = np.full(len(self.bounds), -np.inf)
+    def best(self, free: NDArray[np.bool_]) -> int:
+        """The free source with the largest gain; of equal ones the first, as in the paper."""
         order = np.flatnonzero(free)[np.argsort(-self.bounds[free], kind="stable")]
-        top = -np.inf
-        for start in range(0, len(order), 8):
-            some = order[start : start + 8]
-            if self.bounds[some[0]] < top - TIE * abs(top):
-                break
-            current[some] = self.bounds[some] = self.exact(some)
-            top = max(top, float(current[some].max()))
-        return best_target(
-            np.where(np.isfinite(current), current, top - 1.0 - abs(top)),
-            free & np.isfinite(current),
-            tie_rank,
-        )
+        top, seen = -np.inf, 0
+        while seen < len(order) and self.bounds[order[seen]] >= top - TIE * abs(top):
+            some = order[seen : seen + LOOK_AHEAD]
+            self.bounds[some] = self.exact(some)
+            top = max(top, float(self.bounds[some].max()))
+            seen += len(some)
+        computed = np.sort(order[:seen])
+        return int(computed[self.bounds[computed] >= top - TIE * abs(top)][0])
 
 
-def oracle_sequence(
-    returns: NDArray[np.floating], rounds: int, tie_rank: NDArray[np.intp]
-) -> list[int]:
+def oracle_sequence(returns: NDArray[np.floating], rounds: int) -> list[int]:
     """The first sources of the greedy oracle on (W, M, N) returns.
 
     One trial gives the Sequential Oracle's sequence, all of them the Myopic Oracle's.
@@ -130,10 +132,8 @@ def oracle_sequence(
     free = np.ones(returns.shape[1], dtype=np.bool_)
     sequence: list[int] = []
     for _ in range(min(rounds, len(free))):
-        index = greedy.best(free, tie_rank)
+        index = greedy.best(free)
         greedy.add(index)
-        if len(sequence) == 0:
-            greedy.bounds[:] = np.inf  # the first gains are mean returns, no bounds for the rest
         free[index] = False
         sequence.append(index)
     return sequence

@@ -1,0 +1,294 @@
+"""From the records of a benchmark to one result file, and from that to the paper's table."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.benchmarks.journal import Journal
+from sdmbtl.benchmarks.metrics import (
+    aggregated_performance,
+    area_under_curve,
+    bootstrap_interval,
+    interquartile_mean,
+    rounds_to_suboptimal,
+    strategy_shares,
+)
+from sdmbtl.benchmarks.published import PublishedTable, PublishedValue, published_table
+from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, SEQUENTIAL, SyntheticBenchmark, record_key
+from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
+from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
+from sdmbtl.errors import BenchmarkError
+from sdmbtl.transfer.matrix import min_max
+
+#: Performance within this share of what all policies together reach counts as near-optimal.
+EPSILONS = (0.1, 0.05, 0.02)
+#: Strategy shares leave out the rounds in which the paper's detector is not asked yet.
+SKIPPED_ROUNDS = 5
+
+TITLES = {
+    "random": "Random",
+    "gp-mbtl": "GP-MBTL",
+    "gp-mbtl-original": "GP-MBTL (original)",
+    "m-mbtl": "M-MBTL",
+    "m/gp-mbtl": "M/GP-MBTL",
+    "m+random": "M+Random",
+    "gp+random": "GP+Random",
+    "independent": "Independent",
+    MYOPIC: "Myopic Oracle",
+    SEQUENTIAL: "Sequential Oracle",
+}
+H_TITLES = {"l1": "L1 norm", "non-distance": "Non-distance"}
+ORACLES = (MYOPIC, SEQUENTIAL)
+
+
+def summarise(benchmark: SyntheticBenchmark, journal: Journal) -> dict[str, Any]:
+    """Everything worth keeping of a finished run, as JSON data.
+
+    Performance is min-max normalised over all trials of a configuration, after the selectors
+    ran: they see raw returns.
+    """
+    configurations = [_configuration(benchmark, c, journal) for c in benchmark.configurations]
+    return {
+        **benchmark.settings,
+        "selectors": list(benchmark.selectors),
+        "code": journal.heading["code"],
+        "versions": {name: version(name) for name in ("sdmbtl", "numpy", "scipy")},
+        "python": platform.python_version(),
+        "seeds": "noise of trial t: np.random.RandomState(t); selectors: seed t",
+        "configurations": configurations,
+        "aggregated": {
+            name: {
+                "final": _aggregated(configurations, name, "final"),
+                "auc": _aggregated(configurations, name, "auc"),
+            }
+            for name in benchmark.selectors
+        },
+    }
+
+
+def save_result(result: dict[str, Any], path: Path) -> None:
+    """Write a result file, atomically."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(_rounded(result), indent=1) + "\n")
+    temporary.replace(path)
+
+
+def load_result(path: Path) -> dict[str, Any]:
+    """Read a result file."""
+    try:
+        result = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise BenchmarkError(f"{path} is no result of a benchmark: {error}.") from None
+    if not isinstance(result, dict) or result.get("benchmark") != "synthetic":
+        raise BenchmarkError(f"{path} is no result of `sdmbtl bench synthetic`.")
+    return result
+
+
+def performance_table(result: dict[str, Any], metric: str = "final") -> Table:
+    """The paper's table: a row for each configuration, a column for each selector.
+
+    Args:
+        result: As `summarise` returns it.
+        metric: "final" (performance after the last round) or "auc" (mean over the rounds).
+    """
+    published = _published(result) if metric == "final" else None
+    names = _column_order(result["selectors"])
+    rows = [_table_row(c, names, metric, published) for c in result["configurations"]]
+    cells = [
+        _cell(result["aggregated"][n][metric], _printed(published and published.aggregated, n))
+        for n in names
+    ]
+    rows.append(TableRow(("Aggregated",), _marked(cells, names)))
+    what = "Performance" if metric == "final" else "Area under the performance curve"
+    trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
+    notes = [
+        "Mean ± half the 95 % bootstrap interval over the trials, min-max normalised.",
+        "Random: the exact expectation over all random choices.",
+    ]
+    if published is not None:
+        notes.append("In brackets: the paper's value.")
+        if published.note:
+            notes.append(published.note)
+    return Table(
+        title=f"{what}, {result['dim']}D synthetic data, noise {result['noise']:g}, "
+        f"K = {result['rounds']}, {trials}",
+        label_headers=("f(x)", "g(y)", "h(x,y)"),
+        columns=tuple(TITLES.get(n, n) for n in names),
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def share_table(result: dict[str, Any]) -> Table | None:
+    """Share of rounds chosen by M-MBTL after the fifth, for selectors that switch."""
+    names = [
+        n
+        for n in result["selectors"]
+        if any(len(c["selectors"][n].get("shares", {})) > 1 for c in result["configurations"])
+        or n in ("m/gp-mbtl", "auto")
+    ]
+    if not names or result["rounds"] <= SKIPPED_ROUNDS:
+        return None
+    rows = [
+        TableRow(
+            _labels(c),
+            tuple(Cell(c["selectors"][n]["shares"].get("m-mbtl", 0.0), None) for n in names),
+            shaded=c["mountain"],
+        )
+        for c in result["configurations"]
+    ]
+    return Table(
+        title="Share of rounds after the fifth in which Mountain was detected",
+        label_headers=("f(x)", "g(y)", "h(x,y)"),
+        columns=tuple(TITLES.get(n, n) for n in names),
+        rows=tuple(rows),
+    )
+
+
+def _configuration(
+    benchmark: SyntheticBenchmark, configuration: SyntheticConfiguration, journal: Journal
+) -> dict[str, Any]:
+    trials = range(benchmark.n_trials)
+    extents = [journal[record_key(configuration, t, RANDOM)] for t in trials]
+    low, high = min(e["low"] for e in extents), max(e["high"] for e in extents)
+    reference = min_max(np.array([e["all_policies"] for e in extents]), low, high)
+    return {
+        "name": configuration.name,
+        "f": configuration.f,
+        "g": configuration.g,
+        "h": configuration.h,
+        "mountain": configuration.is_mountain,
+        "low": low,
+        "high": high,
+        "selectors": {
+            name: _selector(
+                [journal[record_key(configuration, t, name)] for t in trials], low, high, reference
+            )
+            for name in benchmark.selectors
+        },
+    }
+
+
+def _selector(
+    records: list[dict[str, Any]], low: float, high: float, reference: NDArray[np.floating]
+) -> dict[str, Any]:
+    curves = np.asarray(min_max(np.array([r["curve"] for r in records]), low, high))
+    finals, areas = curves[:, -1], area_under_curve(curves)
+    data: dict[str, Any] = {
+        "final": _statistics(finals),
+        "auc": _statistics(areas),
+        "curve": curves.mean(axis=0).tolist(),
+        "rounds_to": {
+            f"{epsilon:g}": _mean_rounds(curves, reference, epsilon) for epsilon in EPSILONS
+        },
+    }
+    strategies = [r["strategies"] for r in records if "strategies" in r]
+    if strategies and len(strategies[0]) > SKIPPED_ROUNDS:
+        data["shares"] = strategy_shares(strategies, skip=SKIPPED_ROUNDS)
+    return data
+
+
+def _statistics(values: NDArray[np.floating]) -> dict[str, Any]:
+    interval = bootstrap_interval(values)
+    return {
+        "mean": interval.estimate,
+        "half_width": interval.half_width,
+        "median": float(np.median(values)),
+        "iqm": interquartile_mean(values),
+        "trials": values.tolist(),
+    }
+
+
+def _mean_rounds(
+    curves: NDArray[np.floating], reference: NDArray[np.floating], epsilon: float
+) -> dict[str, float | None]:
+    """In how many trials it was reached, and after how many rounds in the mean of those."""
+    rounds = rounds_to_suboptimal(curves, reference, epsilon)
+    reached = rounds[~np.isnan(rounds)]
+    return {
+        "reached": float(len(reached) / len(rounds)),
+        "rounds": float(reached.mean()) if len(reached) else None,
+    }
+
+
+def _aggregated(configurations: list[dict[str, Any]], name: str, metric: str) -> dict[str, Any]:
+    def means(which: str) -> dict[str, float]:
+        return {c["name"]: c["selectors"][which][metric]["mean"] for c in configurations}
+
+    random, oracle = means(RANDOM), means(MYOPIC)
+    values = {c["name"]: c["selectors"][name][metric]["trials"] for c in configurations}
+    try:
+        interval = aggregated_performance(values, random, oracle)
+    except BenchmarkError as error:
+        return {"mean": None, "half_width": None, "why": str(error)}
+    return {"mean": interval.estimate, "half_width": interval.half_width}
+
+
+def _table_row(
+    configuration: dict[str, Any],
+    names: list[str],
+    metric: str,
+    published: PublishedTable | None,
+) -> TableRow:
+    printed = published and published.row(
+        configuration["f"], configuration["g"], configuration["h"]
+    )
+    cells = [
+        _cell(configuration["selectors"][n][metric], _printed(printed and printed.values, n))
+        for n in names
+    ]
+    return TableRow(_labels(configuration), _marked(cells, names), shaded=configuration["mountain"])
+
+
+def _labels(configuration: dict[str, Any]) -> tuple[str, ...]:
+    h = configuration["h"]
+    title = H_TITLES.get(h, h.replace("non-distance", "Non-distance"))
+    return (configuration["f"].capitalize(), configuration["g"].capitalize(), title)
+
+
+def _cell(value: dict[str, Any], printed: float | None) -> Cell | None:
+    if value["mean"] is None:
+        return None
+    return Cell(value["mean"], value["half_width"], printed)
+
+
+def _marked(cells: list[Cell | None], names: list[str]) -> tuple[Cell | None, ...]:
+    return mark_best(cells, {i for i, name in enumerate(names) if name in ORACLES})
+
+
+def _column_order(names: Iterable[str]) -> list[str]:
+    """Random first and the oracles last, as the paper has it."""
+    names = list(names)
+    between = [n for n in names if n != RANDOM and n not in ORACLES]
+    return [RANDOM, *between, *(n for n in ORACLES if n in names)]
+
+
+def _published(result: dict[str, Any]) -> PublishedTable | None:
+    table = published_table(result["dim"], result["noise"])
+    return table if table is not None and table.rounds == result["rounds"] else None
+
+
+def _printed(values: Any, name: str) -> float | None:
+    value: PublishedValue | None = values.get(name) if values else None
+    return None if value is None else value.mean
+
+
+def _rounded(value: Any) -> Any:
+    """Six digits behind the point are what a result file keeps."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {key: _rounded(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_rounded(v) for v in value]
+    return value

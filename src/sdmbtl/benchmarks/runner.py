@@ -1,0 +1,260 @@
+"""Running selectors on the synthetic matrices: many trials, in parallel, resumable."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.benchmarks.journal import Journal, Key
+from sdmbtl.benchmarks.metrics import expected_random_curve
+from sdmbtl.benchmarks.simulate import simulate
+from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration, paper_configurations
+from sdmbtl.errors import BenchmarkError
+from sdmbtl.selectors import make_selector, oracle_sequence, selector_names
+
+#: Baselines that are computed from the whole matrix instead of by ask and tell.
+RANDOM, INDEPENDENT = "random", "independent"
+MYOPIC, SEQUENTIAL = "myopic-oracle", "sequential-oracle"
+DEFAULT_SELECTORS = (RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", MYOPIC)
+
+#: Called with the number of finished and of all pieces of work, and what was finished.
+Progress = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class SyntheticBenchmark:
+    """Which selectors run on which synthetic matrices.
+
+    Attributes:
+        dim: Number of dimensions: 3, 5 or 7.
+        noise: Standard deviation of the noise.
+        trials: W; the paper's number if None. Without noise all trials are equal: one is run.
+        rounds: K, the number of trained policies.
+        selectors: Names; random and the Myopic Oracle always take part, they set the scale.
+        configurations: Kinds of matrices; the paper's if None.
+    """
+
+    dim: int
+    noise: float
+    trials: int | None = None
+    rounds: int = 50
+    selectors: tuple[str, ...] = DEFAULT_SELECTORS
+    configurations: tuple[SyntheticConfiguration, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.configurations:
+            object.__setattr__(self, "configurations", paper_configurations(self.dim))
+        if not np.isfinite(self.noise) or self.noise < 0:
+            raise BenchmarkError(f"The noise must be a number >= 0. Got {self.noise!r} instead.")
+        paper_trials = GRIDS[self.dim][3]
+        trials = paper_trials if self.trials is None else self.trials
+        if trials < 1:
+            raise BenchmarkError(f"A benchmark needs at least 1 trial. Got {trials} instead.")
+        object.__setattr__(self, "trials", trials if self.noise > 0 else 1)
+        targets = len(self.configurations[0].space)
+        if not 1 <= self.rounds <= targets:
+            raise BenchmarkError(
+                f"The number of rounds must be between 1 and {targets}, the number of targets. "
+                f"Got {self.rounds} instead."
+            )
+        known = {*selector_names(), MYOPIC, SEQUENTIAL}
+        for name in self.selectors:
+            if name not in known:
+                raise BenchmarkError(
+                    f"Unknown selector {name!r}. Known are: {', '.join(sorted(known))}."
+                )
+        ends = [name for name in (RANDOM, MYOPIC) if name not in self.selectors]
+        object.__setattr__(self, "selectors", (*self.selectors, *ends))
+
+    @property
+    def n_trials(self) -> int:
+        """W, the number of trials that are run."""
+        return self.trials or 1
+
+    @property
+    def name(self) -> str:
+        """Name of the result file, without ending."""
+        return f"synthetic-{self.dim}d-noise{self.noise:g}"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the records of a run depend on, besides the selectors."""
+        return {
+            "benchmark": "synthetic",
+            "dim": self.dim,
+            "noise": self.noise,
+            "trials": self.n_trials,
+            "rounds": self.rounds,
+        }
+
+    def run(self, journal: Journal, *, jobs: int = 1, progress: Progress | None = None) -> None:
+        """Do all work that the journal does not hold yet.
+
+        Args:
+            journal: Where records are kept; afterwards it has them all.
+            jobs: Number of processes.
+            progress: Called after each piece of work.
+        """
+        units = [unit for unit in self._units() if not unit.is_done(journal)]
+        total = sum(1 for _ in self._units())
+        done = total - len(units)
+        if progress:
+            progress(done, total, "")
+        for unit, records in _computed(units, jobs):
+            for key, record in records:
+                journal.write(key, record)
+            done += 1
+            if progress:
+                progress(done, total, unit.label)
+
+    def _units(self) -> Iterator[Unit]:
+        by_trial = tuple(name for name in self.selectors if name != MYOPIC)
+        for configuration in self.configurations:
+            for trial in range(self.n_trials):
+                yield Unit(configuration, (trial,), by_trial, self.noise, self.rounds)
+            trials = tuple(range(self.n_trials))
+            yield Unit(configuration, trials, (MYOPIC,), self.noise, self.rounds)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A piece of work: some selectors on one trial, or the Myopic Oracle on all of them."""
+
+    configuration: SyntheticConfiguration
+    trials: tuple[int, ...]
+    names: tuple[str, ...]
+    noise: float
+    rounds: int
+
+    @property
+    def label(self) -> str:
+        """What to show for it."""
+        which = f"trial {self.trials[0]}" if self.names != (MYOPIC,) else "Myopic Oracle"
+        return f"{self.configuration.name}, {which}"
+
+    def keys(self) -> Iterator[Key]:
+        """Keys of the records it makes."""
+        for trial in self.trials:
+            for name in self.names:
+                yield record_key(self.configuration, trial, name)
+
+    def is_done(self, journal: Journal) -> bool:
+        """Whether all its records exist."""
+        return all(key in journal for key in self.keys())
+
+    def compute(self) -> list[tuple[Key, dict[str, Any]]]:
+        """Make the records."""
+        if self.names == (MYOPIC,):
+            return self._myopic_oracle()
+        matrix = self.configuration.trial(self.trials[0], self.noise)
+        extent = {
+            "low": float(matrix.min()),
+            "high": float(matrix.max()),
+            "all_policies": float(matrix.max(axis=0).mean(dtype=np.float64)),
+        }
+        return [
+            (
+                record_key(self.configuration, self.trials[0], name),
+                {**extent, **self._one(name, matrix)},
+            )
+            for name in self.names
+        ]
+
+    def _one(self, name: str, matrix: NDArray[np.floating]) -> dict[str, Any]:
+        """The record of one selector on one matrix, in raw returns."""
+        space = self.configuration.space
+        if name == RANDOM:
+            return {"curve": expected_random_curve(matrix, self.rounds).tolist()}
+        if name == INDEPENDENT:
+            return {"curve": [float(np.diagonal(matrix).mean(dtype=np.float64))] * self.rounds}
+        if name == SEQUENTIAL:
+            indices = oracle_sequence(matrix[None], self.rounds)
+            return {"curve": _curves(matrix[None], indices)[0], "indices": indices}
+        selector = make_selector(name, space, seed=self.trials[0])
+        run = simulate(selector, matrix, self.rounds)
+        return {"curve": run.curve, "indices": run.indices, "strategies": run.strategies}
+
+    def _myopic_oracle(self) -> list[tuple[Key, dict[str, Any]]]:
+        returns = np.stack([self.configuration.trial(t, self.noise) for t in self.trials])
+        indices = oracle_sequence(returns, self.rounds)
+        curves = _curves(returns, indices)
+        return [
+            (key, {"curve": curve, "indices": indices})
+            for key, curve in zip(self.keys(), curves, strict=True)
+        ]
+
+
+def record_key(configuration: SyntheticConfiguration, trial: int, name: str) -> Key:
+    """Key of the record of one selector on one trial."""
+    return (configuration.name, str(trial), name)
+
+
+def journal_path(out: Path, benchmark: SyntheticBenchmark) -> Path:
+    """Where the records of an unfinished run are."""
+    return out / f"{benchmark.name}.partial.jsonl"
+
+
+def _curves(returns: NDArray[np.floating], indices: list[int]) -> list[list[float]]:
+    """For each trial the performance after each round of one sequence; returns is (W, M, N)."""
+    best = np.maximum.accumulate(returns[:, indices], axis=1)
+    return [row.mean(axis=1, dtype=np.float64).tolist() for row in best]
+
+
+def _computed(
+    units: list[Unit], jobs: int
+) -> Iterator[tuple[Unit, list[tuple[Key, dict[str, Any]]]]]:
+    """Yield the units with their records as they are finished."""
+    if jobs <= 1:
+        for unit in units:
+            yield unit, unit.compute()
+        return
+    with _single_threaded_children():
+        pool = ProcessPoolExecutor(
+            jobs, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent
+        )
+        waiting: dict[Future[list[tuple[Key, dict[str, Any]]]], Unit] = {}
+        todo = iter(units)
+        try:
+            while True:
+                # A few ahead of the workers, not all: units of an interrupted run are dropped.
+                while len(waiting) < 2 * jobs and (unit := next(todo, None)) is not None:
+                    waiting[pool.submit(unit.compute)] = unit
+                if not waiting:
+                    break
+                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield waiting.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                child.terminate()
+
+
+@contextmanager
+def _single_threaded_children() -> Iterator[None]:
+    """One thread of linear algebra in each child: the processes are the parallelism."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

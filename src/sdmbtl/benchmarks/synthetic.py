@@ -1,0 +1,161 @@
+"""The paper's synthetic transfer matrices, exactly, and a few more kinds.
+
+J(pi_x, y) = 500 + f(x) + g(y) + h(x, y) + noise on the grid 0..n-1 in each dimension, with
+h(x, y) = -(left · [x - y]_- + right · [x - y]_+). Trial t draws its noise from NumPy's legacy
+generator with seed t, one standard normal number for each pair, so the data are the same bits
+everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import BenchmarkError
+
+CONSTANT = 500.0
+Effect = Literal["constant", "linear", "quadratic", "random"]
+
+#: For each dimension: values per dimension, slope of f, slope of g, trials in the paper.
+GRIDS: dict[int, tuple[int, float, float, int]] = {
+    3: (8, 4.0, 3.0, 100),
+    5: (5, 2.0, 2.0, 5),
+    7: (4, 2.0, 2.0, 5),
+}
+#: Slopes of h to the left; to the right it is 3 everywhere. -3 makes it the L1 distance.
+LEFT_SLOPES: dict[int, dict[str, tuple[float, ...]]] = {
+    3: {"non-distance": (1, 1, -3), "l1": (-3,) * 3},
+    5: {
+        "l1": (-3,) * 5,
+        "non-distance 1": (1, 1, 1, -3, -3),
+        "non-distance 2": (1, 1, 1, 1, -3),
+    },
+    7: {"l1": (-3,) * 7, "non-distance": (1, 1, 1, 1, 1, -3, -3)},
+}
+RIGHT_SLOPE = 3.0
+#: Rows are made in blocks of about this many numbers.
+BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class SyntheticConfiguration:
+    """One kind of synthetic transfer matrix.
+
+    Attributes:
+        dim: D, the number of dimensions: 3, 5 or 7.
+        f: Kind of the policy quality.
+        g: Kind of the task difficulty.
+        h: Name of the task dissimilarity, a key of `LEFT_SLOPES[dim]`.
+    """
+
+    dim: int
+    f: Effect
+    g: Effect
+    h: str
+
+    @property
+    def name(self) -> str:
+        """A short unique name."""
+        return f"{self.dim}d-f-{self.f}-g-{self.g}-h-{self.h.replace(' ', '-')}"
+
+    @property
+    def is_mountain(self) -> bool:
+        """Whether this is the Mountain structure: constant f, h a distance."""
+        return self.f == "constant" and self.h == "l1"
+
+    @property
+    def space(self) -> ContextSpace:
+        """The grid of contexts."""
+        return _grid(self.dim)
+
+    def trial(self, trial: int, noise: float) -> NDArray[np.floating]:
+        """(N, N) returns of one trial; float32 if the matrix is large.
+
+        Args:
+            trial: Number of the trial, the seed of its noise.
+            noise: Standard deviation of the noise.
+        """
+        n = len(self.space)
+        matrix = np.empty((n, n), dtype=np.float32 if n > 10_000 else np.float64)
+        generator = np.random.RandomState(trial)
+        for where, block in self._noiseless_blocks():
+            if noise > 0:
+                block += noise * generator.standard_normal(block.shape)
+            matrix[where] = block
+        return matrix
+
+    def _noiseless_blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield some rows at a time of 500 + f + g + h."""
+        contexts = self.space.targets
+        size, f_slope, g_slope, _ = GRIDS[self.dim]
+        f = _effect(self.f, contexts, f_slope, size, seed=1)
+        g = _effect(self.g, contexts, g_slope, size, seed=2)
+        left = LEFT_SLOPES[self.dim][self.h]
+        rows = max(BLOCK // len(contexts), 1)
+        for start in range(0, len(contexts), rows):
+            where = slice(start, start + rows)
+            block = CONSTANT + f[where, None] + g
+            for d, slope in enumerate(left):
+                difference = contexts[where, d, None] - contexts[:, d]
+                block -= slope * np.minimum(difference, 0) + RIGHT_SLOPE * np.maximum(difference, 0)
+            yield where, block
+
+
+def paper_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
+    """The configurations of the paper's table for 3, 5 or 7 dimensions, in its order."""
+    _check_dim(dim)
+    if dim == 7:
+        pairs: list[tuple[Effect, Effect]] = [("constant", "constant"), ("constant", "linear")]
+    elif dim == 5:
+        pairs = [(f, g) for f in ("linear", "constant") for g in ("linear", "constant")]
+    else:
+        pairs = [(f, g) for f in ("constant", "linear") for g in ("linear", "constant")]
+    return tuple(SyntheticConfiguration(dim, f, g, h) for f, g in pairs for h in LEFT_SLOPES[dim])
+
+
+def further_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
+    """Configurations beyond the paper: quadratic and random f and g, with each h."""
+    _check_dim(dim)
+    kinds: tuple[Effect, ...] = ("quadratic", "random")
+    return tuple(
+        SyntheticConfiguration(dim, f, g, h) for f in kinds for g in kinds for h in LEFT_SLOPES[dim]
+    )
+
+
+@cache
+def _grid(dim: int) -> ContextSpace:
+    _check_dim(dim)
+    return ContextSpace(**{f"c{d + 1}": range(GRIDS[dim][0]) for d in range(dim)})
+
+
+def _effect(
+    kind: Effect, contexts: NDArray[np.float64], slope: float, size: int, seed: int
+) -> NDArray[np.float64]:
+    """(N,) values of f or g.
+
+    "quadratic" is a hill with its top off the middle, "random" a number for each context; both
+    have the standard deviation of the linear effect.
+    """
+    if kind == "constant":
+        return np.zeros(len(contexts))
+    linear = slope * contexts.sum(axis=1)
+    if kind == "linear":
+        return linear
+    if kind == "quadratic":
+        shape = -((contexts - 0.7 * (size - 1)) ** 2).sum(axis=1)
+    else:
+        shape = np.random.default_rng(seed).standard_normal(len(contexts))
+    return (shape - shape.mean()) * (linear.std() / shape.std())
+
+
+def _check_dim(dim: int) -> None:
+    if dim not in GRIDS:
+        raise BenchmarkError(
+            f"Synthetic data exist for 3, 5 and 7 dimensions. Got dim={dim!r} instead."
+        )

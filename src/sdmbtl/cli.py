@@ -1,0 +1,169 @@
+"""The command line."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from sdmbtl import __version__
+from sdmbtl.benchmarks.journal import Journal
+from sdmbtl.benchmarks.results import performance_table, save_result, share_table, summarise
+from sdmbtl.benchmarks.runner import DEFAULT_SELECTORS, SyntheticBenchmark, journal_path
+from sdmbtl.benchmarks.synthetic import further_configurations
+from sdmbtl.benchmarks.tables import Table
+from sdmbtl.errors import SdmbtlError
+
+app = typer.Typer(
+    help="Choose the few contexts worth training on.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+bench = typer.Typer(help="Compare selectors on known transfer matrices.", no_args_is_help=True)
+app.add_typer(bench, name="bench")
+
+#: Exit status of a program that was interrupted.
+INTERRUPTED = 130
+
+
+class Format(StrEnum):
+    """How a table is printed."""
+
+    text = "text"
+    markdown = "markdown"
+    latex = "latex"
+    csv = "csv"
+
+
+class Data(StrEnum):
+    """Which kinds of synthetic matrices."""
+
+    paper = "paper"
+    further = "further"
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sdmbtl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Choose the few contexts worth training on."""
+
+
+@bench.command("synthetic")
+def bench_synthetic(
+    dim: Annotated[int, typer.Option(help="Dimensions: 3, 5 or 7.")] = 3,
+    noise: Annotated[float, typer.Option(help="Standard deviation of the noise.")] = 5.0,
+    trials: Annotated[
+        int | None, typer.Option(help="Trials W; the paper's number if left out.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Rounds K: trained policies.")] = 50,
+    selectors: Annotated[
+        str, typer.Option(help="Names of selectors, separated by commas.")
+    ] = ",".join(DEFAULT_SELECTORS),
+    data: Annotated[
+        Data, typer.Option(help="The paper's matrices, or further ones (quadratic, random).")
+    ] = Data.paper,
+    jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for the result file.")] = Path("results"),
+    output_format: Annotated[
+        Format, typer.Option("--format", help="How to print the table.")
+    ] = Format.text,
+    auc: Annotated[bool, typer.Option("--auc", help="Print the area under the curve too.")] = False,
+) -> None:
+    """Reproduce the paper's tables on synthetic data, beside the printed values.
+
+    Interrupted, it goes on where it was when the same command is given again.
+    """
+    notes = Console(stderr=True)
+    try:
+        benchmark = SyntheticBenchmark(
+            dim=dim,
+            noise=noise,
+            trials=trials,
+            rounds=rounds,
+            selectors=tuple(dict.fromkeys(s.strip() for s in selectors.split(",") if s.strip())),
+            configurations=further_configurations(dim) if data is Data.further else (),
+        )
+        if noise == 0 and trials not in (None, 1):
+            notes.print("Without noise all trials are equal: one is run.")
+        journal = Journal(journal_path(out, benchmark), benchmark.settings)
+        if len(journal):
+            notes.print(f"Going on with {len(journal)} results of an interrupted run.")
+        _run_with_progress(benchmark, journal, jobs, notes)
+    except SdmbtlError as error:
+        notes.print(f"[bold red]Error:[/] {error}", highlight=False)
+        raise typer.Exit(2) from None
+    result = summarise(benchmark, journal)
+    path = out / f"{benchmark.name}.json"
+    save_result(result, path)
+    journal.remove()
+    tables = [performance_table(result)]
+    if auc:
+        tables.append(performance_table(result, "auc"))
+    shares = share_table(result)
+    if shares is not None:
+        tables.append(shares)
+    for table in tables:
+        typer.echo(_formatted(table, output_format))
+        typer.echo()
+    notes.print(f"Written to {path}")
+
+
+def _run_with_progress(
+    benchmark: SyntheticBenchmark, journal: Journal, jobs: int, notes: Console
+) -> None:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=notes, transient=True) as bar:
+        task = bar.add_task(benchmark.name, total=None)
+
+        def show(done: int, total: int, label: str) -> None:
+            bar.update(task, completed=done, total=total, description=label or benchmark.name)
+
+        try:
+            benchmark.run(journal, jobs=jobs, progress=show)
+        except KeyboardInterrupt:
+            bar.stop()
+            notes.print(
+                f"Interrupted; {len(journal)} results are kept. "
+                "Give the same command again to go on."
+            )
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _formatted(table: Table, output_format: Format) -> str:
+    match output_format:
+        case Format.text:
+            return table.to_text()
+        case Format.markdown:
+            return table.to_markdown()
+        case Format.latex:
+            return table.to_latex()
+        case Format.csv:
+            return table.to_csv()

@@ -1,0 +1,442 @@
+"""Metrics against closed forms, brute force, simulation and their symmetries."""
+
+from __future__ import annotations
+
+import tracemalloc
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy import stats
+
+from sdmbtl.benchmarks import metrics
+from sdmbtl.benchmarks.metrics import (
+    ConfidenceInterval,
+    aggregated_performance,
+    area_under_curve,
+    bootstrap_band,
+    bootstrap_interval,
+    expected_random_curve,
+    interquartile_mean,
+    normalised_performance,
+    rounds_to_suboptimal,
+    strategy_shares,
+)
+from sdmbtl.errors import BenchmarkError
+
+UNIT = st.floats(-1.0, 1.0)
+SAMPLES = st.lists(UNIT, min_size=1, max_size=30)
+SCALES = st.floats(0.1, 10.0)
+SHIFTS = st.floats(-5.0, 5.0)
+RANDOM = {"a": 0.0, "b": 0.5}
+ORACLE = {"a": 1.0, "b": 0.7}
+
+
+class TestInterquartileMean:
+    @pytest.mark.parametrize("size", [4, 8, 12, 100])
+    def test_is_the_trimmed_mean_where_quarters_are_whole(self, size):
+        values = np.random.default_rng(size).normal(size=size)
+        assert interquartile_mean(values) == pytest.approx(stats.trim_mean(values, 0.25))
+
+    @pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 7, 9, 10, 11, 101])
+    def test_fractional_weights_are_those_of_the_sample_repeated_four_times(self, size):
+        values = np.random.default_rng(size).normal(size=size)
+        expected = stats.trim_mean(np.repeat(values, 4), 0.25)
+        assert interquartile_mean(values) == pytest.approx(expected)
+
+    def test_weights_of_five_values(self):
+        # Mass kept of each fifth: 0, 15/20 of one, all, 15/20, 0 -> weights 0, .3, .4, .3, 0.
+        assert interquartile_mean([100.0, 1.0, -50.0, 2.0, 4.0]) == pytest.approx(
+            0.3 * 1 + 0.4 * 2 + 0.3 * 4
+        )
+
+    def test_along_an_axis_and_over_everything(self):
+        values = np.random.default_rng(0).normal(size=(5, 7, 3))
+        for axis in (0, 1, -1):
+            got = interquartile_mean(values, axis=axis)
+            expected = np.apply_along_axis(interquartile_mean, axis, values)
+            assert got.shape == expected.shape
+            np.testing.assert_allclose(got, expected)
+        assert interquartile_mean(values) == pytest.approx(interquartile_mean(values.ravel()))
+        assert isinstance(interquartile_mean(values), float)
+
+    @given(SAMPLES, SCALES, SHIFTS)
+    def test_shifts_and_scales_with_the_values(self, values, scale, shift):
+        moved = interquartile_mean(scale * np.array(values) + shift)
+        assert moved == pytest.approx(scale * interquartile_mean(values) + shift, abs=1e-9)
+
+    @given(SAMPLES)
+    def test_mirrors_with_the_values(self, values):
+        mirrored = interquartile_mean([-v for v in values])
+        assert mirrored == pytest.approx(-interquartile_mean(values), abs=1e-12)
+
+    def test_refuses_what_has_no_middle(self):
+        with pytest.raises(BenchmarkError, match="there are no values"):
+            interquartile_mean([])
+        with pytest.raises(BenchmarkError, match="2 of 3 values are not finite"):
+            interquartile_mean([1.0, np.nan, np.inf])
+
+
+class TestBootstrap:
+    def test_half_width(self):
+        assert ConfidenceInterval(0.0, -1.0, 3.0).half_width == 2.0
+
+    def test_mean_interval_is_the_normal_one_for_many_values(self):
+        values = np.random.default_rng(3).normal(2.0, 0.5, size=400)
+        got = bootstrap_interval(values, resamples=20_000)
+        error = values.std() / 20
+        assert got.estimate == pytest.approx(values.mean())
+        assert got.low == pytest.approx(values.mean() - 1.96 * error, abs=0.06 * error)
+        assert got.high == pytest.approx(values.mean() + 1.96 * error, abs=0.06 * error)
+
+    def test_level_sets_the_width(self):
+        values = np.random.default_rng(4).normal(size=400)
+        got = bootstrap_interval(values, level=0.6827, resamples=20_000)
+        assert got.half_width == pytest.approx(values.std() / 20, rel=0.03)
+
+    def test_two_values_have_the_exact_distribution(self):
+        # Means 0, 1/2, 1 with probabilities 1/4, 1/2, 1/4.
+        assert bootstrap_interval([0.0, 1.0]) == ConfidenceInterval(0.5, 0.0, 1.0)
+        assert bootstrap_interval([0.0, 1.0], level=0.4) == ConfidenceInterval(0.5, 0.5, 0.5)
+
+    @pytest.mark.parametrize("statistic", [np.mean, np.median, interquartile_mean])
+    def test_one_value_gives_no_width(self, statistic):
+        assert bootstrap_interval([0.3], statistic) == ConfidenceInterval(0.3, 0.3, 0.3)
+
+    def test_uses_the_statistic(self):
+        values = [0.0, 0.0, 0.0, 0.0, 1000.0]
+        assert bootstrap_interval(values, np.median).estimate == 0.0
+        assert bootstrap_interval(values, interquartile_mean).estimate == 0.0
+        assert bootstrap_interval(values).estimate == 200.0
+        assert bootstrap_interval(values, np.max, level=0.2).high == 1000.0
+
+    def test_seed_decides(self):
+        values = np.random.default_rng(5).normal(size=20)
+        assert bootstrap_interval(values, seed=1) == bootstrap_interval(values, seed=1)
+        assert bootstrap_interval(values, seed=1) != bootstrap_interval(values, seed=2)
+
+    @settings(max_examples=30)
+    @given(SAMPLES, SCALES, SHIFTS)
+    def test_shifts_and_scales_with_the_values(self, values, scale, shift):
+        plain = bootstrap_interval(values, resamples=50)
+        moved = bootstrap_interval(scale * np.array(values) + shift, resamples=50)
+        for name in ("estimate", "low", "high"):
+            expected = scale * getattr(plain, name) + shift
+            assert getattr(moved, name) == pytest.approx(expected, abs=1e-9)
+
+    def test_band_is_the_interval_of_each_round(self):
+        curves = np.random.default_rng(6).normal(size=(30, 4))
+        band = bootstrap_band(curves, np.median, level=0.9, resamples=300, seed=7)
+        for k in range(4):
+            one = bootstrap_interval(curves[:, k], np.median, level=0.9, resamples=300, seed=7)
+            got = ConfidenceInterval(band.estimate[k], band.low[k], band.high[k])
+            assert got == one
+            assert band.half_width[k] == one.half_width
+
+    def test_chunks_do_not_matter(self, monkeypatch):
+        curves = np.random.default_rng(8).normal(size=(10, 3))
+        whole = bootstrap_band(curves, resamples=101)
+        monkeypatch.setattr(metrics, "_RESAMPLE_ELEMENTS", 70)
+        parts = bootstrap_band(curves, resamples=101)
+        np.testing.assert_array_equal(whole.low, parts.low)
+        np.testing.assert_array_equal(whole.high, parts.high)
+
+    def test_errors(self):
+        with pytest.raises(BenchmarkError, match=r"got shape \(2, 3\); use bootstrap_band"):
+            bootstrap_interval(np.zeros((2, 3)))
+        with pytest.raises(BenchmarkError, match=r"shape \(W, K\), not \(3,\)"):
+            bootstrap_band(np.zeros(3))
+        with pytest.raises(BenchmarkError, match="level must lie between 0 and 1, but is 95"):
+            bootstrap_interval([1.0], level=95)
+        with pytest.raises(BenchmarkError, match="at least one resample, but got 0"):
+            bootstrap_interval([1.0], resamples=0)
+        with pytest.raises(BenchmarkError, match="1 of 2 values are not finite"):
+            bootstrap_interval([1.0, np.nan])
+
+
+class TestAreaUnderCurve:
+    def test_is_the_mean_over_the_last_axis(self):
+        curves = np.arange(24.0).reshape(2, 3, 4)
+        np.testing.assert_array_equal(
+            area_under_curve(curves), [[1.5, 5.5, 9.5], [13.5, 17.5, 21.5]]
+        )
+        assert float(area_under_curve([0.0, 1.0, 5.0])) == 2.0
+
+    @pytest.mark.parametrize("curves", [0.5, np.zeros((3, 0))])
+    def test_needs_rounds(self, curves):
+        with pytest.raises(BenchmarkError, match="at least one round"):
+            area_under_curve(curves)
+
+
+class TestNormalisedPerformance:
+    def test_places_random_at_zero_and_the_oracle_at_one(self):
+        got = normalised_performance([0.2, 0.6, 0.4, 0.0, 0.7], 0.2, 0.6)
+        np.testing.assert_allclose(got, [0.0, 1.0, 0.5, -0.5, 1.25], atol=1e-15)
+
+    def test_broadcasts(self):
+        got = normalised_performance([[1.0], [3.0]], random=[0.0, 1.0], oracle=[2.0, 5.0])
+        np.testing.assert_allclose(got, [[0.5, 0.0], [1.5, 0.5]])
+
+    @given(UNIT, SCALES, SHIFTS)
+    def test_shift_and_scale_cancel(self, value, scale, shift):
+        moved = normalised_performance(scale * value + shift, scale * 0.25 + shift, scale + shift)
+        assert float(moved) == pytest.approx(float(normalised_performance(value, 0.25, 1)))
+
+    def test_error_names_both_values(self):
+        with pytest.raises(BenchmarkError, match="does not matter there") as caught:
+            normalised_performance([0.5, 0.6], random=[0.25, 0.75], oracle=[0.5, 0.75 + 1e-14])
+        assert "performs 0.75" in str(caught.value)
+        assert "0.75000000000001" in str(caught.value)
+
+    def test_small_but_real_differences_are_kept(self):
+        assert float(normalised_performance(0.5, 0.5 - 1e-6, 0.5 + 1e-6)) == pytest.approx(0.5)
+        assert float(normalised_performance(0.0, -1e-9, 1e-9)) == pytest.approx(0.5)
+
+
+class TestAggregatedPerformance:
+    def test_is_the_mean_of_configurations_not_of_trials(self):
+        got = aggregated_performance({"a": [0.2] * 9, "b": [0.6]}, RANDOM, ORACLE)
+        assert got.estimate == pytest.approx((0.2 + 0.5) / 2)
+        assert got.half_width == pytest.approx(0.0, abs=1e-12)
+
+    def test_interval_is_stratified(self):
+        # Far apart but constant within: mixing the configurations would give a wide interval.
+        trials = {"a": [0.0] * 5, "b": [0.7] * 5}
+        got = aggregated_performance(trials, RANDOM, ORACLE)
+        assert (got.low, got.estimate, got.high) == pytest.approx((0.5, 0.5, 0.5))
+
+    def test_width_is_that_of_independent_strata(self):
+        rng = np.random.default_rng(0)
+        trials = {"a": rng.normal(0.5, 0.1, 200), "b": rng.normal(0.6, 0.04, 100)}
+        got = aggregated_performance(trials, RANDOM, ORACLE, resamples=20_000)
+        variance = trials["a"].var() / 200 + (trials["b"] / 0.2).var() / 100
+        assert got.half_width == pytest.approx(1.96 * np.sqrt(variance) / 2, rel=0.03)
+        narrow = aggregated_performance(trials, RANDOM, ORACLE, level=0.6827, resamples=20_000)
+        assert narrow.half_width == pytest.approx(np.sqrt(variance) / 2, rel=0.03)
+
+    def test_one_configuration_is_the_plain_interval(self):
+        values = np.random.default_rng(1).random(12)
+        got = aggregated_performance({"a": values}, RANDOM, ORACLE, seed=3)
+        plain = bootstrap_interval(values, seed=3)
+        assert (got.low, got.estimate, got.high) == pytest.approx(
+            (plain.low, plain.estimate, plain.high)
+        )
+
+    def test_order_does_not_matter(self):
+        rng = np.random.default_rng(2)
+        trials = {"b": rng.random(5), "a": rng.random(8)}
+        reverse = dict(reversed(trials.items()))
+        assert aggregated_performance(trials, RANDOM, ORACLE, seed=1) == aggregated_performance(
+            reverse, RANDOM, ORACLE, seed=1
+        )
+
+    def test_errors(self):
+        with pytest.raises(BenchmarkError, match="no configuration"):
+            aggregated_performance({}, {}, {})
+        with pytest.raises(BenchmarkError, match=r"random performance is missing for: c, d\."):
+            aggregated_performance({"d": [1], "a": [1], "c": [1]}, RANDOM, ORACLE)
+        with pytest.raises(BenchmarkError, match=r"oracle performance is missing for: b\."):
+            aggregated_performance({"b": [1]}, RANDOM, {"a": 1.0})
+        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*does not matter there"):
+            aggregated_performance({"a": [1]}, {"a": 0.5}, {"a": 0.5})
+        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*there are no values"):
+            aggregated_performance({"a": []}, RANDOM, ORACLE)
+        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*have \(2, 3\)"):
+            aggregated_performance({"a": np.ones((2, 3))}, RANDOM, ORACLE)
+        with pytest.raises(BenchmarkError, match="level"):
+            aggregated_performance({"a": [1]}, RANDOM, ORACLE, level=1.0)
+
+
+class TestRoundsToSuboptimal:
+    CURVES = ((0.5, 0.8, 0.9, 1.0), (0.9, 0.9, 0.9, 0.9), (0.1, 0.2, 0.3, 0.4))
+
+    @pytest.mark.parametrize(
+        ("epsilon", "expected"),
+        [
+            (0.0, [4, np.nan, np.nan]),
+            (0.1, [3, 1, np.nan]),
+            (0.15, [3, 1, np.nan]),
+            (0.2, [2, 1, np.nan]),
+            (0.6, [1, 1, 4]),
+            (1.0, [1, 1, 1]),
+        ],
+    )
+    def test_first_round_that_reaches_the_threshold(self, epsilon, expected):
+        np.testing.assert_array_equal(rounds_to_suboptimal(self.CURVES, 1.0, epsilon), expected)
+
+    def test_threshold_is_relative_to_the_reference(self):
+        # 0.8 * 0.5 = 0.4 is reached; the absolute 0.5 - 0.2 = 0.3 would be reached a round earlier.
+        got = rounds_to_suboptimal([0.1, 0.3, 0.4], reference=0.5, epsilon=0.2)
+        assert float(got) == 3
+
+    def test_reaching_the_threshold_exactly_is_enough(self):
+        assert float(rounds_to_suboptimal([0.0, 0.5], reference=0.0, epsilon=0.0)) == 1
+        assert float(rounds_to_suboptimal([0.0, 0.5], reference=1.0, epsilon=1.0)) == 1
+        assert float(rounds_to_suboptimal([0.25, 0.5], reference=0.5, epsilon=0.5)) == 1
+
+    def test_one_reference_for_each_curve(self):
+        got = rounds_to_suboptimal(self.CURVES, [1.0, 0.9, 0.2], 0.0)
+        np.testing.assert_array_equal(got, [4, 1, 2])
+
+    def test_rounding_does_not_decide(self):
+        assert float(rounds_to_suboptimal([0.0, 0.1 * 3], 0.3 + 1e-16, 0.0)) == 2
+        assert float(rounds_to_suboptimal([0.0, 0.3], 0.1 * 3, 0.0)) == 2
+        assert np.isnan(float(rounds_to_suboptimal([0.0, 0.3], 0.3 + 1e-9, 0.0)))
+
+    def test_errors(self):
+        with pytest.raises(BenchmarkError, match=r"not negative .* but is -0\.5"):
+            rounds_to_suboptimal([0.5], -0.5, 0.1)
+        with pytest.raises(BenchmarkError, match="finite"):
+            rounds_to_suboptimal([0.5], np.nan, 0.1)
+        for epsilon in (-0.1, 1.1):
+            with pytest.raises(BenchmarkError, match="epsilon must lie in"):
+                rounds_to_suboptimal([0.5], 1.0, epsilon)
+        with pytest.raises(BenchmarkError, match="at least one round"):
+            rounds_to_suboptimal([], 1.0, 0.1)
+
+
+class TestStrategyShares:
+    def test_pools_rounds_of_trials_of_different_length(self):
+        trials = [["m", "m", "gp"], ["gp"], ["m", "x", "x", "x"]]
+        assert strategy_shares(trials) == {"gp": 0.25, "m": 0.375, "x": 0.375}
+        assert strategy_shares(trials, skip=1) == {"gp": 0.2, "m": 0.2, "x": 0.6}
+        assert list(strategy_shares(trials)) == ["gp", "m", "x"]
+
+    def test_errors(self):
+        with pytest.raises(BenchmarkError, match="skip must not be negative, but is -1"):
+            strategy_shares([["m"]], skip=-1)
+        with pytest.raises(BenchmarkError, match="after skipping the first 2"):
+            strategy_shares([["m", "m"], ["gp"]], skip=2)
+        with pytest.raises(BenchmarkError, match="one sequence of names for each trial"):
+            strategy_shares(["mountain", "gp"])
+
+
+def brute_force(returns: np.ndarray, rounds: int) -> list[float]:
+    """Mean over all k-subsets of the rows, for k = 1..K."""
+    rows = range(len(returns))
+    return [
+        float(np.mean([returns[list(s)].max(axis=0).mean() for s in combinations(rows, k)]))
+        for k in range(1, rounds + 1)
+    ]
+
+
+MATRICES = hnp.arrays(
+    np.float64,
+    hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=6),
+    elements=st.floats(-10, 10).map(lambda x: round(x, 3)),
+)
+
+
+class TestExpectedRandomCurve:
+    @settings(max_examples=40, deadline=None)
+    @given(MATRICES)
+    def test_is_the_mean_over_all_subsets(self, returns):
+        rounds = len(returns)
+        got = expected_random_curve(returns, rounds)
+        np.testing.assert_allclose(got, brute_force(returns, rounds), atol=1e-12)
+
+    def test_is_the_mean_over_all_subsets_of_nine(self):
+        returns = np.random.default_rng(0).normal(size=(9, 4))
+        np.testing.assert_allclose(expected_random_curve(returns, 9), brute_force(returns, 9))
+
+    def test_agrees_with_simulation(self):
+        rng = np.random.default_rng(1)
+        returns = rng.normal(size=(40, 15))
+        draws = np.stack(
+            [
+                np.maximum.accumulate(returns[rng.permutation(40)[:20]], axis=0).mean(axis=1)
+                for _ in range(4000)
+            ]
+        )
+        error = draws.std(axis=0) / np.sqrt(len(draws))
+        assert np.all(np.abs(draws.mean(axis=0) - expected_random_curve(returns, 20)) < 5 * error)
+
+    def test_ends(self):
+        returns = np.random.default_rng(2).normal(size=(300, 20))
+        curve = expected_random_curve(returns, 300)
+        assert curve[0] == pytest.approx(returns.mean())
+        assert curve[-1] == pytest.approx(returns.max(axis=0).mean())
+        assert np.all(np.diff(curve) > 0)
+
+    def test_uniform_ranks_have_a_closed_form(self):
+        # E[max of k of 1..M] = k (M + 1) / (k + 1).
+        size, k = 16384, np.arange(1, 51)
+        returns = np.random.default_rng(3).permutation(size).astype(float)[:, None] + 1
+        np.testing.assert_allclose(
+            expected_random_curve(returns, 50), k * (size + 1) / (k + 1), rtol=1e-12
+        )
+
+    @settings(max_examples=30)
+    @given(MATRICES, SCALES, SHIFTS)
+    def test_shifts_and_scales_with_the_returns(self, returns, scale, shift):
+        rounds = len(returns)
+        moved = expected_random_curve(scale * returns + shift, rounds)
+        expected = scale * expected_random_curve(returns, rounds) + shift
+        np.testing.assert_allclose(moved, expected, atol=1e-9)
+
+    def test_weights_are_the_exact_probabilities(self):
+        size, rounds = 120, 110
+        weights = metrics._rank_weights(size, rounds)
+        exact = [
+            [float(Fraction(comb(r, k - 1), comb(size, k))) for k in range(1, rounds + 1)]
+            for r in range(size)
+        ]
+        np.testing.assert_allclose(weights, exact, rtol=1e-13)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64])
+    def test_other_number_types(self, dtype):
+        returns = np.random.default_rng(4).integers(0, 50, size=(12, 7)).astype(dtype)
+        got = expected_random_curve(returns, 12)
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got, expected_random_curve(returns.astype(float), 12))
+
+    def test_sums_single_precision_in_double(self):
+        returns = np.full((4, 3000), 0.1, dtype=np.float32)
+        np.testing.assert_allclose(
+            expected_random_curve(returns, 4), float(np.float32(0.1)), rtol=1e-14
+        )
+
+    @pytest.mark.parametrize("elements", [1, 20, 1000])
+    def test_chunks_do_not_matter_and_the_input_stays(self, elements, monkeypatch):
+        returns = np.random.default_rng(5).normal(size=(10, 23))
+        before = returns.copy()
+        whole = expected_random_curve(returns, 10)
+        monkeypatch.setattr(metrics, "_CHUNK_ELEMENTS", elements)
+        np.testing.assert_allclose(expected_random_curve(returns, 10), whole)
+        np.testing.assert_array_equal(returns, before)
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_needs_little_memory(self, order):
+        returns = np.asarray(
+            np.random.default_rng(6).random((2048, 4096), dtype=np.float32), order=order
+        )
+        before = returns[:, 0].copy()
+        tracemalloc.start()
+        try:
+            expected_random_curve(returns, 50)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < returns.nbytes / 3
+        np.testing.assert_array_equal(returns[:, 0], before)
+
+    def test_errors(self):
+        with pytest.raises(BenchmarkError, match=r"5 rounds cannot be drawn .* from 4 sources"):
+            expected_random_curve(np.ones((4, 9)), 5)
+        with pytest.raises(BenchmarkError, match="0 rounds"):
+            expected_random_curve(np.ones((4, 9)), 0)
+        for shape in ((4,), (0, 3), (3, 0), (2, 2, 2)):
+            with pytest.raises(BenchmarkError, match="sources x targets, but got shape"):
+                expected_random_curve(np.ones(shape), 1)
+        for bad in (np.nan, np.inf, -np.inf):
+            returns = np.ones((3, 3))
+            returns[1, 1] = bad
+            with pytest.raises(BenchmarkError, match="finite"):
+                expected_random_curve(returns, 2)
+        with pytest.raises(BenchmarkError, match="finite"):
+            expected_random_curve(np.array([[np.inf, -np.inf]]), 1)
