@@ -67,6 +67,11 @@ class Coverage:
         self._gain_distances = self.distances
         return self._gains
 
+    def gain(self, point: NDArray[np.float64]) -> float:
+        """By how much the loss would fall with this point (D,) as the next centroid."""
+        nearer = self.distances + self.gap.change(point[None])[0]
+        return float(np.maximum(nearer, 0.0).mean())
+
     def _lost_gains(self, changed: NDArray[np.intp]) -> NDArray[np.float64]:
         """(N,) what each target's gain has lost through the targets that came nearer."""
         units, lost = self.space.unit_targets, np.empty(len(self.space))

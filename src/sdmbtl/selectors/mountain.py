@@ -99,9 +99,8 @@ class MountainSelector(Selector):
     def _best_target(
         self, coverage: Coverage, free: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], float]:
-        gains = coverage.target_gains()
-        index = best_target(gains, free, coverage.space.tie_rank)
-        return coverage.space.targets[index], float(gains[index])
+        index = best_target(coverage.target_gains(), free, coverage.space.tie_rank)
+        return coverage.space.targets[index], coverage.gain(coverage.space.unit_targets[index])
 
     def _best_point(
         self, coverage: Coverage, free: NDArray[np.bool_], history: History

@@ -1,1 +1,20 @@
-"""TBD."""
+"""Conformance suites: run them on selectors of your own.
+
+import pytest
+from sdmbtl.testing import selector_checks
+
+@pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
+def test_my_selector(check):
+    check(MySelector)          # called as MySelector(space, seed=seed)
+"""
+
+from sdmbtl.testing.selectors import SelectorFactory, check_selector, selector_checks
+from sdmbtl.testing.spaces import example_matrix, example_spaces
+
+__all__ = [
+    "SelectorFactory",
+    "check_selector",
+    "example_matrix",
+    "example_spaces",
+    "selector_checks",
+]

@@ -62,7 +62,7 @@ class SeparableGap:
         """
         if targets is None:
             targets = self.space.unit_targets
-        at_sources, at_targets = sources @ self.left, targets @ self.right
+        at_sources, at_targets = _dot(sources, self.left), _dot(targets, self.right)
         pairs = self._pairs(sources, targets, range(self.space.n_dimensions))
         pairs -= at_sources[:, None]
         pairs -= at_targets
@@ -86,8 +86,8 @@ class SeparableGap:
         """
         unit_targets = self.space.unit_targets
         points = unit_targets if sources is None else sources
-        level = values - points @ self.left
-        needed = thresholds + unit_targets @ self.right
+        level = values - _dot(points, self.left)
+        needed = thresholds + _dot(unit_targets, self.right)
         total = np.empty(len(points))
         pieces = (
             self._grid_pieces(level, needed)
@@ -151,6 +151,14 @@ class SeparableGap:
             larger((kink * xs[:, d])[:, None], kink * ys[:, d], out=term)
             total += term
         return total
+
+
+def _dot(points: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(n,) scalar products; unlike a matrix product, each is the same whatever n is."""
+    total = np.zeros(len(points))
+    for d, slope in enumerate(slopes):
+        total += slope * points[:, d]
+    return total
 
 
 def _balanced_split(shape: tuple[int, ...]) -> int:

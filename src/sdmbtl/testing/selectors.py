@@ -1,0 +1,319 @@
+"""What every selector must do, as checks that raise AssertionError with a sentence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import (
+    DuplicateTellError,
+    ExhaustedError,
+    RowError,
+    SdmbtlError,
+    SelectorError,
+    StateError,
+    UnknownCandidateError,
+)
+from sdmbtl.selectors import Candidate, Selector
+from sdmbtl.testing.spaces import example_matrix, example_spaces
+
+#: Called as `factory(space, seed=seed)`.
+SelectorFactory = Callable[..., Selector]
+Check = Callable[[SelectorFactory], None]
+
+
+def selector_checks() -> tuple[Check, ...]:
+    """Every check; each takes a factory `factory(space, seed=seed)`."""
+    return (
+        check_proposes_contexts_of_the_space,
+        check_never_proposes_twice,
+        check_says_when_exhausted,
+        check_gives_reasons,
+        check_same_seed_same_choices,
+        check_pending_is_not_offered_again,
+        check_batches,
+        check_order_of_tells_does_not_matter,
+        check_failed_is_not_offered_again,
+        check_cancelled_may_come_back,
+        check_state_goes_on_exactly,
+        check_state_of_another_selector_is_refused,
+        check_accepts_partial_rows,
+        check_accepts_repeats_and_warm_starts,
+        check_refuses_bad_rows,
+        check_refuses_bad_candidates,
+        check_refuses_second_tell,
+        check_shift_and_scale_change_nothing,
+        check_constant_returns,
+    )
+
+
+def check_selector(factory: SelectorFactory) -> None:
+    """Run every check.
+
+    Raises:
+        AssertionError: If the selector breaks the contract; the message says where.
+    """
+    for check in selector_checks():
+        check(factory)
+
+
+def check_proposes_contexts_of_the_space(factory: SelectorFactory) -> None:
+    """Candidates have every dimension, by name, inside the box, and know their target."""
+    for name, space in example_spaces().items():
+        selector = factory(space, seed=0)
+        for candidate in _run(selector, rounds=min(len(space), 6)):
+            assert list(candidate.context) == list(space.names), f"{name}: wrong dimensions"
+            assert candidate.context in space, f"{name}: {candidate.context} is outside the box"
+            assert candidate.index == space.find(candidate.context), f"{name}: wrong index"
+
+
+def check_never_proposes_twice(factory: SelectorFactory) -> None:
+    """No context comes twice, up to as many rounds as there are targets."""
+    for name, space in example_spaces().items():
+        candidates = _run(factory(space, seed=1), rounds=len(space))
+        seen = {tuple(np.round(space.to_unit(space.vector(c.context)), 9)) for c in candidates}
+        assert len(seen) == len(candidates), f"{name}: a context was proposed twice"
+
+
+def check_says_when_exhausted(factory: SelectorFactory) -> None:
+    """Nothing left is an ExhaustedError that says so; a batch takes what is left."""
+    space = ContextSpace(a=range(3))
+    selector = factory(space, seed=0)
+    if any(c.index is None for c in _run(factory(space, seed=0), rounds=3)):
+        return  # proposes any point of the box: it has more to offer than the targets
+    assert len(selector.ask(10)) == 3, "a batch larger than what is left must return what is left"
+    error = _raised(ExhaustedError, selector.ask)
+    assert "3 targets" in str(error), f"the message must say what is used up: {error}"
+    _raised(ExhaustedError, lambda: selector.ask(2))
+
+
+def check_gives_reasons(factory: SelectorFactory) -> None:
+    """Every candidate says who chose it and why; its numbers are finite."""
+    for candidate in _run(factory(example_spaces()["grid"], seed=0), rounds=8):
+        assert candidate.strategy, "a candidate needs the name of its strategy"
+        assert len(candidate.reason) > 10, "a candidate needs its reason in words"
+        assert all(np.isfinite(v) for v in candidate.numbers.values()), "numbers must be finite"
+
+
+def check_same_seed_same_choices(factory: SelectorFactory) -> None:
+    """Two selectors with the same seed and the same tells ask the same."""
+    for name, space in example_spaces().items():
+        rounds = min(len(space), 8)
+        first = _contexts(_run(factory(space, seed=3), rounds))
+        second = _contexts(_run(factory(space, seed=3), rounds))
+        assert first == second, f"{name}: the same seed gave other choices"
+
+
+def check_pending_is_not_offered_again(factory: SelectorFactory) -> None:
+    """Asking again before telling gives other contexts."""
+    space = example_spaces()["grid"]
+    selector = factory(space, seed=0)
+    contexts = _contexts([selector.ask() for _ in range(len(space))])
+    assert len(set(contexts)) == len(contexts), "a pending context was offered again"
+    assert len(selector.pending) == len(space), "pending must list what was not told yet"
+
+
+def check_batches(factory: SelectorFactory) -> None:
+    """`ask(n)` gives n candidates with ids in order, also before any row."""
+    space = example_spaces()["grid"]
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    for _ in range(3):
+        batch = selector.ask(3)
+        assert [c.id for c in batch] == list(range(batch[0].id, batch[0].id + 3)), "ids in order"
+        for candidate in batch:
+            selector.tell(candidate, _row(space, matrix, candidate))
+    for bad in (0, -1, 2.5, True):
+        _raised(SelectorError, lambda bad=bad: selector.ask(bad))  # type: ignore[misc]
+
+
+def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
+    """A batch told in another order leads to the same next choices."""
+    space = example_spaces()["grid"]
+    matrix = example_matrix(space)
+    following = []
+    for order in ([0, 1, 2, 3, 4, 5], [5, 3, 1, 0, 2, 4]):
+        selector = factory(space, seed=0)
+        batch = selector.ask(6)
+        for number in order:
+            selector.tell(batch[number], _row(space, matrix, batch[number]))
+        following.append(_contexts(_run(selector, rounds=4)))
+    assert following[0] == following[1], "the order of tells changed the next choices"
+
+
+def check_failed_is_not_offered_again(factory: SelectorFactory) -> None:
+    """A failed run has no row, is not pending, and its context does not come back."""
+    space = example_spaces()["grid"]
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    failed = []
+    for number in range(len(space)):
+        candidate = selector.ask()
+        assert candidate.context not in failed, "a failed context was offered again"
+        if number % 2:
+            selector.tell(candidate, status="failed")
+            failed.append(candidate.context)
+        else:
+            selector.tell(candidate, _row(space, matrix, candidate))
+    assert not selector.pending, "a failed run must not stay pending"
+    assert len(selector.rows) == len(space) - len(failed), "a failed run must have no row"
+
+
+def check_cancelled_may_come_back(factory: SelectorFactory) -> None:
+    """A cancelled run gives its context back: all targets can still be proposed."""
+    space = ContextSpace(a=range(4))
+    selector = factory(space, seed=0)
+    selector.tell(selector.ask(), status="cancelled")
+    assert len(_contexts(_run(selector, rounds=4))) == 4, "a cancelled context did not come back"
+
+
+def check_state_goes_on_exactly(factory: SelectorFactory) -> None:
+    """A state goes through JSON and the loaded selector asks what the original asks."""
+    for name, space in example_spaces().items():
+        original, matrix = factory(space, seed=5), example_matrix(space)
+        for number in range(min(len(space) - 1, 7)):
+            candidate = original.ask()
+            if number == 2:
+                original.tell(candidate, status="failed")
+            elif number != 4:  # one stays pending
+                row = _row(space, matrix, candidate)
+                row[0] = np.nan if len(row) > 1 else row[0]
+                original.tell(candidate, row)
+        loaded = factory(space, seed=5)
+        loaded.load_state_dict(json.loads(json.dumps(original.state_dict(), allow_nan=False)))
+        assert loaded.state_dict() == original.state_dict(), f"{name}: the state changed"
+        assert loaded.ask() == original.ask(), f"{name}: the loaded selector asks something else"
+
+
+def check_state_of_another_selector_is_refused(factory: SelectorFactory) -> None:
+    """A state of another seed or space is refused, and nothing is changed."""
+    space = example_spaces()["grid"]
+    selector = factory(space, seed=0)
+    for other in (factory(space, seed=1), factory(ContextSpace(a=range(5)), seed=0)):
+        state = other.state_dict()
+        _raised(StateError, lambda state=state: selector.load_state_dict(state))  # type: ignore[misc]
+    _raised(StateError, lambda: selector.load_state_dict({}))
+
+
+def check_accepts_partial_rows(factory: SelectorFactory) -> None:
+    """Rows with NaN work from the first to the last, also if a target is never evaluated."""
+    space = example_spaces()["grid"]
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    rng = np.random.default_rng(0)
+    for _ in range(len(space)):
+        candidate = selector.ask()
+        row = _row(space, matrix, candidate)
+        row[rng.random(len(row)) < 0.6] = np.nan
+        row[1] = np.nan
+        row[2] = matrix[0, 2]
+        selector.tell(candidate, row)
+    assert np.isfinite(selector.performance), "performance must count the evaluated targets"
+
+
+def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
+    """Contexts that were never asked, sources that are no targets, repeated runs."""
+    space = example_spaces()["grid"]
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    selector.tell(space.target(5), matrix[5])
+    selector.tell(space.target(5), matrix[5] + 0.1, repeat=True)
+    selector.tell({"a": 0.4, "b": 0.9}, matrix[1], source_return=9.0)
+    candidates = _run(selector, rounds=len(space) - 1)
+    assert space.target(5) not in [c.context for c in candidates], "a told context was proposed"
+    assert len(selector.rows) == len(space) + 2, "every told row counts"
+
+
+def check_refuses_bad_rows(factory: SelectorFactory) -> None:
+    """Wrong rows give a RowError, change nothing, and the candidate can still be told."""
+    space = example_spaces()["grid"]
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    candidate = selector.ask()
+    good = _row(space, matrix, candidate)
+    infinite = good.copy()
+    infinite[3] = np.inf
+    for bad in (good[:-1], infinite, np.full(len(space), np.nan), good[None], "row", None):
+        _raised(RowError, lambda bad=bad: selector.tell(candidate, bad))  # type: ignore[misc]
+    _raised(RowError, lambda: selector.tell(candidate, good, status="failed"))
+    _raised(RowError, lambda: selector.tell(candidate, good, source_return=np.inf))
+    assert len(selector.rows) == 0, "a refused row was kept"
+    assert len(selector.pending) == 1, "a refused tell changed the candidate"
+    selector.tell(candidate, good)
+
+
+def check_refuses_bad_candidates(factory: SelectorFactory) -> None:
+    """Unknown ids, contexts and statuses give an error that says so."""
+    space = example_spaces()["grid"]
+    selector, row = factory(space, seed=0), example_matrix(example_spaces()["grid"])[0]
+    _raised(UnknownCandidateError, lambda: selector.tell(7, row))
+    _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "c": 2.0}, row))
+    _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "b": np.nan}, row))
+    candidate = selector.ask()
+    _raised(SelectorError, lambda: selector.tell(candidate, row, status="lost"))  # type: ignore[arg-type]
+    foreign = Candidate(candidate.id, space.target(11), 11, "other", "from elsewhere")
+    if foreign.context != candidate.context:
+        _raised(UnknownCandidateError, lambda: selector.tell(foreign, row))
+
+
+def check_refuses_second_tell(factory: SelectorFactory) -> None:
+    """A second tell raises, by candidate, id and context, unless it may be skipped."""
+    space = example_spaces()["grid"]
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    candidate = selector.ask()
+    row = _row(space, matrix, candidate)
+    selector.tell(candidate.id, row)
+    for again in (candidate, candidate.id, candidate.context):
+        _raised(DuplicateTellError, lambda again=again: selector.tell(again, row + 1))  # type: ignore[misc]
+        selector.tell(again, row + 1, skip_if_finished=True)
+    assert np.array_equal(selector.rows.best, row), "a skipped tell changed the rows"
+
+
+def check_shift_and_scale_change_nothing(factory: SelectorFactory) -> None:
+    """Returns in other units lead to the same contexts."""
+    space = example_spaces()["grid"]
+    matrix = example_matrix(space)
+    usual = _contexts(_run(factory(space, seed=0), rounds=8, matrix=matrix))
+    for scale, shift in ((1e-6, 0.0), (1e6, 0.0), (1.15, -300.0)):
+        other = _contexts(_run(factory(space, seed=0), rounds=8, matrix=scale * matrix + shift))
+        assert other == usual, f"returns times {scale:g} plus {shift:g} changed the choices"
+
+
+def check_constant_returns(factory: SelectorFactory) -> None:
+    """A matrix without any difference is no reason to fail."""
+    for name, space in example_spaces().items():
+        matrix = np.full((len(space), len(space)), 7.0)
+        selector = factory(space, seed=0)
+        _run(selector, rounds=len(space), matrix=matrix)
+        assert selector.performance == 7.0, f"{name}: performance must be 7"
+
+
+def _run(
+    selector: Selector, rounds: int, matrix: NDArray[np.float64] | None = None
+) -> list[Candidate]:
+    """Ask and tell for some rounds on a known matrix."""
+    space = selector.space
+    returns = example_matrix(space) if matrix is None else matrix
+    candidates = []
+    for _ in range(rounds):
+        candidate = selector.ask()
+        selector.tell(candidate, _row(space, returns, candidate))
+        candidates.append(candidate)
+    return candidates
+
+
+def _row(
+    space: ContextSpace, matrix: NDArray[np.float64], candidate: Candidate
+) -> NDArray[np.float64]:
+    return matrix[space.nearest(candidate.context)].copy()
+
+
+def _contexts(candidates: list[Candidate]) -> list[tuple[float, ...]]:
+    return [tuple(c.context.values()) for c in candidates]
+
+
+def _raised(expected: type[Exception], call: Callable[[], object]) -> Exception:
+    try:
+        call()
+    except expected as error:
+        return error
+    raise AssertionError(f"{expected.__name__} was expected, nothing was raised")

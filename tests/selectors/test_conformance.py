@@ -1,0 +1,88 @@
+"""Every selector of the package passes the suite that ships for selectors of third parties."""
+
+from functools import partial
+
+import pytest
+
+from sdmbtl.errors import SelectorError
+from sdmbtl.selectors import (
+    GPSelector,
+    MGPSelector,
+    MountainSelector,
+    MyopicOracle,
+    Proposal,
+    RandomSelector,
+    Selector,
+    SequentialOracle,
+    make_selector,
+    selector_names,
+)
+from sdmbtl.selectors.choice import free_targets
+from sdmbtl.structure import MountainDetector
+from sdmbtl.testing import check_selector, example_matrix, selector_checks
+from sdmbtl.transfer import TransferMatrices
+
+
+def myopic_oracle(space, seed):
+    return MyopicOracle(space, TransferMatrices(space, example_matrix(space)), seed=seed)
+
+
+def sequential_oracle(space, seed):
+    return SequentialOracle(space, example_matrix(space), seed=seed)
+
+
+FACTORIES = {
+    **{name: partial(make_selector, name) for name in selector_names()},
+    "m-mbtl in the box": partial(MountainSelector, sources="box"),
+    "m-mbtl with few restarts": partial(MountainSelector, sources="box", restarts=3),
+    "m-mbtl plain": partial(MountainSelector, sources="box", accelerated=False),
+    "random in the box": partial(RandomSelector, sources="box"),
+    "gp-mbtl within": partial(GPSelector, slopes="within"),
+    "m/gp-mbtl as in the paper": lambda space, seed: MGPSelector(
+        space, seed=seed, detector=MountainDetector.as_in_the_paper()
+    ),
+    "myopic oracle": myopic_oracle,
+    "sequential oracle": sequential_oracle,
+}
+
+
+@pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", FACTORIES)
+def test_conformance(name, check):
+    check(FACTORIES[name])
+
+
+class Stubborn(Selector):
+    """Proposes the same target for ever."""
+
+    name = "stubborn"
+
+    def propose(self, history):
+        return Proposal(history.space.targets[0], self.name, "always the first target")
+
+
+class Forgetful(RandomSelector):
+    """Decides by what it remembers instead of by the history."""
+
+    name = "forgetful"
+    calls = 0
+
+    def propose(self, history):
+        self.calls += 1
+        free = free_targets(history).nonzero()[0]
+        return Proposal(history.space.targets[free[self.calls % len(free)]], self.name, "by count")
+
+
+class Mute(RandomSelector):
+    """Gives no reason."""
+
+    name = "mute"
+
+    def propose(self, history):
+        return Proposal(super().propose(history).source, self.name, "")
+
+
+@pytest.mark.parametrize("broken", [Stubborn, Forgetful, Mute])
+def test_suite_finds_broken_selectors(broken):
+    with pytest.raises((AssertionError, SelectorError)):
+        check_selector(broken)
