@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -227,7 +228,7 @@ def _computed(
         try:
             while True:
                 # A few ahead of the workers, not all: units of an interrupted run are dropped.
-                while len(waiting) < 2 * jobs and (unit := next(todo, None)) is not None:
+                for unit in islice(todo, 2 * jobs - len(waiting)):
                     waiting[pool.submit(unit.compute)] = unit
                 if not waiting:
                     break

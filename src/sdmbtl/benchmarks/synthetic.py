@@ -144,14 +144,14 @@ def _effect(
     """
     if kind == "constant":
         return np.zeros(len(contexts))
-    linear = slope * contexts.sum(axis=1)
+    linear: NDArray[np.float64] = slope * contexts.sum(axis=1)
     if kind == "linear":
         return linear
     if kind == "quadratic":
         shape = -((contexts - 0.7 * (size - 1)) ** 2).sum(axis=1)
     else:
         shape = np.random.default_rng(seed).standard_normal(len(contexts))
-    return (shape - shape.mean()) * (linear.std() / shape.std())
+    return np.asarray((shape - shape.mean()) * (linear.std() / shape.std()))
 
 
 def _check_dim(dim: int) -> None:

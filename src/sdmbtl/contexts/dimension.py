@@ -53,16 +53,16 @@ class Dimension(ABC):
 
     def to_unit(self, values: ArrayLike) -> NDArray[np.float64]:
         """Map values to unit coordinates, linearly beyond the ends; same shape."""
-        values = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64)
         if self.scale == "log":
-            if np.any(values <= 0):
-                bad = values[values <= 0].flat[0]
+            if np.any(array <= 0):
+                bad = array[array <= 0].flat[0]
                 raise ContextError(
                     f"A logarithmic dimension takes values above 0. Got {bad:g} instead. "
                     "Use scale='linear' if zero or negative values are meant."
                 )
-            values = np.log(values)
-        return _interpolate(values, self._axis, self.knot_units)
+            array = np.log(array)
+        return _interpolate(array, self._axis, self.knot_units)
 
     def from_unit(self, units: ArrayLike) -> NDArray[np.float64]:
         """Map unit coordinates back to values; same shape."""
@@ -70,7 +70,11 @@ class Dimension(ABC):
         if self.low == self.high:
             return np.full_like(units, self.low)
         values = _interpolate(units, self.knot_units, self._axis)
-        return np.exp(values) if self.scale == "log" else values
+        if self.scale != "log":
+            return values
+        # exp(log(v)) misses v by a rounding error, which could put an end outside the box.
+        knot = np.minimum(np.searchsorted(self.knot_units, units), len(self.knots) - 1)
+        return np.where(self.knot_units[knot] == units, self.knots[knot], np.exp(values))
 
     @property
     def _axis(self) -> NDArray[np.float64]:
@@ -194,11 +198,18 @@ def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
     return Interval(data["low"], data["high"], scale=data["scale"])
 
 
+def as_number(value: Any) -> float:
+    """Turn a number of any kind into a float; a text is no number, even if it reads like one."""
+    if isinstance(value, str | bytes):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)
+
+
 def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
     """Check a list of finite numbers; (n,)."""
     try:
-        listed = [float(v) for v in values]
-    except (TypeError, ValueError):
+        listed = [as_number(v) for v in values]
+    except (TypeError, ValueError, OverflowError):
         raise ContextError(
             f"Values of a dimension must be numbers. Got {values!r} instead. "
             "Encode categories as numbers first."
@@ -238,7 +249,9 @@ def _interpolate(
     if len(xs) == 1:
         return np.full_like(x, ys[0])
     segment = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 2)
-    left, right = xs[segment], xs[segment + 1]
-    t = (x - left) / (right - left)
+    # Halves, here too: exact, and finite for very wide intervals.
+    left, right = xs[segment] / 2, xs[segment + 1] / 2
+    low, high = ys[segment] / 2, ys[segment + 1] / 2
+    t = (x / 2 - left) / (right - left)
     # Written so that the knots themselves are hit exactly from both sides.
-    return np.where(t == 1.0, ys[segment + 1], ys[segment] + t * (ys[segment + 1] - ys[segment]))
+    return np.where(t == 1.0, high, low + t * (high - low)) * 2

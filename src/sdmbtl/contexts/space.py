@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import itertools
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,13 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import qmc
 
-from sdmbtl.contexts.dimension import Dimension, Levels, as_dimension, dimension_from_dict
+from sdmbtl.contexts.dimension import (
+    Dimension,
+    Levels,
+    as_dimension,
+    as_number,
+    dimension_from_dict,
+)
 from sdmbtl.errors import ContextError
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 
 #: Two contexts closer than this in every unit coordinate are the same context.
 SAME_CONTEXT = 1e-9
+
+#: A target may miss the bounds by this share of the bound: 0.1 + 0.2 is within [0, 0.3].
+ROUNDING = 1e-12
 
 
 class ContextSpace:
@@ -63,8 +71,7 @@ class ContextSpace:
         self.is_grid = targets is None
         self.targets = self._grid() if targets is None else self._listed(targets)
         self.targets.setflags(write=False)
-        if not self.is_grid:
-            self._check_distinct()
+        self._check_distinct()
 
     @classmethod
     def from_targets(
@@ -85,14 +92,19 @@ class ContextSpace:
             contexts = list(targets)
             if not contexts:
                 raise ContextError("A target list needs at least one context. Got none.")
-            columns = {name: np.array([_entry(c, name) for c in contexts]) for name in contexts[0]}
+            _check_same_names(contexts)
+            columns = {name: np.array([c[name] for c in contexts]) for name in contexts[0]}
+        if not columns:
+            raise ContextError("A target needs at least one dimension. Got none.")
         lengths = {name: len(column) for name, column in columns.items()}
         if len(set(lengths.values())) > 1:
             raise ContextError(f"Target columns must have equal length. Got {lengths} instead.")
-        dimensions: dict[str, object] = {
-            name: Levels(np.unique(column).tolist(), scale="linear")
-            for name, column in columns.items()
-        }
+        dimensions: dict[str, object] = {}
+        for name, column in columns.items():
+            try:
+                dimensions[name] = Levels(np.unique(column).tolist(), scale="linear")
+            except ContextError as error:
+                raise ContextError(f"Dimension {name!r}: {error}") from None
         return cls(np.column_stack(list(columns.values())), **dimensions)
 
     @classmethod
@@ -106,6 +118,8 @@ class ContextSpace:
         """
         if n < 1:
             raise ContextError(f"A sample needs n >= 1 targets. Got n={n} instead.")
+        if not dimensions:
+            return cls()  # raises, with the hint
         parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
         sobol = qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
         units = sobol.random_base2(max(n - 1, 1).bit_length())[:n]
@@ -185,10 +199,10 @@ class ContextSpace:
                 f"in that order. Got {context!r} instead."
             )
         else:
-            values = list(context)
+            values = context
         try:
-            vector = np.array([float(v) for v in values])  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+            vector = np.array([as_number(v) for v in values])
+        except (TypeError, ValueError, OverflowError):
             raise ContextError(
                 f"A context's values must be numbers. Got {context!r} instead."
             ) from None
@@ -206,7 +220,7 @@ class ContextSpace:
 
     def context(self, vector: ArrayLike) -> dict[str, float]:
         """Turn a (D,) vector into a context by name."""
-        checked = self.vector(np.asarray(vector, dtype=np.float64))
+        checked = self.vector(vector)  # type: ignore[arg-type]
         return {name: float(v) for name, v in zip(self.names, checked, strict=True)}
 
     def target(self, index: int) -> dict[str, float]:
@@ -246,10 +260,11 @@ class ContextSpace:
 
     def find(self, context: ContextLike) -> int | None:
         """Index of the target equal to a context, or None if it is no target."""
-        unit = self.to_unit(self.vector(context))
+        vector = self.vector(context)
+        unit = self.to_unit(vector)
         index = self.nearest_to_unit(unit)
         same = np.all(np.abs(self.unit_targets[index] - unit) <= SAME_CONTEXT)
-        return index if same else None
+        return index if same and self._keeps_constants(vector) else None
 
     def index(self, context: ContextLike) -> int:
         """Index of the target equal to a context.
@@ -268,8 +283,12 @@ class ContextSpace:
 
     def __contains__(self, context: ContextLike) -> bool:
         """Whether a context lies in the box X."""
-        unit = self.to_unit(self.vector(context))
-        return bool(np.all((unit >= -SAME_CONTEXT) & (unit <= 1 + SAME_CONTEXT)))
+        vector = self.vector(context)
+        if any(d.scale == "log" and v <= 0 for d, v in self._paired(vector)):
+            return False
+        unit = self.to_unit(vector)
+        inside = np.all((unit >= -SAME_CONTEXT) & (unit <= 1 + SAME_CONTEXT))
+        return bool(inside) and self._keeps_constants(vector)
 
     def __iter__(self) -> Iterator[dict[str, float]]:
         return (self.target(i) for i in range(len(self)))
@@ -301,10 +320,10 @@ class ContextSpace:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ContextSpace):
             return NotImplemented
-        return self.to_dict() == other.to_dict()
+        return self.names == other.names and self.to_dict() == other.to_dict()
 
     def __hash__(self) -> int:
-        return hash(json.dumps(self.to_dict()))
+        return hash((self.names, len(self), tuple(self.bounds.values())))
 
     def __repr__(self) -> str:
         dimensions = ", ".join(f"{name}={d!r}" for name, d in self.dimensions.items())
@@ -326,7 +345,12 @@ class ContextSpace:
         return np.array(list(itertools.product(*columns)), dtype=np.float64)
 
     def _listed(self, targets: Any) -> NDArray[np.float64]:
-        rows = list(targets)
+        try:
+            rows = list(targets)
+        except TypeError:
+            raise ContextError(
+                f"Targets must be a list of contexts. Got {targets!r} instead."
+            ) from None
         if not rows:
             raise ContextError("A target list needs at least one context. Got none.")
         vectors = []
@@ -336,7 +360,9 @@ class ContextSpace:
             except ContextError as error:
                 raise ContextError(f"Target {number}: {error}") from None
         array = np.array(vectors)
-        outside = np.argwhere((array < self._lows) | (array > self._highs))
+        lows, highs = np.array(list(self.bounds.values())).T
+        too_low = array < lows - ROUNDING * np.abs(lows)
+        outside = np.argwhere(too_low | (array > highs + ROUNDING * np.abs(highs)))
         if len(outside):
             number, d = outside[0]
             name = self.names[d]
@@ -348,6 +374,17 @@ class ContextSpace:
         return array
 
     def _check_distinct(self) -> None:
+        if self.is_grid:
+            for name, d in self.dimensions.items():
+                close = np.flatnonzero(np.diff(d.knot_units) <= SAME_CONTEXT)
+                if len(close):
+                    below, above = d.knots[close[0] : close[0] + 2]
+                    raise ContextError(
+                        f"Dimension {name!r}: {below:g} and {above:g} are the same on a "
+                        f"{d.scale} scale from {d.low:g} to {d.high:g}. Use scale='steps' or "
+                        "'log', or drop one of them."
+                    )
+            return
         _, first, inverse = np.unique(
             np.round(self.unit_targets / SAME_CONTEXT),
             axis=0,
@@ -357,9 +394,17 @@ class ContextSpace:
         if len(first) < len(self):
             inverse = inverse.ravel()
             number = next(i for i in range(len(self)) if first[inverse[i]] != i)
+            same = first[inverse[number]]
+            shown = _shown(self.target(number))
+            if not np.array_equal(self.targets[same], self.targets[number]):
+                raise ContextError(
+                    f"Targets must be distinct. Targets {same} and {number}, "
+                    f"{_shown(self.target(same))} and {shown}, are the same on the scale of their "
+                    "dimensions. Drop one of them, or give dimensions with scale='steps' or 'log'."
+                )
             raise ContextError(
-                f"Targets must be distinct. Targets {first[inverse[number]]} and {number} are both "
-                f"{_shown(self.target(number))}. Drop one of them."
+                f"Targets must be distinct. Targets {same} and {number} are both {shown}. "
+                "Drop one of them."
             )
 
     def _check_names(self, context: Mapping[str, float]) -> None:
@@ -376,13 +421,16 @@ class ContextSpace:
                 f"A context needs every dimension. {_shown(context)} has no {missing[0]!r}."
             )
 
-    @property
-    def _lows(self) -> NDArray[np.float64]:
-        return np.array([d.low for d in self.dimensions.values()])
+    def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
+        """Whether dimensions of a single value, which unit coordinates cannot tell, have it."""
+        return all(
+            abs(v - d.low) <= SAME_CONTEXT * abs(d.low)
+            for d, v in self._paired(vector)
+            if d.low == d.high
+        )
 
-    @property
-    def _highs(self) -> NDArray[np.float64]:
-        return np.array([d.high for d in self.dimensions.values()])
+    def _paired(self, vector: NDArray[np.float64]) -> Iterator[tuple[Dimension, float]]:
+        return zip(self.dimensions.values(), vector.tolist(), strict=True)
 
     def _columnwise(self, method: str, array: ArrayLike) -> NDArray[np.float64]:
         array = np.asarray(array, dtype=np.float64)
@@ -397,13 +445,20 @@ class ContextSpace:
         return np.stack(columns, axis=-1)
 
 
-def _entry(context: Mapping[str, float], name: str) -> float:
-    try:
-        return context[name]
-    except KeyError:
-        raise ContextError(
-            f"Every target needs the same dimensions. {_shown(context)} has no {name!r}."
-        ) from None
+def _check_same_names(contexts: list[Mapping[str, float]]) -> None:
+    for number, context in enumerate(contexts):
+        if not isinstance(context, Mapping):
+            raise ContextError(
+                f"Targets must be mappings from dimensions to numbers. Got {context!r} as target "
+                f"{number} instead. Name the dimensions, or use ContextSpace(targets, name=...)."
+            )
+        for one, other in ((contexts[0], context), (context, contexts[0])):
+            missing = [name for name in one if name not in other]
+            if missing:
+                raise ContextError(
+                    f"Every target needs the same dimensions. {_shown(other)} has no "
+                    f"{missing[0]!r}."
+                )
 
 
 def _shown(context: Mapping[str, float]) -> str:

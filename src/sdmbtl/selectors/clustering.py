@@ -176,14 +176,19 @@ class RestartSearch:
         return np.column_stack(columns)
 
     def _followed(self, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Where the search from a start ends: the first point whose next step gains nothing."""
-        point = start
-        gain, after = self._steps[point.tobytes()]
-        while True:
+        """Where the search from a start ends: at a point that is the median of its cluster.
+
+        Several medians can have the same gain; a step that loses, or leads back, is not taken.
+        """
+        point, (gain, after) = start, self._steps[start.tobytes()]
+        visited = {point.tobytes()}
+        while after.tobytes() not in visited:
             next_gain, beyond = self._steps[after.tobytes()]
-            if next_gain <= gain + NEARER:
-                return point, gain
+            if next_gain < gain - NEARER:
+                break
             point, gain, after = after, next_gain, beyond
+            visited.add(point.tobytes())
+        return point, gain
 
 
 def _one_hot(codes: NDArray[np.intp], n_levels: int) -> scipy.sparse.csr_array:

@@ -168,7 +168,7 @@ class GPSelector(Selector):
         for unit in history.pending:
             expected = level[self.space.nearest_to_unit(unit)]
             best = np.maximum(best, expected + gap.change(unit[None])[0])
-        return best
+        return np.asarray(best)
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sdmbtl.structure.base import Criterion, CriterionResult
-from sdmbtl.structure.slopes import RunningPairSums, SlopeMethod, Slopes
+from sdmbtl.structure.slopes import RunningPairSums, SlopeMethod, Slopes, checked_method
 from sdmbtl.transfer import ObservedRows
 
 
@@ -22,7 +22,7 @@ class SlopeCriterion(Criterion):
     name: ClassVar[str] = "slope"
 
     def __init__(self, method: SlopeMethod = "within", majority: float = 0.5) -> None:
-        self.method = method
+        self.method = checked_method(method)
         self.majority = majority
         self._sums = RunningPairSums()
 

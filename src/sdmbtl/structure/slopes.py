@@ -44,7 +44,9 @@ class Slopes:
     @property
     def falling(self) -> NDArray[np.bool_]:
         """(D,) whether performance falls on both sides, as a distance would have it."""
-        return (self.left < 0) & (self.right < 0)
+        # A slope that is nothing beside the largest is 0 up to rounding, whatever its sign.
+        floor = -1e-9 * float(np.abs([self.left, self.right]).max())
+        return (self.left < floor) & (self.right < floor)
 
     def to_dict(self) -> dict[str, Any]:
         """The slopes as JSON data."""
@@ -64,15 +66,17 @@ def estimate_slopes(rows: ObservedRows, method: SlopeMethod = "within") -> Slope
     Returns:
         The slopes; 0 in directions that the rows say nothing about.
     """
+    return PairSums.of(rows).slopes(method)
+
+
+def checked_method(method: SlopeMethod) -> SlopeMethod:
+    """Check the name of a method; a misspelt one must not pass for another."""
     if method not in get_args(SlopeMethod):
         raise SelectorError(
-            f"The 'method' of estimate_slopes must be one of {get_args(SlopeMethod)}. "
+            f"The 'method' of a slope estimate must be one of {get_args(SlopeMethod)}. "
             f"Got {method!r} instead."
         )
-    if not len(rows):
-        raise SelectorError("Slopes need at least one observed row. Got none.")
-    normal, moment = PairSums.of(rows).regression(method)
-    return _solved(rows.space.names, normal, moment)
+    return method
 
 
 class PairSums:
@@ -94,6 +98,8 @@ class PairSums:
     @classmethod
     def of(cls, rows: ObservedRows) -> PairSums:
         """The sums of these rows."""
+        if not len(rows):
+            raise SelectorError("Slopes need at least one observed row. Got none.")
         sums = cls(rows.space)
         # Returns far from zero (500 + small differences) would cost digits in the products.
         sums.offset = float(np.nanmean(rows.returns[0]))
@@ -113,6 +119,11 @@ class PairSums:
         self.return_sums += returns
         self.products += features.T @ features
         self.moments += features.T @ returns
+
+    def slopes(self, method: SlopeMethod) -> Slopes:
+        """Solve one of the regressions."""
+        normal, moment = self.regression(checked_method(method))
+        return _solved(self.space.names, normal, moment, scale=float(np.trace(self.products)))
 
     def regression(self, method: SlopeMethod) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Normal equations (2 D, 2 D) and (2 D,) of one of the regressions."""
@@ -145,7 +156,7 @@ class RunningPairSums:
             for number in range(len(self._rows), len(rows)):
                 self._sums.add(rows.unit_sources[number], rows.returns[number])
         self._rows = rows
-        return _solved(rows.space.names, *self._sums.regression(method))
+        return self._sums.slopes(method)
 
 
 def signed_differences(
@@ -157,11 +168,18 @@ def signed_differences(
 
 
 def _solved(
-    names: tuple[str, ...], normal: NDArray[np.float64], moment: NDArray[np.float64]
+    names: tuple[str, ...],
+    normal: NDArray[np.float64],
+    moment: NDArray[np.float64],
+    scale: float,
 ) -> Slopes:
-    """Solve the normal equations; the least-norm solution where they are degenerate."""
+    """Solve the normal equations; the least-norm solution where they are degenerate.
+
+    Numbers far below `scale`, the size of the sums that were subtracted from one another, are
+    what rounding left of a zero.
+    """
     values, vectors = np.linalg.eigh(normal)
-    floor = max(float(values[-1]), 0.0) * 1e-10
+    floor = max(float(values[-1]) * 1e-10, scale * 1e-13)
     inverse = np.where(values > floor, 1.0 / np.where(values > floor, values, 1.0), 0.0)
     coefficients = vectors @ (inverse * (vectors.T @ moment))
     d = len(names)

@@ -27,7 +27,9 @@ class SmallVarianceCriterion(Criterion):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a row with one evaluated target
             dissimilarity = float(np.nanmean(np.nanstd(rows.relative, axis=1)))
-        passed = quality < dissimilarity
+        # Where every policy does the same, rounding must not decide.
+        rounding = 64 * float(np.finfo(np.float64).eps) * float(np.nanmax(np.abs(rows.returns)))
+        passed = quality < dissimilarity and dissimilarity > rounding
         verb = "vary less" if passed else "do not vary less"
         return CriterionResult(
             name=self.name,

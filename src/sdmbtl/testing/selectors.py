@@ -304,7 +304,7 @@ def _run(
 def _row(
     space: ContextSpace, matrix: NDArray[np.float64], candidate: Candidate
 ) -> NDArray[np.float64]:
-    return matrix[space.nearest(candidate.context)].copy()
+    return np.array(matrix[space.nearest(candidate.context)])
 
 
 def _contexts(candidates: list[Candidate]) -> list[tuple[float, ...]]:

@@ -28,4 +28,4 @@ def example_matrix(space: ContextSpace, seed: int = 0) -> NDArray[np.float64]:
     distance = np.abs(units[:, None] - units).sum(axis=2)
     noise = np.random.default_rng(seed).normal(size=distance.shape)
     difficulty = units @ np.arange(1.0, space.n_dimensions + 1)
-    return 10.0 - 4.0 * distance + difficulty + 0.3 * noise
+    return np.asarray(10.0 - 4.0 * distance + difficulty + 0.3 * noise)

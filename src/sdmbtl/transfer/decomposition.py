@@ -102,7 +102,10 @@ class SobolHoeffding:
 
 
 def _finite(returns: ArrayLike) -> NDArray[np.float64]:
-    matrix = np.asarray(returns, dtype=np.float64)
+    try:
+        matrix = np.asarray(returns, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise MatrixError(f"A decomposition needs a matrix of numbers ({error}).") from None
     if matrix.ndim != 2 or not matrix.size:
         raise MatrixError(
             f"A decomposition needs a matrix (sources, targets). Got shape {matrix.shape} instead."

@@ -25,9 +25,12 @@ class TransferMatrices:
     """
 
     def __init__(self, space: ContextSpace, returns: ArrayLike) -> None:
-        array = np.asarray(returns)
-        if not np.issubdtype(array.dtype, np.floating):
-            array = array.astype(np.float64)
+        try:
+            array = np.asarray(returns)
+            if not np.issubdtype(array.dtype, np.floating):
+                array = array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise MatrixError(f"Transfer matrices must be arrays of numbers ({error}).") from None
         if array.ndim == 2:
             array = array[None]
         n = len(space)
@@ -50,7 +53,7 @@ class TransferMatrices:
 
     def __getitem__(self, trial: int) -> NDArray[np.floating]:
         """The (N, N) matrix of one trial."""
-        return self.returns[trial]
+        return np.asarray(self.returns[trial])
 
     def mean(self) -> NDArray[np.float64]:
         """(N, N) mean over the trials."""
@@ -80,7 +83,7 @@ class TransferMatrices:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read matrices from an npz file written by `save`."""
-        space, arrays = load_arrays(path, kind="matrices")
+        space, arrays = load_arrays(path, kind="matrices", arrays=["returns"])
         return cls(space, arrays["returns"])
 
 

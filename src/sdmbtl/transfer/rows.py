@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,9 +37,13 @@ class ObservedRows:
         source_returns: ArrayLike | None = None,
     ) -> None:
         self.space = space
-        given_rows = [] if returns is None else list(np.asarray(returns, dtype=np.float64))
-        given_sources = [] if sources is None else list(np.asarray(sources, dtype=np.float64))
-        given_own = [np.nan] * len(given_rows) if source_returns is None else list(source_returns)
+        given_rows = _listed(returns, "rows")
+        given_sources = _listed(sources, "sources")
+        given_own = (
+            [np.nan] * len(given_rows)
+            if source_returns is None
+            else _listed(source_returns, "source returns")
+        )
         if not len(given_rows) == len(given_sources) == len(given_own):
             raise RowError(
                 f"Each row needs its source. Got {len(given_sources)} sources, "
@@ -50,7 +54,7 @@ class ObservedRows:
         self.unit_sources = self.space.to_unit(self.sources)
         positions = list(map(self._position, self.unit_sources, self.returns))
         self.source_positions: NDArray[np.intp] = np.array(positions, dtype=np.intp)
-        own = np.array(given_own, dtype=np.float64)
+        own = _checked_own(given_own)
         nearest = self.returns[np.arange(len(self)), self.source_positions]
         #: (k,) J(pi_x, x): as given, otherwise the return on the nearest evaluated target.
         self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
@@ -65,7 +69,7 @@ class ObservedRows:
         one = ObservedRows(
             self.space,
             [self.space.vector(source)],
-            [row],
+            as_row(row, self.space)[None],
             [np.nan if source_return is None else source_return],
         )
         more = object.__new__(ObservedRows)  # the rows so far are checked already
@@ -82,6 +86,7 @@ class ObservedRows:
             and k <= len(self)
             and np.array_equal(self.sources[:k], earlier.sources)
             and self.returns[:k].tobytes() == earlier.returns.tobytes()
+            and np.array_equal(self.source_returns[:k], earlier.source_returns)
         )
 
     @property
@@ -94,7 +99,7 @@ class ObservedRows:
         """(N,) best return so far on each target, NaN where nothing was evaluated."""
         if not len(self):
             return np.full(len(self.space), np.nan)
-        return np.fmax.reduce(self.returns, axis=0)
+        return np.asarray(np.fmax.reduce(self.returns, axis=0))
 
     @cached_property
     def best_policy(self) -> NDArray[np.intp]:
@@ -141,8 +146,9 @@ class ObservedRows:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read rows from an npz file written by `save`."""
-        space, arrays = load_arrays(path, kind="rows")
-        return cls(space, arrays["sources"], arrays["returns"], arrays["source_returns"])
+        names = ("sources", "returns", "source_returns")
+        space, arrays = load_arrays(path, kind="rows", arrays=names)
+        return cls(space, *(arrays[name] for name in names))
 
 
 def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
@@ -160,6 +166,8 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
             evaluated at all.
     """
     try:
+        if np.asarray(row).dtype.kind in "US":
+            raise TypeError("a text is no number")
         array = np.array(row, dtype=np.float64)
     except (TypeError, ValueError):
         raise RowError(
@@ -185,6 +193,29 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
             "If the training run failed, tell it with status='failed'."
         )
     return array
+
+
+def _listed(given: Any, what: str) -> list[Any]:
+    try:
+        return [] if given is None else list(given)
+    except TypeError:
+        raise RowError(
+            f"The {what} must be a list, one for each policy. Got {_short(given)} instead."
+        ) from None
+
+
+def _checked_own(given: list[Any]) -> NDArray[np.float64]:
+    """Returns on the sources themselves, NaN where unknown; (k,)."""
+    try:
+        own = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise RowError(f"Source returns must be numbers. Got {_short(given)} instead.") from None
+    if own.shape != (len(given),) or np.isinf(own).any():
+        raise RowError(
+            "Source returns must be finite numbers, one for each policy, NaN where unknown. "
+            f"Got {_short(given)} instead."
+        )
+    return own
 
 
 def _stacked(rows: list[NDArray[np.float64]], width: int) -> NDArray[np.float64]:

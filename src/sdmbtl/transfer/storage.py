@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,19 @@ from sdmbtl.errors import MatrixError
 
 VERSION = 1
 
+#: What numpy, zipfile and zlib raise, between them, for a file that is damaged or another's.
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    KeyError,
+    ValueError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    RuntimeError,  # NotImplementedError too: a flag that zipfile does not know
+    OSError,
+)
+
 
 def save_arrays(
     path: str | Path, *, kind: str, space: ContextSpace, arrays: Mapping[str, NDArray[Any]]
@@ -27,7 +41,7 @@ def save_arrays(
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            np.savez_compressed(file, header=np.array(header), **dict(arrays))
+            np.savez_compressed(file, header=np.array(header), allow_pickle=False, **arrays)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -35,26 +49,35 @@ def save_arrays(
         temporary.unlink(missing_ok=True)
 
 
-def load_arrays(path: str | Path, *, kind: str) -> tuple[ContextSpace, dict[str, NDArray[Any]]]:
-    """Read arrays and their space from a file written by `save_arrays`.
+def load_arrays(
+    path: str | Path, *, kind: str, arrays: Iterable[str]
+) -> tuple[ContextSpace, dict[str, NDArray[Any]]]:
+    """Read these arrays and their space from a file written by `save_arrays`.
 
     Raises:
         MatrixError: If the file is no such file, damaged, of another kind or release.
         FileNotFoundError: If there is no file.
     """
+    with Path(path).open("rb") as raw:  # np.load would leave it open when it fails
+        try:
+            with np.load(raw, allow_pickle=False) as file:
+                found = {name: file[name] for name in file.files}
+            header = json.loads(str(found.pop("header")))
+            version, found_kind = header["version"], header["kind"]
+        except _DAMAGED as error:
+            raise _damaged(path, error) from None
+    if version != VERSION:
+        raise MatrixError(f"{path} has format version {version}; this release reads {VERSION}.")
+    if found_kind != kind:
+        raise MatrixError(f"{path} holds {found_kind}; {kind} were expected.")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        header = json.loads(str(arrays.pop("header")))
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError, AttributeError) as error:
-        raise MatrixError(
-            f"{path} is not a file of sdmbtl, or it is damaged ({error}). "
-            "Write such files with .save(path)."
-        ) from None
-    if header["version"] != VERSION:
-        raise MatrixError(
-            f"{path} has format version {header['version']}; this release reads {VERSION}."
-        )
-    if header["kind"] != kind:
-        raise MatrixError(f"{path} holds {header['kind']}; {kind} were expected.")
-    return ContextSpace.from_dict(header["space"]), arrays
+        return ContextSpace.from_dict(header["space"]), {name: found[name] for name in arrays}
+    except _DAMAGED as error:
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: str | Path, error: Exception) -> MatrixError:
+    return MatrixError(
+        f"{path} is not a file of sdmbtl, or it is damaged ({error}). "
+        "Write such files with .save(path)."
+    )

@@ -1,0 +1,229 @@
+"""M-MBTL against brute force: exact minimiser on targets, the paper's search in the box."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdmbtl import ContextSpace, Interval
+from sdmbtl.errors import ExhaustedError, SelectorError
+from sdmbtl.selectors import MountainSelector, clustering
+from sdmbtl.selectors.clustering import Coverage
+from sdmbtl.testing import example_matrix, example_spaces
+
+
+def asked(selector, rounds):
+    matrix = example_matrix(selector.space)
+    candidates = []
+    for _ in range(rounds):
+        candidates.append(selector.ask())
+        selector.tell(candidates[-1], matrix[selector.space.nearest(candidates[-1].context)])
+    return candidates
+
+
+def distances(space, weights, points):
+    """(P, N) weighted L1 distances, with loops."""
+    table = np.zeros((len(points), len(space)))
+    for p, point in enumerate(points):
+        for n, target in enumerate(space.unit_targets):
+            table[p, n] = sum(
+                w * abs(a - b) for w, a, b in zip(weights, point, target, strict=True)
+            )
+    return table
+
+
+def brute_force_targets(space, weights, rounds):
+    """Losses of the best target in each round, by trying all."""
+    table = distances(space, weights, space.unit_targets)
+    nearest = np.full(len(space), np.inf)
+    free = np.ones(len(space), bool)
+    losses = []
+    for _ in range(rounds):
+        loss = np.where(free, np.minimum(table, nearest).mean(axis=1), np.inf)
+        best = loss.min()
+        ties = np.flatnonzero(loss <= best + 1e-9)
+        chosen = ties[np.argmin(space.tie_rank[ties])]
+        free[chosen] = False
+        nearest = np.minimum(nearest, table[chosen])
+        losses.append((chosen, best))
+    return losses
+
+
+def brute_force_box(space, weights, rounds):
+    """The paper's Algorithm 3 and 4 with loops: every target starts a search."""
+    centroids = []
+    for _ in range(rounds):
+        ends = []
+        for start in space.unit_targets:
+            point, gain, visited = start.copy(), -1.0, []
+            while point.tolist() not in visited:
+                own = distances(space, weights, [point])[0]
+                nearest = (
+                    distances(space, weights, centroids).min(axis=0)
+                    if centroids
+                    else np.full(len(space), weights.sum() + 1.0)
+                )
+                new_gain = np.maximum(nearest - own, 0).mean()
+                if new_gain < gain - 1e-9:
+                    break
+                best, gain = point, new_gain
+                visited.append(point.tolist())
+                members = space.unit_targets[own < nearest - 1e-9]
+                if len(members):
+                    point = np.median(members, axis=0)
+            ends.append((-round(gain, 9), round(np.abs(best - 0.5).sum(), 9), *best))
+        centroids.append(np.array(min(ends)[2:]))
+    return np.array(centroids)
+
+
+SPACES = {
+    **{k: v for k, v in example_spaces().items() if len(v) > 3},
+    "cube": ContextSpace(a=range(4), b=range(4), c=range(3)),
+    "scattered": ContextSpace.sample(40, seed=3, u=Interval(0, 5), v=Interval(1, 100, "log")),
+}
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("accelerated", [True, False])
+def test_targets_are_the_exact_minimiser(name, accelerated):
+    space = SPACES[name]
+    weights = np.linspace(1.0, 2.0, space.n_dimensions)
+    selector = MountainSelector(space, weights=weights, accelerated=accelerated)
+    candidates = asked(selector, len(space))
+    expected = brute_force_targets(space, weights, len(space))
+    assert [c.index for c in candidates] == [index for index, _ in expected]
+
+
+@pytest.mark.parametrize("name", SPACES)
+@pytest.mark.parametrize("accelerated", [True, False])
+def test_box_follows_the_papers_search(name, accelerated):
+    space = SPACES[name]
+    weights = np.linspace(1.0, 1.5, space.n_dimensions)
+    rounds = min(6, len(space) - 1)
+    selector = MountainSelector(space, sources="box", weights=weights, accelerated=accelerated)
+    chosen = [space.to_unit(space.vector(c.context)) for c in asked(selector, rounds)]
+    np.testing.assert_allclose(chosen, brute_force_box(space, weights, rounds), atol=1e-9)
+
+
+@pytest.mark.parametrize("sources", ["targets", "box"])
+def test_accelerations_change_nothing_on_a_larger_grid(sources):
+    space = ContextSpace(a=range(6), b=range(6), c=range(6))
+    runs = [
+        [c.context for c in asked(MountainSelector(space, sources=sources, accelerated=a), 30)]
+        for a in (True, False)
+    ]
+    assert runs[0] == runs[1]
+
+
+def test_accelerated_reuses_points(monkeypatch):
+    space = ContextSpace(a=range(12), b=range(12))
+    evaluated = []
+    original = clustering.RestartSearch._evaluated
+    monkeypatch.setattr(
+        clustering.RestartSearch,
+        "_evaluated",
+        lambda self, points: evaluated.append(len(points)) or original(self, points),
+    )
+    counts = {}
+    for accelerated in (True, False):
+        evaluated.clear()
+        asked(MountainSelector(space, sources="box", accelerated=accelerated), 20)
+        counts[accelerated] = sum(evaluated)
+    assert counts[True] < 0.5 * counts[False]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000))
+def test_incremental_gains_equal_fresh_ones(seed):
+    rng = np.random.default_rng(seed)
+    space = ContextSpace.sample(30, seed=seed, u=Interval(0, 1), v=Interval(0, 1))
+    weights = rng.random(2) + 0.1
+    running = Coverage(space, weights)
+    running.target_gains()
+    centroids = rng.random((8, 2))
+    for k in range(1, 9):
+        running.extend(centroids[:k])
+        fresh = Coverage(space, weights)
+        fresh.extend(centroids[:k])
+        np.testing.assert_allclose(running.target_gains(), fresh.target_gains(), atol=1e-12)
+        assert running.loss == pytest.approx(
+            distances(space, weights, centroids[:k]).min(axis=0).mean()
+        )
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.permutations(range(12)), st.sampled_from(["targets", "box"]))
+def test_order_of_the_targets_does_not_matter(order, sources):
+    grid = example_spaces()["grid"]
+    listed = ContextSpace(grid.targets[list(order)], **grid.dimensions)
+    first = [c.context for c in asked(MountainSelector(grid, sources=sources), 8)]
+    second = [c.context for c in asked(MountainSelector(listed, sources=sources), 8)]
+    assert first == second
+
+
+def test_returns_play_no_role():
+    space = example_spaces()["grid"]
+    runs = []
+    for seed in (0, 1):
+        selector, matrix = MountainSelector(space), example_matrix(space, seed)
+        run = []
+        for _ in range(6):
+            run.append(selector.ask())
+            selector.tell(run[-1], matrix[run[-1].index])
+        runs.append([c.index for c in run])
+    assert runs[0] == runs[1]
+
+
+def test_warm_start_and_failure_count_rightly():
+    space = ContextSpace(a=range(9))
+    selector = MountainSelector(space)
+    selector.tell({"a": 4}, np.zeros(9))
+    left, right = selector.ask(2)
+    assert {left.context["a"], right.context["a"]} == {1.0, 7.0}
+    selector.tell(left, status="failed")
+    # What failed covers nothing: its side is still the worst covered, but it is not proposed.
+    assert abs(selector.ask().context["a"] - left.context["a"]) == 1.0
+
+
+def test_weights_decide_what_is_far():
+    space = ContextSpace(a=range(5), b=range(5))
+    for weights, varies in (([10.0, 0.1], "a"), ([0.1, 10.0], "b")):
+        candidates = asked(MountainSelector(space, weights=weights), 3)
+        assert len({c.context[varies] for c in candidates}) == 3
+        other = [c.context["b" if varies == "a" else "a"] for c in candidates]
+        assert max(other) - min(other) <= 1
+
+
+def test_box_may_leave_the_targets():
+    space = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
+    candidate = MountainSelector(space, sources="box").ask()
+    assert candidate.context == {"a": 0.5, "b": 0.5}
+    assert candidate.index is None
+
+
+def test_reason_tells_the_distance():
+    selector = MountainSelector(ContextSpace(a=range(9)))
+    assert "smallest mean distance" in selector.ask().reason
+    second = selector.ask()
+    assert second.numbers["gain"] > 0
+    assert "mean distance from a target to its nearest source" in second.reason
+
+
+def test_bad_settings():
+    space = ContextSpace(a=range(3), b=range(3))
+    with pytest.raises(SelectorError, match=r"'weights' must be 2 numbers >= 0.*\['a', 'b'\]"):
+        MountainSelector(space, weights=[1.0])
+    with pytest.raises(SelectorError, match="'weights'"):
+        MountainSelector(space, weights=[1.0, -1.0])
+    with pytest.raises(SelectorError, match="'restarts' must be >= 1"):
+        MountainSelector(space, sources="box", restarts=0)
+    with pytest.raises(SelectorError, match="'targets' or 'box'"):
+        MountainSelector(space, sources="everywhere")
+
+
+def test_box_ends_when_every_target_has_a_policy():
+    selector = MountainSelector(ContextSpace(a=range(3)), sources="box")
+    for target in range(3):
+        selector.tell({"a": target}, np.zeros(3))
+    with pytest.raises(ExhaustedError, match="All 3 targets"):
+        selector.ask()
