@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import qmc
 
 from sdmbtl.contexts.dimension import (
     Dimension,
@@ -121,7 +121,7 @@ class ContextSpace:
         if not dimensions:
             return cls()  # raises, with the hint
         parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
-        sobol = qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
+        sobol = scipy.stats.qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
         units = sobol.random_base2(max(n - 1, 1).bit_length())[:n]
         columns = [d.from_unit(units[:, i]) for i, d in enumerate(parsed.values())]
         return cls(np.column_stack(columns), **parsed)

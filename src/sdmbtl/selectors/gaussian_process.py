@@ -10,20 +10,18 @@ the mistakes of the first rounds, when three observations fit anything.
 from __future__ import annotations
 
 import numpy as np
+import scipy  # its parts are loaded when they are first used: importing this package stays fast
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve, cholesky, solve_triangular
-from scipy.optimize import minimize
 
 #: Added to the diagonal of the standardised kernel matrix, so that it stays invertible.
 JITTER = 1e-8
 
 #: The hyperparameters are the logarithms of signal variance, length scale (unit coordinates)
-#: and noise variance (standardised observations). The search starts here, within these bounds.
-START = np.array([0.0, -0.7, -2.0])
+#: and noise variance (standardised observations). A weak normal prior keeps the fit from running
+#: to a bound on a handful of observations; the search starts at its mean.
+PRIOR_MEAN = np.array([0.0, -0.7, -2.0])
+PRIOR_WIDTH = np.array([0.5, 1.2, 2.0])
 BOUNDS = [(-4.0, 4.0), (-4.0, 3.0), (-9.0, 1.0)]
-#: A weak normal prior keeps the fit from running to a bound on a handful of observations.
-PRIOR_MEAN = np.array([0.0, -1.0, -2.0])
-PRIOR_WIDTH = np.array([0.5, 1.5, 2.0])
 
 
 class GaussianProcess:
@@ -44,8 +42,12 @@ class GaussianProcess:
         self.log_parameters = _fitted(squares, standard)
         variance, length, noise = np.exp(self.log_parameters)
         kernel = variance * np.exp(-0.5 * squares / length**2)
-        self._factor = cholesky(_with_noise(kernel, noise), lower=True, check_finite=False)
-        inverse = cho_solve((self._factor, True), np.eye(len(values)), check_finite=False)
+        self._factor = scipy.linalg.cholesky(
+            _with_noise(kernel, noise), lower=True, check_finite=False
+        )
+        inverse = scipy.linalg.cho_solve(
+            (self._factor, True), np.eye(len(values)), check_finite=False
+        )
         self._mean = _constant_mean(inverse, standard)
         self._weights = inverse @ (standard - self._mean)
 
@@ -63,7 +65,9 @@ class GaussianProcess:
         variance, length, _ = np.exp(self.log_parameters)
         cross = variance * np.exp(-0.5 * _squared_distances(self.points, points) / length**2)
         mean = self._mean + self._weights @ cross
-        explained = solve_triangular(self._factor, cross, lower=True, check_finite=False)
+        explained = scipy.linalg.solve_triangular(
+            self._factor, cross, lower=True, check_finite=False
+        )
         left = np.maximum(variance - np.einsum("ij,ij->j", explained, explained), 0.0)
         return self._center + self._spread * mean, self._spread * np.sqrt(left)
 
@@ -82,8 +86,8 @@ def negative_log_likelihood(
     """
     variance, length, noise = np.exp(log_parameters)
     kernel = variance * np.exp(squares * (-0.5 / length**2))
-    factor = cholesky(_with_noise(kernel, noise), lower=True, check_finite=False)
-    inverse = cho_solve((factor, True), np.eye(len(values)), check_finite=False)
+    factor = scipy.linalg.cholesky(_with_noise(kernel, noise), lower=True, check_finite=False)
+    inverse = scipy.linalg.cho_solve((factor, True), np.eye(len(values)), check_finite=False)
     residual = values - _constant_mean(inverse, values)
     weights = inverse @ residual
     likelihood = 0.5 * residual @ weights + np.log(np.diagonal(factor)).sum()
@@ -107,15 +111,15 @@ def penalty(log_parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.floa
 
 
 def _fitted(squares: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(3,) log hyperparameters: the posterior's mode, as found from the start."""
+    """(3,) log hyperparameters: the posterior's mode, as found from the prior's mean."""
 
     def objective(log_parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         misfit, slope = negative_log_likelihood(log_parameters, squares, values)
         cost, away = penalty(log_parameters)
         return misfit + cost, slope + away
 
-    result = minimize(
-        objective, START, jac=True, method="L-BFGS-B", bounds=BOUNDS, options={"maxiter": 50}
+    result = scipy.optimize.minimize(
+        objective, PRIOR_MEAN, jac=True, method="L-BFGS-B", bounds=BOUNDS, options={"maxiter": 50}
     )
     return np.asarray(result.x)
 

@@ -1,0 +1,221 @@
+"""Properties of the contract that the shipped suite cannot know, and its messages."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdmbtl import ContextSpace, make_selector, register_selector, selector_names
+from sdmbtl.errors import (
+    DuplicateTellError,
+    ExhaustedError,
+    RowError,
+    SelectorError,
+    StateError,
+    UnknownCandidateError,
+)
+from sdmbtl.selectors import RandomSelector, registry
+from sdmbtl.testing import example_matrix, example_spaces
+
+NAMES = [n for n in selector_names() if n not in ("auto", "random", "independent")]
+
+
+def run(selector, matrix, rounds):
+    contexts = []
+    for _ in range(rounds):
+        candidate = selector.ask()
+        contexts.append(candidate.context)
+        selector.tell(candidate, matrix[selector.space.nearest(candidate.context)])
+    return contexts
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if "random" not in n])
+@settings(max_examples=15, deadline=None)
+@given(order=st.permutations(range(12)), seed=st.integers(0, 100))
+def test_permuted_targets_give_the_same_contexts(name, order, seed):
+    grid = example_spaces()["grid"]
+    order = np.array(order)
+    matrix = example_matrix(grid, seed)
+    listed = ContextSpace(grid.targets[order], **grid.dimensions)
+    expected = run(make_selector(name, grid), matrix, 8)
+    found = run(make_selector(name, listed), matrix[np.ix_(order, order)], 8)
+    assert found == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=15, deadline=None)
+@given(
+    seed=st.integers(0, 100),
+    scale=st.floats(1e-6, 1e6),
+    shift=st.floats(-1e3, 1e3),
+)
+def test_shifted_and_scaled_returns_give_the_same_contexts(name, seed, scale, shift):
+    grid = example_spaces()["grid"]
+    matrix = example_matrix(grid, seed)
+    expected = run(make_selector(name, grid), matrix, 7)
+    assert run(make_selector(name, grid), scale * (matrix + shift), 7) == expected
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=10, deadline=None)
+@given(order=st.permutations(range(5)), seed=st.integers(0, 100))
+def test_order_of_batched_tells(name, order, seed):
+    grid = example_spaces()["grid"]
+    matrix = example_matrix(grid, seed)
+    following = []
+    for told in (range(5), order):
+        selector = make_selector(name, grid)
+        selector.tell(grid.target(3), matrix[3])
+        batch = selector.ask(5)
+        for number in told:
+            selector.tell(batch[number], matrix[batch[number].index])
+        following.append(run(selector, matrix, 4))
+    assert following[0] == following[1]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_units_of_contexts_do_not_matter(name):
+    expected = None
+    for scale in (1.0, 1e-6, 1e6):
+        space = ContextSpace(a=scale * np.arange(4), b=scale * np.array([0.5, 1.0, 2.0]))
+        matrix = example_matrix(space)
+        selector = make_selector(name, space)
+        indices = []
+        for _ in range(8):
+            candidate = selector.ask()
+            indices.append(candidate.index)
+            selector.tell(candidate, matrix[candidate.index])
+        expected = expected or indices
+        assert indices == expected
+
+
+def test_random_is_uniform_and_depends_on_the_seed():
+    space = ContextSpace(a=range(5))
+    firsts = [make_selector("random", space, seed=s).ask().index for s in range(1000)]
+    counts = np.bincount(firsts, minlength=5)
+    assert counts.min() > 150
+    pairs = {
+        tuple(c.index for c in make_selector("random", space, seed=s).ask(2)) for s in range(300)
+    }
+    assert len(pairs) == 20
+
+
+def test_random_in_the_box():
+    space = ContextSpace(a=[0.0, 10.0], b=[1.0, 2.0])
+    candidate = RandomSelector(space, sources="box").ask()
+    assert candidate.index is None
+    assert candidate.context in space
+
+
+def test_random_choice_does_not_depend_on_how_candidates_were_asked():
+    space = example_spaces()["grid"]
+    one_by_one = make_selector("random", space, seed=9)
+    batch = make_selector("random", space, seed=9).ask(5)
+    assert [one_by_one.ask().context for _ in range(5)] == [c.context for c in batch]
+
+
+def test_messages_name_the_value_and_the_way_out():
+    space = ContextSpace(a=range(3))
+    selector = make_selector("random", space)
+    candidate = selector.ask()
+    with pytest.raises(RowError, match=r"shape \(3,\).*Got shape \(2,\)"):
+        selector.tell(candidate, [1.0, 2.0])
+    with pytest.raises(RowError, match=r"Got inf on target 1 \(\{'a': 1.0\}\).*status='failed'"):
+        selector.tell(candidate, [1.0, np.inf, 2.0])
+    with pytest.raises(RowError, match="needs its row"):
+        selector.tell(candidate)
+    with pytest.raises(RowError, match="Leave the row out"):
+        selector.tell(candidate, [1, 2, 3], status="cancelled")
+    with pytest.raises(SelectorError, match="'finished', 'failed', 'cancelled'.*Got 'done'"):
+        selector.tell(candidate, [1, 2, 3], status="done")
+    with pytest.raises(UnknownCandidateError, match=r"no candidate 5; ids so far: 0 to 0"):
+        selector.tell(5, [1, 2, 3])
+    with pytest.raises(UnknownCandidateError, match="none yet"):
+        make_selector("random", space).tell(0, [1, 2, 3])
+    selector.tell(candidate, [1, 2, 3])
+    with pytest.raises(DuplicateTellError, match="skip_if_finished=True.*repeat=True"):
+        selector.tell(candidate, [1, 2, 3])
+    with pytest.raises(SelectorError, match=r"'n' of ask must be a whole number >= 1. Got 0"):
+        selector.ask(0)
+    selector.ask(2)
+    with pytest.raises(ExhaustedError, match="All 3 targets have been proposed"):
+        selector.ask()
+
+
+def test_errors_are_builtin_errors_too():
+    selector = make_selector("random", ContextSpace(a=[1.0]))
+    with pytest.raises(LookupError):
+        selector.tell(0, [1.0])
+    selector.ask()
+    with pytest.raises(RuntimeError):
+        selector.ask()
+    with pytest.raises(ValueError, match="shape"):
+        selector.tell(0, [1.0, 2.0])
+
+
+def test_state_shows_what_differs():
+    space = ContextSpace(a=range(3))
+    state = make_selector("m-mbtl", space, weights=[2.0]).state_dict()
+    with pytest.raises(StateError, match=r"settings is .*2\.0.* in the state and .*1\.0.* here"):
+        make_selector("m-mbtl", space).load_state_dict(state)
+    with pytest.raises(StateError, match="selector is 'm-mbtl' in the state and 'random' here"):
+        make_selector("random", space).load_state_dict(state)
+    with pytest.raises(StateError, match="has no 'version'"):
+        make_selector("random", space).load_state_dict({"trials": []})
+
+
+def test_refused_state_changes_nothing():
+    space = ContextSpace(a=range(3))
+    selector = make_selector("random", space)
+    selector.ask()
+    before = selector.state_dict()
+    state = json.loads(json.dumps(before))
+    state["trials"].append(
+        {"source": ["x"], "status": "pending", "strategy": "", "structure": None}
+    )
+    with pytest.raises(ValueError, match="numbers"):
+        selector.load_state_dict(state)
+    assert selector.state_dict() == before
+
+
+def test_repeat_keeps_the_best_of_both():
+    space = ContextSpace(a=range(3))
+    selector = make_selector("random", space)
+    selector.tell({"a": 1}, [1.0, 5.0, 2.0])
+    selector.tell({"a": 1}, [3.0, 4.0, np.nan], repeat=True)
+    np.testing.assert_array_equal(selector.rows.best, [3.0, 5.0, 2.0])
+    assert selector.performance == pytest.approx(10 / 3)
+
+
+def test_told_context_closes_the_pending_candidate():
+    space = ContextSpace(a=range(3))
+    selector = make_selector("random", space)
+    candidate = selector.ask()
+    selector.tell(candidate.context, [1.0, 2.0, 3.0])
+    assert not selector.pending
+    assert len(selector.trials) == 1
+
+
+def test_own_selector_by_name(monkeypatch):
+    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    register_selector("mine", RandomSelector)
+    assert isinstance(make_selector("mine", ContextSpace(a=range(3))), RandomSelector)
+    with pytest.raises(SelectorError, match="There is a selector 'mine' already"):
+        register_selector("mine", RandomSelector)
+
+
+def test_import_is_light():
+    code = (
+        "import time, sys; start = time.perf_counter(); import sdmbtl;"
+        "print(time.perf_counter() - start, *sys.modules)"
+    )
+    seconds, *modules = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert float(seconds) < 1.0
+    heavy = {"torch", "jax", "gymnasium", "matplotlib", "plotly", "pandas", "sklearn", "rich"}
+    assert not heavy & {m.split(".")[0] for m in modules}

@@ -1,0 +1,195 @@
+"""The linear generalization gap against its definition, written with loops."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdmbtl.contexts import ContextSpace, Interval
+from sdmbtl.transfer import SeparableGap, gap
+
+SHAPES = [(1,), (5,), (1, 1), (2, 3), (4, 1), (1, 6), (7, 2), (2, 3, 4), (3, 1, 2), (2, 1, 3, 2)]
+SLOPES = st.one_of(st.just(0.0), st.floats(-5, 5))
+
+
+def grid(shape, seed=0):
+    """A grid of this shape whose values come in no particular order."""
+    rng = np.random.default_rng(seed)
+    values = [rng.permutation(np.cumsum(rng.uniform(0.5, 2.0, size=n))) for n in shape]
+    return ContextSpace(**{f"d{i}": v for i, v in enumerate(values)})
+
+
+def listed(n, n_dimensions, seed=0):
+    rng = np.random.default_rng(seed)
+    dimensions = {f"d{i}": Interval(0, 1) for i in range(n_dimensions)}
+    return ContextSpace(rng.random((n, n_dimensions)), **dimensions)
+
+
+def definition(left, right, x, y):
+    """J(pi_x, y) - J(pi_x, x), straight from the module's first formula."""
+    total = 0.0
+    for d in range(len(x)):
+        if y[d] > x[d]:
+            total += left[d] * (y[d] - x[d])
+        else:
+            total += right[d] * (x[d] - y[d])
+    return total
+
+
+def brute_force(space, left, right, values, thresholds, sources):
+    improvements = []
+    for value, x in zip(values, sources, strict=True):
+        total = 0.0
+        for threshold, y in zip(thresholds, space.unit_targets, strict=True):
+            total += max(value + definition(left, right, x, y) - threshold, 0.0)
+        improvements.append(total / len(space))
+    return improvements
+
+
+def problem(space, seed):
+    """Slopes of both signs, values and thresholds that improve some targets only."""
+    rng = np.random.default_rng(seed)
+    d = space.n_dimensions
+    left, right = rng.normal(size=d), rng.normal(size=d)
+    return left, right, rng.normal(size=len(space)), rng.normal(size=len(space))
+
+
+class TestChange:
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_against_the_definition(self, shape):
+        space = grid(shape)
+        rng = np.random.default_rng(1)
+        left, right = rng.normal(size=(2, len(shape)))
+        sources, targets = rng.random((3, len(shape))), rng.random((2, len(shape)))
+        model = SeparableGap(space, left, right)
+        for ys, change in (
+            (space.unit_targets, model.change(sources)),
+            (targets, model.change(sources, targets)),
+        ):
+            expected = [[definition(left, right, x, y) for y in ys] for x in sources]
+            np.testing.assert_allclose(change, expected, atol=1e-12)
+
+    @given(st.data())
+    def test_any_slopes_and_any_points_even_outside_the_box(self, data):
+        d = data.draw(st.integers(1, 3))
+        point = st.lists(st.floats(-1, 2), min_size=d, max_size=d)
+        left, right = (data.draw(st.lists(SLOPES, min_size=d, max_size=d)) for _ in range(2))
+        xs, ys = (data.draw(st.lists(point, min_size=1, max_size=3)) for _ in range(2))
+        change = SeparableGap(grid((2,) * d), left, right).change(np.array(xs), np.array(ys))
+        expected = [[definition(left, right, x, y) for y in ys] for x in xs]
+        np.testing.assert_allclose(change, expected, atol=1e-12)
+
+    def test_left_is_for_targets_above_the_source(self):
+        model = SeparableGap(ContextSpace(a=range(3)), np.array([-1.0]), np.array([-3.0]))
+        assert model.change(np.array([[0.5]])).tolist() == [[-1.5, 0.0, -0.5]]
+
+    def test_a_source_changes_nothing_on_itself(self):
+        space = grid((3, 4))
+        model = SeparableGap(space, np.array([1.3, -0.4]), np.array([0.7, 2.0]))
+        np.testing.assert_allclose(np.diagonal(model.change(space.unit_targets)), 0, atol=1e-12)
+
+    @given(st.lists(st.floats(0, 10), min_size=2, max_size=2))
+    def test_distance_is_the_weighted_l1_distance(self, weights):
+        space = grid((3, 4))
+        units = space.unit_targets
+        change = SeparableGap.distance(space, np.array(weights)).change(units)
+        expected = (np.abs(units[:, None] - units) * weights).sum(axis=2)
+        np.testing.assert_allclose(change, -expected, atol=1e-12)
+
+    def test_arguments_are_not_changed(self):
+        space = grid((3, 2))
+        sources = space.unit_targets.copy()
+        SeparableGap(space, np.ones(2), np.ones(2)).change(sources, sources)
+        np.testing.assert_array_equal(sources, space.unit_targets)
+
+
+class TestMeanImprovement:
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_on_a_grid(self, shape):
+        space = grid(shape)
+        for seed in range(4):
+            left, right, values, thresholds = problem(space, seed)
+            fast = SeparableGap(space, left, right).mean_improvement(values, thresholds)
+            slow = brute_force(space, left, right, values, thresholds, space.unit_targets)
+            np.testing.assert_allclose(fast, slow, atol=1e-12)
+
+    @pytest.mark.parametrize(("n", "d"), [(1, 1), (7, 1), (6, 2), (9, 3)])
+    def test_on_a_list(self, n, d):
+        space = listed(n, d)
+        left, right, values, thresholds = problem(space, 0)
+        fast = SeparableGap(space, left, right).mean_improvement(values, thresholds)
+        slow = brute_force(space, left, right, values, thresholds, space.unit_targets)
+        np.testing.assert_allclose(fast, slow, atol=1e-12)
+
+    @pytest.mark.parametrize("space", [grid((3, 4)), grid((5,)), listed(6, 2)], ids=repr)
+    def test_for_given_sources(self, space):
+        left, right, _, thresholds = problem(space, 0)
+        rng = np.random.default_rng(1)
+        sources, values = rng.random((7, space.n_dimensions)), rng.normal(size=7)
+        fast = SeparableGap(space, left, right).mean_improvement(values, thresholds, sources)
+        slow = brute_force(space, left, right, values, thresholds, sources)
+        assert fast.shape == (7,)
+        np.testing.assert_allclose(fast, slow, atol=1e-12)
+
+    @given(st.data())
+    def test_any_slopes(self, data):
+        shape = data.draw(st.sampled_from([(3,), (2, 3), (3, 1, 2)]))
+        space = grid(shape)
+        numbers = st.floats(-3, 3)
+        left, right = (
+            np.array(data.draw(st.lists(SLOPES, min_size=len(shape), max_size=len(shape))))
+            for _ in range(2)
+        )
+        values, thresholds = (
+            np.array(data.draw(st.lists(numbers, min_size=len(space), max_size=len(space))))
+            for _ in range(2)
+        )
+        fast = SeparableGap(space, left, right).mean_improvement(values, thresholds)
+        slow = brute_force(space, left, right, values, thresholds, space.unit_targets)
+        np.testing.assert_allclose(fast, slow, atol=1e-12)
+
+    def test_grid_and_list_agree(self):
+        space = grid((4, 3, 2))
+        same = ContextSpace(space.targets, **space.dimensions)
+        left, right, values, thresholds = problem(space, 3)
+        on_grid, on_list = (
+            SeparableGap(s, left, right).mean_improvement(values, thresholds) for s in (space, same)
+        )
+        np.testing.assert_allclose(on_grid, on_list, atol=1e-12)
+
+    @pytest.mark.parametrize("piece", [1, 5, 24, 25, 50, 100])
+    @pytest.mark.parametrize("space", [grid((4, 3, 2)), grid((13,)), listed(11, 2)], ids=repr)
+    def test_the_size_of_the_pieces_changes_nothing(self, monkeypatch, space, piece):
+        left, right, values, thresholds = problem(space, 4)
+        model = SeparableGap(space, left, right)
+        whole = model.mean_improvement(values, thresholds)
+        monkeypatch.setattr(gap, "PIECE", piece)
+        np.testing.assert_allclose(model.mean_improvement(values, thresholds), whole, atol=1e-12)
+
+    def test_pieces_stay_small(self, monkeypatch):
+        monkeypatch.setattr(gap, "PIECE", 60)
+        space = grid((4, 3, 2))
+        model = SeparableGap(space, np.ones(3), np.ones(3))
+        level = needed = np.zeros(24)
+        for pieces in (
+            model._grid_pieces(level, needed),
+            model._pieces(space.unit_targets, level, needed),
+        ):
+            sizes = [piece.size for _, piece in pieces]
+            assert max(sizes) == 48
+            assert sum(sizes) == 24 * 24
+
+    def test_arguments_are_not_changed(self):
+        space = grid((3, 2))
+        left, right, values, thresholds = problem(space, 0)
+        before = values.copy(), thresholds.copy()
+        SeparableGap(space, left, right).mean_improvement(values, thresholds)
+        np.testing.assert_array_equal(values, before[0])
+        np.testing.assert_array_equal(thresholds, before[1])
+
+    @pytest.mark.parametrize(
+        ("shape", "split"),
+        [((2, 3), 1), ((2, 2, 2, 2), 2), ((9, 2, 2), 1), ((2, 2, 9), 2)],
+    )
+    def test_the_split_of_dimensions_is_balanced(self, shape, split):
+        assert gap._balanced_split(shape) == split
