@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test lint slow clean
+.PHONY: setup run test lint slow tables clean
 
 setup: $(STAMP)
 
@@ -26,6 +26,9 @@ lint: setup
 
 slow: setup
 	$(BIN)/python -m pytest -m slow
+
+tables: setup
+	$(BIN)/python benchmarks/make_tables.py
 
 clean:
 	rm -rf $(VENV) build dist

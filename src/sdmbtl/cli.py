@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -19,7 +19,13 @@ from rich.progress import (
 
 from sdmbtl import __version__
 from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.results import performance_table, save_result, share_table, summarise
+from sdmbtl.benchmarks.results import (
+    load_result,
+    performance_table,
+    save_result,
+    share_table,
+    summarise,
+)
 from sdmbtl.benchmarks.runner import DEFAULT_SELECTORS, SyntheticBenchmark, journal_path
 from sdmbtl.benchmarks.synthetic import further_configurations
 from sdmbtl.benchmarks.tables import Table
@@ -112,12 +118,32 @@ def bench_synthetic(
             notes.print(f"Going on with {len(journal)} results of an interrupted run.")
         _run_with_progress(benchmark, journal, jobs, notes)
     except SdmbtlError as error:
-        notes.print(f"[bold red]Error:[/] {error}", highlight=False)
-        raise typer.Exit(2) from None
+        _fail(error)
     result = summarise(benchmark, journal)
     path = out / f"{benchmark.name}.json"
     save_result(result, path)
     journal.remove()
+    _print_tables(result, output_format, auc=auc)
+    notes.print(f"Written to {path}", soft_wrap=True)
+
+
+@bench.command("show")
+def bench_show(
+    files: Annotated[list[Path], typer.Argument(help="Result files.", exists=True)],
+    output_format: Annotated[
+        Format, typer.Option("--format", help="How to print the table.")
+    ] = Format.text,
+    auc: Annotated[bool, typer.Option("--auc", help="Print the area under the curve too.")] = False,
+) -> None:
+    """Print the tables of finished benchmarks again, in any format."""
+    try:
+        for path in files:
+            _print_tables(load_result(path), output_format, auc=auc)
+    except SdmbtlError as error:
+        _fail(error)
+
+
+def _print_tables(result: dict[str, Any], output_format: Format, *, auc: bool) -> None:
     tables = [performance_table(result)]
     if auc:
         tables.append(performance_table(result, "auc"))
@@ -125,9 +151,14 @@ def bench_synthetic(
     if shares is not None:
         tables.append(shares)
     for table in tables:
-        typer.echo(_formatted(table, output_format))
-        typer.echo()
-    notes.print(f"Written to {path}")
+        typer.echo(_formatted(table, output_format).rstrip("\n") + "\n")
+
+
+def _fail(error: SdmbtlError) -> NoReturn:
+    """Say what is wrong, without a traceback."""
+    typer.secho("Error: ", fg="red", bold=True, err=True, nl=False)
+    typer.echo(str(error), err=True)
+    raise typer.Exit(2)
 
 
 def _run_with_progress(

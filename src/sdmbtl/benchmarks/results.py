@@ -111,14 +111,10 @@ def performance_table(result: dict[str, Any], metric: str = "final") -> Table:
     rows.append(TableRow(("Aggregated",), _marked(cells, names)))
     what = "Performance" if metric == "final" else "Area under the performance curve"
     trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
-    notes = [
-        "Mean ± half the 95 % bootstrap interval over the trials, min-max normalised.",
-        "Random: the exact expectation over all random choices.",
-    ]
-    if published is not None:
-        notes.append("In brackets: the paper's value.")
-        if published.note:
-            notes.append(published.note)
+    notes = ["Performance is min-max normalised; intervals are 95 % bootstrap over the trials."]
+    notes.append("Random is the exact expectation over all random choices.")
+    if published is not None and published.note:
+        notes.append(published.note)
     return Table(
         title=f"{what}, {result['dim']}D synthetic data, noise {result['noise']:g}, "
         f"K = {result['rounds']}, {trials}",

@@ -19,7 +19,12 @@ from numpy.typing import NDArray
 from sdmbtl.benchmarks.journal import Journal, Key
 from sdmbtl.benchmarks.metrics import expected_random_curve
 from sdmbtl.benchmarks.simulate import simulate
-from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration, paper_configurations
+from sdmbtl.benchmarks.synthetic import (
+    GRIDS,
+    SyntheticConfiguration,
+    further_configurations,
+    paper_configurations,
+)
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.selectors import make_selector, oracle_sequence, selector_names
 
@@ -85,7 +90,8 @@ class SyntheticBenchmark:
     @property
     def name(self) -> str:
         """Name of the result file, without ending."""
-        return f"synthetic-{self.dim}d-noise{self.noise:g}"
+        kinds = {paper_configurations(self.dim): "", further_configurations(self.dim): "-further"}
+        return f"synthetic-{self.dim}d-noise{self.noise:g}{kinds.get(self.configurations, '-some')}"
 
     @property
     def settings(self) -> dict[str, Any]:
