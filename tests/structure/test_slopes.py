@@ -99,8 +99,9 @@ class TestTruth:
     def test_within_is_exact_whatever_the_difficulty(self, seed):
         rng = np.random.default_rng(seed)
         left, right = rng.normal(size=(2, 3))
-        sources = GRID.targets[rng.permutation(len(GRID))[:8]]
-        sources[:3] = GRID.targets[[0, 17, 35]]  # each dimension at three values at least
+        # The corners tell the dimensions apart, whatever the other sources are.
+        corners = GRID.from_unit(np.array(list(np.ndindex(2, 2, 2)), dtype=float))
+        sources = np.vstack([corners, GRID.targets[rng.integers(len(GRID), size=3)]])
         difficulty = rng.normal(0, 100, size=len(GRID))
         rows = ObservedRows(GRID, sources, ridge(GRID, sources, left, right, 0, difficulty))
         assert_close(estimate_slopes(rows), left, right)
