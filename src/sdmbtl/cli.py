@@ -114,6 +114,8 @@ def bench_synthetic(
         if noise == 0 and trials not in (None, 1):
             notes.print("Without noise all trials are equal: one is run.")
         journal = Journal(journal_path(out, benchmark), benchmark.settings)
+        if journal.note:
+            notes.print(journal.note)
         if len(journal):
             notes.print(f"Going on with {len(journal)} results of an interrupted run.")
         _run_with_progress(benchmark, journal, jobs, notes)
@@ -129,7 +131,7 @@ def bench_synthetic(
 
 @bench.command("show")
 def bench_show(
-    files: Annotated[list[Path], typer.Argument(help="Result files.", exists=True)],
+    files: Annotated[list[Path], typer.Argument(help="Result files.", exists=True, dir_okay=False)],
     output_format: Annotated[
         Format, typer.Option("--format", help="How to print the table.")
     ] = Format.text,
@@ -165,11 +167,11 @@ def _run_with_progress(
     benchmark: SyntheticBenchmark, journal: Journal, jobs: int, notes: Console
 ) -> None:
     columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
+        TextColumn("{task.description}"),
     )
     with Progress(*columns, console=notes, transient=True) as bar:
         task = bar.add_task(benchmark.name, total=None)

@@ -17,6 +17,10 @@ class MatrixError(SdmbtlError, ValueError):
     """A transfer matrix, or a file that should hold one, is not usable."""
 
 
+class StructureError(SdmbtlError, ValueError):
+    """A structure cannot be looked for in this way, or in so few rows."""
+
+
 class SelectorError(SdmbtlError, ValueError):
     """A selector was configured or called in a way it does not support."""
 

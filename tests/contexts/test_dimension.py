@@ -67,6 +67,11 @@ class TestLevels:
         assert levels.to_unit([7.0, 9.0]).tolist() == [0.0, 0.0]
         assert levels.from_unit([[0.0, 0.3], [1.0, 2.0]]).tolist() == [[7.0, 7.0], [7.0, 7.0]]
 
+    def test_shares_are_values_of_the_list(self):
+        shares = np.array([0.0, 0.3, 0.34, 0.66, 0.67, 0.999])
+        assert Levels([5, 1, 2]).at_shares(shares).tolist() == [1, 1, 2, 2, 5, 5]
+        assert Levels([7]).at_shares(shares).tolist() == [7] * 6
+
     def test_repr_is_short(self):
         assert repr(Levels([1, 2.5])) == "Levels([1, 2.5] (2))"
         assert repr(Levels([1, 2, 3, 4])) == "Levels([1, 2, 3, 4] (4))"
@@ -84,6 +89,10 @@ class TestInterval:
         interval = Interval(1e-2, 1e2, scale="log")
         np.testing.assert_allclose(interval.to_unit([1e-2, 1.0, 10.0]), [0, 0.5, 0.75], atol=1e-15)
         np.testing.assert_allclose(interval.from_unit([0.0, 0.5, 0.75]), [1e-2, 1.0, 10.0])
+
+    def test_shares_are_unit_coordinates(self):
+        assert Interval(2, 4).at_shares(np.array([0.0, 0.25])).tolist() == [2.0, 2.5]
+        np.testing.assert_allclose(Interval(1, 100, "log").at_shares(np.array([0.5])), [10.0])
 
     def test_its_steps_are_nominal(self):
         assert Interval(0, 1).steps == Interval(5, 5).steps == Interval.NOMINAL_STEPS == 10
@@ -213,9 +222,9 @@ class TestErrors:
 
     def test_repeated(self):
         with pytest.raises(ContextError) as caught:
-            Levels([1.0, 2.5, 1.0, 2.5, 3.0])
+            Levels([3.0, 1.0, 2.5, 3.0, 2.5])
         assert str(caught.value) == (
-            "Values of a dimension must be distinct. Got 1 more than once. Remove the repeats."
+            "Values of a dimension must be distinct. Got 2.5 more than once. Remove the repeats."
         )
 
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -253,6 +262,8 @@ class TestErrors:
             "A logarithmic dimension takes values above 0. Got -1 instead. "
             "Use scale='steps' or 'linear'."
         )
+        with pytest.raises(ContextError, match="Got 0 instead"):
+            Levels([2, 0], "log")
         with pytest.raises(ContextError) as caught:
             Interval(0, 1, "log")
         assert str(caught.value) == (

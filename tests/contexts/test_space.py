@@ -100,7 +100,9 @@ class TestTargetList:
         np.testing.assert_allclose(space.unit_targets, [[0.5, 0.5], [0.25, 0.0], [0.0, 1.0]])
 
     def test_a_target_between_the_values_of_a_dimension(self):
-        assert ContextSpace([[1.5]], a=[1, 2]).unit_targets.tolist() == [[0.5]]
+        space = ContextSpace([[1.5]], a=[1, 2])
+        assert space.unit_targets.tolist() == [[0.5]]
+        assert space.shape == (1,)
 
     def test_rounding_does_not_put_a_target_outside(self):
         assert 0.1 + 0.2 > 0.3
@@ -129,6 +131,7 @@ class TestFromTargets:
     def test_its_dimensions_are_linear(self):
         space = ContextSpace.from_targets({"a": [0.0, 1.0, 4.0]})
         assert space.unit_targets.ravel().tolist() == [0.0, 0.25, 1.0]
+        assert space.dimensions["a"].to_dict() == Interval(0, 4).to_dict()
 
     def test_equal_up_to_rounding_in_one_dimension_only(self):
         space = ContextSpace.from_targets({"a": [0.3, 0.1 + 0.2, 1.0], "b": [1, 2, 3]})
@@ -195,10 +198,32 @@ class TestSample:
         one, same, other = (ContextSpace.sample(9, seed=s, a=Interval(0, 1)) for s in (1, 1, 2))
         assert one == same
         assert one != other
+        assert ContextSpace.sample(9, a=Interval(0, 1)) == ContextSpace.sample(
+            9, seed=0, a=Interval(0, 1)
+        )
+
+    def test_lists_of_values_give_their_values_only(self):
+        space = ContextSpace.sample(20, a=[3, 1, 2], b=Interval(0, 1))
+        assert set(space.targets[:, 0]) == {1.0, 2.0, 3.0}
+        assert [space.index(context) for context in space] == list(range(20))
+
+    @pytest.mark.parametrize("n", [1, 5, 12])
+    def test_every_target_of_a_grid_is_drawn_once(self, n):
+        grid = ContextSpace(a=[1, 2, 3], b=[5, 6, 7, 8])
+        drawn = ContextSpace.sample(n, **grid.dimensions)
+        assert len({grid.index(context) for context in drawn}) == n
 
     def test_errors(self):
-        with pytest.raises(ContextError, match=r"A sample needs n >= 1 targets. Got n=0 instead."):
-            ContextSpace.sample(0, a=Interval(0, 1))
+        for n in (0, -1, 2.0, "3", None, True):
+            with pytest.raises(ContextError) as caught:
+                ContextSpace.sample(n, a=Interval(0, 1))
+            assert str(caught.value) == f"'n' must be a whole number >= 1. Got {n!r} instead."
+        with pytest.raises(ContextError) as caught:
+            ContextSpace.sample(7, a=[1, 2, 3], b=[1, 2])
+        assert str(caught.value) == (
+            "There are no 7 different targets to be drawn from these values; 6 were found. "
+            "Ask for fewer, or leave out the sample for the grid."
+        )
         with pytest.raises(ContextError, match="needs at least one dimension"):
             ContextSpace.sample(3)
         with pytest.raises(ContextError, match="Dimension 'a' must be a list of numbers"):
@@ -344,6 +369,15 @@ class TestLookUp:
         assert two.target(two.nearest([0.5, 0.5])) == {"a": 0.0, "b": 0.0}
         assert two.target(two.nearest([0.5, 1.0])) == {"a": 0.0, "b": 1.0}
 
+    @pytest.mark.parametrize("n", range(2, 40))
+    def test_rounding_does_not_break_ties(self, n):
+        space = ContextSpace(a=range(n))
+        for i in range(n // 2):
+            assert space.tie_rank[n - 1 - i] == space.tie_rank[i] + 1 == n - 1 - 2 * i
+        for i in range(n - 1):
+            central = i if i >= (n - 1) / 2 - 0.5 else i + 1
+            assert space.nearest([i + 0.5]) == central
+
     @given(st.data())
     def test_the_order_of_listing_changes_no_answer(self, data):
         space = data.draw(grids())
@@ -362,6 +396,12 @@ class TestLookUp:
     def test_tie_rank_begins_in_the_centre(self):
         space = ContextSpace(a=range(3), b=range(3))
         assert space.tie_rank.reshape(3, 3).tolist() == [[5, 1, 6], [2, 0, 3], [7, 4, 8]]
+
+    def test_rounding_does_not_decide_the_rank(self):
+        # Equally far from the centre and equal in a, up to rounding: b decides.
+        targets = [[0.1 + 0.2, 0.2], [0.3, 0.8]]
+        space = ContextSpace(targets, a=Interval(0, 1), b=Interval(0, 1))
+        assert space.tie_rank.tolist() == [0, 1]
 
     def test_found_up_to_rounding_only(self):
         space = ContextSpace(a=[0.1, 0.2, 0.3], b=[1, 2])
@@ -429,10 +469,30 @@ class TestStorage:
     def test_data(self):
         assert ContextSpace([[0.5]], a=Interval(0, 1)).to_dict() == {
             "version": 1,
-            "dimensions": {"a": {"low": 0.0, "high": 1.0, "scale": "linear"}},
+            "dimensions": [{"name": "a", "low": 0.0, "high": 1.0, "scale": "linear"}],
             "targets": [[0.5]],
         }
         assert "targets" not in SPACE.to_dict()
+
+    def test_sorted_keys_do_not_sort_the_dimensions(self):
+        space = ContextSpace(b=[1, 2], a=[3, 4])
+        again = ContextSpace.from_dict(json.loads(json.dumps(space.to_dict(), sort_keys=True)))
+        assert again == space
+        assert again.names == ("b", "a")
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            {"version": 1},
+            {"version": 1, "dimensions": 5},
+            {"version": 1, "dimensions": [{"values": [1], "scale": "steps"}]},
+            {"version": 1, "dimensions": [{"name": "a", "values": [1]}]},
+            {"version": 1, "dimensions": ["a"]},
+        ],
+    )
+    def test_what_is_no_description_is_refused(self, data):
+        with pytest.raises(ContextError, match="This is no description of a context space"):
+            ContextSpace.from_dict(data)
 
     def test_another_version_is_refused(self):
         for version in (0, 2, None, "1"):
@@ -509,9 +569,9 @@ class TestErrors:
             ),
             (
                 None,
-                {"a": Levels([1e-6, 1e-5, 1.0, 1e6], "linear")},
-                "Dimension 'a': 1e-06 and 1e-05 are the same on a linear scale from 1e-06 to "
-                "1e+06. Use scale='steps' or 'log', or drop one of them.",
+                {"a": Levels([1.0, 1e-6, 1e-5, -1e6], "linear")},
+                "Dimension 'a': 1e-06 and 1e-05 are the same on a linear scale from -1e+06 to "
+                "1. Use scale='steps' or 'log', or drop one of them.",
             ),
             ([], {"a": [1]}, "A target list needs at least one context. Got none."),
             (5, {"a": [1]}, "Targets must be a list of contexts. Got 5 instead."),

@@ -17,7 +17,6 @@ from sdmbtl.selectors import (
     make_selector,
     selector_names,
 )
-from sdmbtl.selectors.choice import free_targets
 from sdmbtl.structure import MountainDetector
 from sdmbtl.testing import check_selector, example_matrix, selector_checks
 from sdmbtl.transfer import TransferMatrices
@@ -69,7 +68,7 @@ class Forgetful(RandomSelector):
 
     def propose(self, history):
         self.calls += 1
-        free = free_targets(history).nonzero()[0]
+        free = history.free_targets().nonzero()[0]
         return Proposal(history.space.targets[free[self.calls % len(free)]], self.name, "by count")
 
 

@@ -139,10 +139,12 @@ def test_messages_name_the_value_and_the_way_out():
     selector.tell(candidate, [1, 2, 3])
     with pytest.raises(DuplicateTellError, match="skip_if_finished=True.*repeat=True"):
         selector.tell(candidate, [1, 2, 3])
-    with pytest.raises(SelectorError, match=r"'n' of ask must be a whole number >= 1. Got 0"):
+    with pytest.raises(SelectorError, match=r"'n' must be a whole number >= 1. Got 0"):
         selector.ask(0)
     selector.ask(2)
-    with pytest.raises(ExhaustedError, match="All 3 targets have been proposed"):
+    with pytest.raises(
+        ExhaustedError, match=r"none is left of 3 \(1 finished, 2 pending, 0 failed\)"
+    ):
         selector.ask()
 
 
@@ -158,9 +160,9 @@ def test_errors_are_builtin_errors_too():
 
 
 def test_state_shows_what_differs():
-    space = ContextSpace(a=range(3))
-    state = make_selector("m-mbtl", space, weights=[2.0]).state_dict()
-    with pytest.raises(StateError, match=r"settings is .*2\.0.* in the state and .*1\.0.* here"):
+    space = ContextSpace(a=range(3), b=range(2))
+    state = make_selector("m-mbtl", space, weights=[2.0, 1.0]).state_dict()
+    with pytest.raises(StateError, match=r"settings.weights\[1\] is 0.5 in the state and 1.0 here"):
         make_selector("m-mbtl", space).load_state_dict(state)
     with pytest.raises(StateError, match="selector is 'm-mbtl' in the state and 'random' here"):
         make_selector("random", space).load_state_dict(state)
@@ -174,9 +176,7 @@ def test_refused_state_changes_nothing():
     selector.ask()
     before = selector.state_dict()
     state = json.loads(json.dumps(before))
-    state["trials"].append(
-        {"source": ["x"], "status": "pending", "strategy": "", "structure": None}
-    )
+    state["trials"].append({**state["trials"][0], "source": ["x"]})
     with pytest.raises(ValueError, match="numbers"):
         selector.load_state_dict(state)
     assert selector.state_dict() == before

@@ -218,7 +218,7 @@ def test_no_gain_anywhere_says_so():
     [
         ({"best": "guess"}, "'best' of GPSelector must be one of 'real', 'modelled'"),
         ({"slopes": "steep"}, "'slopes' of GPSelector must be one of"),
-        ({"exploration": -1.0}, "'exploration' of GPSelector must be a number >= 0"),
+        ({"exploration": -1.0}, "'exploration' must be a finite number >= 0"),
         ({"fixed_slope": float("nan")}, "'fixed_slope'"),
         ({"first_rounds": 0}, "'first_rounds'"),
     ],

@@ -141,7 +141,7 @@ def test_unknown_names_and_options():
     space = ContextSpace(a=range(3))
     with pytest.raises(SelectorError, match=r"Unknown selector 'gp-mblt'.*Did you mean 'gp-mbtl'"):
         make_selector("gp-mblt", space)
-    with pytest.raises(SelectorError, match="unexpected keyword argument 'colour'"):
+    with pytest.raises(SelectorError, match="Unknown option 'colour'; 'random' has sources"):
         make_selector("random", space, colour="red")
     with pytest.raises(SelectorError, match="must be a ContextSpace"):
         make_selector("random", np.zeros(3))

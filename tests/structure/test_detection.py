@@ -2,12 +2,13 @@
 
 import json
 import math
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import SelectorError
+from sdmbtl.errors import StructureError
 from sdmbtl.structure import (
     MOUNTAIN,
     NO_STRUCTURE,
@@ -70,7 +71,7 @@ class TestMountainDetector:
         assert detection.structure == NO_STRUCTURE == "none"
         assert [c.passed for c in detection.criteria] == [True, False]
         assert detection.explanation == (
-            "performance falls on both sides in pole but not in length, mass"
+            "performance falls on both sides in pole, does not fall on both sides in length, mass"
         )
 
     def test_policies_of_different_quality_are_no_mountain(self):
@@ -134,6 +135,7 @@ class TestMountainDetector:
     def test_partial_rows(self, missing):
         full = synthetic(noise=0.1)
         holes = np.random.default_rng(1).random(full.returns.shape) < missing
+        holes[np.arange(6), full.source_positions] = False
         rows = ObservedRows(CUBE, SOURCES, np.where(holes, np.nan, full.returns))
         detection = MountainDetector().detect(rows)
         assert detection.structure == MOUNTAIN
@@ -183,8 +185,8 @@ class TestMountainDetector:
     def test_where_the_bias_matters(self):
         space = ContextSpace(a=range(9))
         rows = synthetic((1.0,), (-3.0,), (0.0,), space=space, sources=space.targets[[2, 6]])
-        ours = MountainDetector((SlopeCriterion(),)).detect(rows)
-        paper = MountainDetector((SlopeCriterion("relative"),)).detect(rows)
+        ours = MountainDetector((SlopeCriterion(symmetry=np.inf),)).detect(rows)
+        paper = MountainDetector((SlopeCriterion("relative", symmetry=np.inf),)).detect(rows)
         assert (ours.structure, paper.structure) == (NO_STRUCTURE, MOUNTAIN)
 
     def test_the_explanation_of_a_mountain_gives_every_reason(self):
@@ -221,11 +223,22 @@ class TestMountainDetector:
             "name": "mountain",
             "criteria": [
                 {"name": "small variance"},
-                {"name": "slope", "method": "within", "majority": 0.5},
+                {"name": "slope", "method": "within", "majority": 0.5, "symmetry": 3.0},
             ],
         }
-        assert MountainDetector.as_in_the_paper().describe()["criteria"][1]["method"] == "relative"
-        json.dumps(MountainDetector().describe())
+        paper = MountainDetector.as_in_the_paper().describe()
+        assert paper["criteria"] == [
+            {"name": "small variance"},
+            {"name": "slope", "method": "relative", "majority": 0.5, "symmetry": None},
+        ]
+        json.dumps(paper, allow_nan=False)
+
+    @pytest.mark.parametrize("k", [0, 1])
+    def test_too_few_rows(self, k):
+        rows = ObservedRows(CUBE, SOURCES[:k], synthetic().returns[:k])
+        with pytest.raises(StructureError) as caught:
+            MountainDetector().detect(rows)
+        assert str(caught.value) == (f"Detection needs the rows of at least 2 policies. Got {k}.")
 
 
 class TestSmallVariance:
@@ -240,8 +253,8 @@ class TestSmallVariance:
                 column = [v for v in rows.returns[:, j] if not math.isnan(v)]
                 if not math.isnan(rows.returns[i, j]):
                     relative.append(rows.returns[i, j] - sum(column) / len(column))
-                if j == rows.source_positions[i]:
-                    on_source.append(rows.source_returns[i] - sum(column) / len(column))
+                if j == rows.source_positions[i] and not math.isnan(rows.returns[i, j]):
+                    on_source.append(rows.returns[i, j] - sum(column) / len(column))
             over_targets.append(np.std(relative))
         result = SmallVarianceCriterion().evaluate(rows)
         assert result.value == pytest.approx(np.std(on_source))
@@ -253,11 +266,24 @@ class TestSmallVariance:
     def test_a_given_source_return_counts(self):
         rows = random_rows()
         own = np.arange(6.0) * 100
-        given_ = ObservedRows(CUBE, rows.sources, rows.returns, own)
-        expected = np.std(own - rows.target_means[rows.source_positions])
+        between = np.clip(rows.sources + 0.25, 0.0, [2.75, 3.75, 1.75])
+        given_ = ObservedRows(CUBE, between, rows.returns, own)
+        expected = np.std(own - rows.target_means[given_.source_positions])
         result = SmallVarianceCriterion().evaluate(given_)
         assert result.value == pytest.approx(expected)
         assert not result.passed
+
+    @pytest.mark.parametrize("known", [0, 1])
+    def test_policies_that_were_not_evaluated_on_their_own_context(self, known):
+        rows = synthetic()
+        returns = rows.returns.copy()
+        unknown = np.arange(known, 6)
+        returns[unknown, rows.source_positions[unknown]] = np.nan
+        partial = ObservedRows(CUBE, SOURCES, returns)
+        result = SmallVarianceCriterion().evaluate(partial)
+        assert result.value == math.inf
+        assert result.passed is False
+        assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["value"] is None
 
     def test_sentences(self):
         space = ContextSpace(a=range(2))
@@ -330,15 +356,54 @@ class TestSlopeCriterion:
         [
             ((DOWN, DOWN, DOWN), "in every dimension (length, mass, pole)"),
             ((UP, UP, UP), "in no dimension (length, mass, pole)"),
-            ((DOWN, UP, DOWN), "in length, pole but not in mass"),
+            (
+                (DOWN, UP, DOWN),
+                "in length, pole, does not fall on both sides in mass",
+            ),
+            (
+                (DOWN, 3.5 * DOWN, UP),
+                "in length, falls on both sides but much more on one in mass, does not fall on "
+                "both sides in pole",
+            ),
+            (
+                (DOWN / 4, 4 * DOWN, DOWN / 5),
+                "but much more on one in length, mass, pole",
+            ),
         ],
     )
     def test_the_dimensions_are_named(self, left, explanation):
         result = SlopeCriterion().evaluate(synthetic(left=left))
         assert result.explanation == f"performance falls on both sides {explanation}"
 
+    @pytest.mark.parametrize(("steeper", "passed"), [(1.0, True), (2.9, True), (3.1, False)])
+    def test_a_tilted_ridge_is_no_distance(self, steeper, passed):
+        for left, right in ((DOWN * steeper, DOWN), (DOWN, DOWN * steeper)):
+            rows = synthetic(left=(left,) * 3, right=(right,) * 3)
+            result = SlopeCriterion().evaluate(rows)
+            assert result.passed is passed
+            assert result.value == (1.0 if passed else 0.0)
+            assert SlopeCriterion(symmetry=np.inf).evaluate(rows).passed
+            assert SlopeCriterion(symmetry=3.2).evaluate(rows).passed
+
+    def test_a_dimension_nobody_knows_about_does_not_count(self):
+        space = ContextSpace(a=range(4), b=range(4), c=range(4))
+        sources = [[0, 1, 1], [1, 1, 1], [3, 1, 1]]
+        rows = synthetic(space=space, sources=sources)
+        result = SlopeCriterion().evaluate(rows)
+        assert result.value == 1.0
+        assert result.passed
+        assert result.explanation == (
+            "performance falls on both sides in every dimension (a); nothing is known about b, c"
+        )
+
+    def test_nothing_known_at_all(self):
+        rows = ObservedRows(CUBE, SOURCES[[1, 1]], random_rows(k=2).returns)
+        result = SlopeCriterion().evaluate(rows)
+        assert (result.value, result.passed) == (0.0, False)
+        assert result.explanation == "the rows say nothing about any dimension yet"
+
     def test_a_misspelt_method(self):
-        with pytest.raises(SelectorError, match=r"must be one of .* Got 'wihtin' instead"):
+        with pytest.raises(StructureError, match=r"must be one of .* Got 'wihtin' instead"):
             SlopeCriterion("wihtin")
 
 
@@ -407,6 +472,13 @@ class TestExtension:
         assert small_variance["threshold"] == detection.criteria[0].threshold
         assert slope["slopes"] == detection.slopes.to_dict()
         assert slope["explanation"] == detection.criteria[1].explanation
+
+    def test_what_was_found_cannot_be_changed(self):
+        detection = MountainDetector().detect(synthetic())
+        with pytest.raises(FrozenInstanceError):
+            detection.structure = NO_STRUCTURE
+        with pytest.raises(FrozenInstanceError):
+            detection.criteria[0].passed = False
 
     def test_a_detection_without_criteria(self):
         detection = Detection("somewhere", "because")

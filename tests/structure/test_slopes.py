@@ -1,6 +1,7 @@
 """Slope estimates against explicit regressions and against known truths."""
 
 import json
+from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace, Interval
-from sdmbtl.errors import SelectorError
+from sdmbtl.errors import StructureError
 from sdmbtl.structure import Slopes, estimate_slopes
 from sdmbtl.structure.slopes import RunningPairSums, signed_differences
 from sdmbtl.transfer import ObservedRows
@@ -165,12 +166,11 @@ class TestTruth:
 
     @pytest.mark.parametrize("method", METHODS)
     def test_returns_far_from_zero_cost_no_digits(self, method):
-        space = ContextSpace(a=range(5), b=range(5))
-        sources = space.targets[[0, 8, 13, 24]]
-        returns = ridge(space, sources, np.array([-1.0, 2.0]), np.array([-3.0, 1.0]))
-        near = estimate_slopes(ObservedRows(space, sources, returns), method)
-        far = estimate_slopes(ObservedRows(space, sources, returns + 1e9), method)
-        assert_close(far, near.left, near.right, atol=1e-11)
+        rows = random_rows(0)
+        returns = np.round(rows.returns * 1024) / 1024  # exact, with 1e9 added too
+        near = estimate_slopes(ObservedRows(GRID, rows.sources, returns), method)
+        far = estimate_slopes(ObservedRows(GRID, rows.sources, returns + 1e9), method)
+        assert_close(far, near.left, near.right, atol=1e-10)
 
 
 class TestDegenerate:
@@ -223,6 +223,29 @@ class TestDegenerate:
         slopes = estimate_slopes(ObservedRows(space, sources, returns))
         assert_close(slopes, [-2.0, -2.0], [-1.0, -1.0])
 
+    @pytest.mark.parametrize("method", METHODS)
+    def test_what_is_known(self, method):
+        # Nothing lies below the sources in b, nothing on either side in c.
+        space = ContextSpace(a=range(4), b=range(4), c=[1])
+        sources = [[0, 0, 1], [2, 0, 1], [3, 0, 1]]
+        returns = np.random.default_rng(0).normal(size=(3, 16))
+        slopes = estimate_slopes(ObservedRows(space, sources, returns), method)
+        assert slopes.known.tolist() == [True, False, False]
+        assert slopes.right[1:].tolist() == [0.0, 0.0]
+
+    def test_within_knows_what_varies_between_the_sources_only(self):
+        space = ContextSpace(a=range(4), b=range(4))
+        rows = ObservedRows(space, [[0, 2], [3, 2]], np.random.default_rng(0).random((2, 16)))
+        assert estimate_slopes(rows, "return").known.tolist() == [True, True]
+        assert estimate_slopes(rows, "within").known.tolist() == [True, False]
+        assert estimate_slopes(random_rows(0, k=1)).known.tolist() == [False] * 3
+        assert estimate_slopes(random_rows(0)).known.tolist() == [True] * 3
+
+
+def made(left, right):
+    names = tuple("abcde"[: len(left)])
+    return Slopes(names, np.array(left), np.array(right), known=np.full(len(left), True))
+
 
 class TestSlopes:
     @pytest.mark.parametrize(
@@ -240,11 +263,19 @@ class TestSlopes:
         ],
     )
     def test_falling_on_both_sides(self, left, right, falling):
-        names = tuple("abcd"[: len(left)])
-        assert Slopes(names, np.array(left), np.array(right)).falling.tolist() == falling
+        assert made(left, right).falling.tolist() == falling
+
+    def test_steepness(self):
+        slopes = made([-1.0, -6.0, 2.0, 0.0, 0.0], [-3.0, -2.0, -2.0, -1.0, 0.0])
+        assert slopes.steepness.tolist() == [3.0, 3.0, 1.0, np.inf, np.inf]
+
+    def test_cannot_be_changed(self):
+        slopes = estimate_slopes(random_rows(0))
+        with pytest.raises(FrozenInstanceError):
+            slopes.left = slopes.right
 
     def test_json(self):
-        slopes = Slopes(("a", "b"), np.array([1.0, 2.0]), np.array([3.0, 4.0]))
+        slopes = made([1.0, 2.0], [3.0, 4.0])
         assert json.loads(json.dumps(slopes.to_dict())) == {
             "a": {"left": 1.0, "right": 3.0},
             "b": {"left": 2.0, "right": 4.0},
@@ -311,17 +342,17 @@ class TestErrors:
             "The 'method' of a slope estimate must be one of ('return', 'relative', 'within'). "
             "Got 'wihtin' instead."
         )
-        with pytest.raises(SelectorError) as caught:
+        with pytest.raises(StructureError) as caught:
             estimate_slopes(random_rows(0), "wihtin")
         assert str(caught.value) == message
-        with pytest.raises(SelectorError) as caught:
+        with pytest.raises(StructureError) as caught:
             RunningPairSums().slopes(random_rows(0), "wihtin")
         assert str(caught.value) == message
 
     def test_no_rows(self):
         with pytest.raises(
-            SelectorError, match=r"^Slopes need at least one observed row. Got none."
+            StructureError, match=r"^Slopes need at least one observed row. Got none."
         ):
             estimate_slopes(ObservedRows(GRID))
-        with pytest.raises(SelectorError, match="at least one observed row"):
+        with pytest.raises(StructureError, match="at least one observed row"):
             RunningPairSums().slopes(ObservedRows(GRID), "return")

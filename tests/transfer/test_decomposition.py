@@ -1,5 +1,7 @@
 """J = f + g + h + C and the Sobol-Hoeffding form: exact, orthogonal, convertible."""
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -162,6 +164,11 @@ class TestConversion:
     def test_h_is_zero_on_the_diagonal_exactly(self, matrix):
         converted = SobolHoeffding.of(matrix).to_definition_1()
         assert np.all(np.diagonal(converted.dissimilarity) == 0.0)
+
+    def test_the_parts_cannot_be_replaced(self):
+        for parts in (Decomposition.of(DISTANCE), SobolHoeffding.of(DISTANCE)):
+            with pytest.raises(FrozenInstanceError):
+                parts.constant = parts.mean = 0.0
 
     def test_the_parts_are_not_shared(self):
         sobol = SobolHoeffding.of(DISTANCE)

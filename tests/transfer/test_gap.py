@@ -179,6 +179,13 @@ class TestMeanImprovement:
             assert max(sizes) == 48
             assert sum(sizes) == 24 * 24
 
+    def test_a_grid_is_worked_on_as_a_grid(self, monkeypatch):
+        monkeypatch.setattr(SeparableGap, "_pieces", lambda *_: pytest.fail("the slow way"))
+        for shape in ((3, 2), (3, 2, 2)):
+            space = grid(shape)
+            left, right, values, thresholds = problem(space, 0)
+            SeparableGap(space, left, right).mean_improvement(values, thresholds)
+
     def test_arguments_are_not_changed(self):
         space = grid((3, 2))
         left, right, values, thresholds = problem(space, 0)

@@ -138,6 +138,9 @@ class TestBootstrap:
     def test_float32_is_kept(self):
         assert numbered(dtype=np.float32).bootstrap(2).returns.dtype == np.float32
 
+    def test_one_is_enough(self):
+        assert len(numbered().bootstrap(1)) == 1
+
     @pytest.mark.parametrize("n", [0, -1])
     def test_too_few(self, n):
         with pytest.raises(MatrixError) as caught:

@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.errors import ContextError, MatrixError, RowError
 from sdmbtl.transfer import ObservedRows, TransferMatrices, as_row
+from sdmbtl.transfer.storage import save_arrays
 
 SPACE = ContextSpace(a=[0, 1, 2, 4], b=[10.0, 20.0])
 N = len(SPACE)
 NAN = math.nan
+PARTS = ("sources", "unit_sources", "returns", "source_positions", "source_returns")
 
 
 def some_rows(k=3, seed=0, missing=0.0, sources=None):
@@ -46,7 +48,7 @@ def partial_rows(draw):
 
 
 def assert_same(one, other):
-    for name in ("sources", "unit_sources", "returns", "source_positions", "source_returns"):
+    for name in PARTS:
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
         assert getattr(one, name).dtype == getattr(other, name).dtype
     assert one.space == other.space
@@ -57,6 +59,11 @@ class TestAsRow:
         row = as_row([1, None, NAN, 2.5, 0, 0, 0, 0], SPACE)
         np.testing.assert_array_equal(row, [1, NAN, NAN, 2.5, 0, 0, 0, 0])
         assert row.dtype == np.float64
+
+    def test_masked_means_not_evaluated(self):
+        row = as_row(np.ma.masked_array(np.arange(8.0), mask=[0, 1] + [0] * 6), SPACE)
+        np.testing.assert_array_equal(row, [0, NAN, 2, 3, 4, 5, 6, 7])
+        assert type(row) is np.ndarray
 
     def test_the_row_is_a_copy(self):
         given_ = np.zeros(N)
@@ -102,6 +109,10 @@ class TestAsRow:
         )
 
     def test_a_long_row_is_shown_in_short(self):
+        for text, shown in (("x" * 78, f"'{'x' * 78}'"), ("x" * 79, f"'{'x' * 76}...")):
+            with pytest.raises(RowError) as caught:
+                as_row(text, SPACE)
+            assert f"Got {shown} instead." in str(caught.value)
         with pytest.raises(RowError) as caught:
             as_row([[1.0], [1.0, 2.0]] * 20, SPACE)
         assert "Got [[1.0], [1.0, 2.0], [1.0], " in str(caught.value)
@@ -215,18 +226,18 @@ class TestSources:
         assert rows.source_positions.tolist() == [7]
         assert rows.source_returns.tolist() == [7.0]
 
-    def test_the_nearest_evaluated_target_counts(self):
+    def test_what_was_not_evaluated_on_its_source_is_unknown(self):
         row = [0.0, 1.0, 2.0, 3.0, NAN, 5.0, NAN, NAN]
-        rows = ObservedRows(SPACE, [[4, 20]], [row])
-        assert rows.source_positions.tolist() == [5]
-        assert rows.source_returns.tolist() == [5.0]
+        rows = ObservedRows(SPACE, [[4, 20], [3.9, 20]], [row, row])
+        assert rows.source_positions.tolist() == [7, 7]
+        assert np.isnan(rows.source_returns).all()
+        given_ = ObservedRows(SPACE, [[4, 20], [3.9, 20]], [row, row], [8.0, 9.0])
+        assert given_.source_returns.tolist() == [8.0, 9.0]
 
     @given(partial_rows())
     def test_positions_against_a_plain_search(self, rows):
         for i, position in enumerate(rows.source_positions):
-            assert not math.isnan(rows.returns[i, position])
             distance = np.abs(SPACE.unit_targets - rows.unit_sources[i]).sum(axis=1)
-            distance[np.isnan(rows.returns[i])] = np.inf
             assert distance[position] <= distance.min() + 1e-8
 
     def test_a_given_source_return_wins_and_nan_does_not(self):
@@ -234,6 +245,10 @@ class TestSources:
         rows = ObservedRows(SPACE, sources, row, [99.0, NAN, 0.0])
         assert rows.source_returns.tolist() == [99.0, 7.0, 0.0]
         assert rows.source_positions.tolist() == [7, 7, 7]
+
+    def test_the_row_wins_where_the_source_is_a_target(self):
+        rows = ObservedRows(SPACE, [[4, 20], [4.0 - 1e-12, 20]], [np.arange(8.0)] * 2, [99.0] * 2)
+        assert rows.source_returns.tolist() == [7.0, 7.0]
 
 
 class TestGrowing:
@@ -273,7 +288,7 @@ class TestGrowing:
         assert not rows.continues(more)
 
     def test_does_not_continue_what_is_different(self):
-        rows = some_rows(3, missing=0.3, sources=SPACE.targets[:3])
+        rows = some_rows(3, missing=0.3, sources=SPACE.targets[:3] + np.array([0.25, 0.0]))
         returns, sources, own = rows.returns.copy(), rows.sources.copy(), rows.source_returns.copy()
 
         def changed(**parts):
@@ -294,6 +309,16 @@ class TestGrowing:
             sources=sources[order], returns=returns[order], source_returns=own[order]
         ).continues(rows)
         assert not changed(space=ContextSpace(a=[0, 1, 2, 4], b=[10, 30])).continues(rows)
+
+    def test_rows_cannot_be_changed(self):
+        rows = some_rows(2)
+        for kept in (rows, rows.added([1, 10], [1.0] * N)):
+            for name in PARTS:
+                with pytest.raises(ValueError, match="read-only"):
+                    getattr(kept, name)[0] = 1.0
+
+    def test_repr(self):
+        assert repr(some_rows(2)) == "ObservedRows(2 rows, 8 targets)"
 
 
 class TestFiles:
@@ -427,6 +452,13 @@ class TestFiles:
         with pytest.raises(MatrixError) as caught:
             ObservedRows.load(path)
         assert str(caught.value) == f"{path} has format version 2; this release reads 1."
+
+    def test_nothing_is_pickled(self, tmp_path):
+        path = tmp_path / "rows.npz"
+        arrays = {"returns": np.array([object()])}
+        with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+            save_arrays(path, kind="rows", space=SPACE, arrays=arrays)
+        assert list(tmp_path.iterdir()) == []
 
     def test_nothing_is_unpickled(self, tmp_path):
         opened = []

@@ -10,6 +10,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from sdmbtl.errors import BenchmarkError
+
 Key = tuple[str, ...]
 
 
@@ -27,10 +29,17 @@ class Journal:
     def __init__(self, path: Path, heading: dict[str, Any]) -> None:
         self.path = path
         self.heading = {**heading, "code": code_fingerprint()}
+        #: What to tell the user about the file that was found, if anything.
+        self.note = ""
         self._records: dict[Key, dict[str, Any]] = {}
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not self._read():
-            path.write_text(json.dumps(self.heading) + "\n")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not self._read():
+                path.write_text(json.dumps(self.heading) + "\n")
+        except OSError as error:
+            raise BenchmarkError(
+                f"Cannot write to {str(path.parent)!r}: {error.strerror}. Choose another folder."
+            ) from None
 
     def __contains__(self, key: Key) -> bool:
         return key in self._records
@@ -57,20 +66,34 @@ class Journal:
         """Read the records back; False if there are none that fit."""
         if not self.path.exists():
             return False
-        lines = self.path.read_text().split("\n")
-        try:
-            heading = json.loads(lines[0])
-        except json.JSONDecodeError:
+        lines = self.path.read_text(errors="replace").split("\n")
+        whole, torn = lines[:-1], lines[-1]  # behind the last line break there is nothing, or half
+        parsed = [_parsed(line) for line in whole]
+        if not parsed or parsed[0] != self.heading:
+            aside = self.path.with_suffix(".old")
+            self.path.replace(aside)
+            self.note = f"Results of another version of the code are set aside in {aside}."
             return False
-        if heading != self.heading:
-            return False
-        whole = lines[:-1]  # behind the last line break there is nothing, or a torn line
-        for line in whole[1:]:
-            record = json.loads(line)
-            self._records[tuple(record.pop("key"))] = record
-        if lines[-1]:
-            self.path.write_text("\n".join(whole) + "\n")
+        damaged = sum(record is None for record in parsed)
+        for record in parsed[1:]:
+            if record is not None:
+                self._records[tuple(record.pop("key"))] = record
+        if torn or damaged:
+            self.path.write_text(
+                "\n".join(w for w, p in zip(whole, parsed, strict=True) if p) + "\n"
+            )
+        if damaged:
+            self.note = f"{damaged} damaged lines were skipped."
         return True
+
+
+def _parsed(line: str) -> dict[str, Any] | None:
+    """A line of the journal, None if it is damaged."""
+    try:
+        record = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    return record if isinstance(record, dict) else None
 
 
 @cache

@@ -24,9 +24,10 @@ from sdmbtl.benchmarks.metrics import (
 )
 from sdmbtl.benchmarks.published import PublishedTable, PublishedValue, published_table
 from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, SEQUENTIAL, SyntheticBenchmark, record_key
-from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
+from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.structure import MOUNTAIN
 from sdmbtl.transfer.matrix import min_max
 
 #: Performance within this share of what all policies together reach counts as near-optimal.
@@ -48,6 +49,7 @@ TITLES = {
 }
 H_TITLES = {"l1": "L1 norm", "non-distance": "Non-distance"}
 ORACLES = (MYOPIC, SEQUENTIAL)
+RESULT_KEYS = ("dim", "noise", "trials", "rounds", "selectors", "configurations", "aggregated")
 
 
 def summarise(benchmark: SyntheticBenchmark, journal: Journal) -> dict[str, Any]:
@@ -87,10 +89,15 @@ def load_result(path: Path) -> dict[str, Any]:
     """Read a result file."""
     try:
         result = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
+    except (OSError, ValueError) as error:
         raise BenchmarkError(f"{path} is no result of a benchmark: {error}.") from None
     if not isinstance(result, dict) or result.get("benchmark") != "synthetic":
         raise BenchmarkError(f"{path} is no result of `sdmbtl bench synthetic`.")
+    missing = [key for key in RESULT_KEYS if key not in result]
+    if missing:
+        raise BenchmarkError(
+            f"{path} is no result of `sdmbtl bench synthetic`: it has no {missing[0]!r}."
+        )
     return result
 
 
@@ -110,14 +117,22 @@ def performance_table(result: dict[str, Any], metric: str = "final") -> Table:
     ]
     rows.append(TableRow(("Aggregated",), _marked(cells, names)))
     what = "Performance" if metric == "final" else "Area under the performance curve"
-    trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
-    notes = ["Performance is min-max normalised; intervals are 95 % bootstrap over the trials."]
-    notes.append("Random is the exact expectation over all random choices.")
-    if published is not None and published.note:
-        notes.append(published.note)
+    notes = [
+        "J = f(x) + g(y) + h(x,y) + 500 + noise: policy quality, task difficulty, dissimilarity.",
+        "Performance is min-max normalised; intervals are 95 % bootstrap over the trials.",
+        "Aggregated: mean of (performance - Random) / (Myopic Oracle - Random) over the rows.",
+        "Random is the exact expectation over all random choices; the oracle knows the matrices.",
+    ]
+    if published is not None:
+        paper_trials = GRIDS[result["dim"]][3]
+        if result["noise"] > 0 and result["trials"] != paper_trials:
+            notes.append(
+                f"The paper has {paper_trials} trials: oracle and aggregate differ with it."
+            )
+        if published.note:
+            notes.append(published.note)
     return Table(
-        title=f"{what}, {result['dim']}D synthetic data, noise {result['noise']:g}, "
-        f"K = {result['rounds']}, {trials}",
+        title=f"{what}, {_data(result)}",
         label_headers=("f(x)", "g(y)", "h(x,y)"),
         columns=tuple(TITLES.get(n, n) for n in names),
         rows=tuple(rows),
@@ -126,28 +141,41 @@ def performance_table(result: dict[str, Any], metric: str = "final") -> Table:
 
 
 def share_table(result: dict[str, Any]) -> Table | None:
-    """Share of rounds chosen by M-MBTL after the fifth, for selectors that switch."""
+    """Share of rounds after the fifth with Mountain detected, for selectors that detect."""
     names = [
         n
         for n in result["selectors"]
-        if any(len(c["selectors"][n].get("shares", {})) > 1 for c in result["configurations"])
-        or n in ("m/gp-mbtl", "auto")
+        if any(
+            set(c["selectors"][n].get("structures", {})) - {"None"}
+            for c in result["configurations"]
+        )
     ]
-    if not names or result["rounds"] <= SKIPPED_ROUNDS:
+    if not names:
         return None
     rows = [
         TableRow(
             _labels(c),
-            tuple(Cell(c["selectors"][n]["shares"].get("m-mbtl", 0.0), None) for n in names),
+            tuple(Cell(c["selectors"][n]["structures"].get(MOUNTAIN, 0.0), None) for n in names),
             shaded=c["mountain"],
         )
         for c in result["configurations"]
     ]
     return Table(
-        title="Share of rounds after the fifth in which Mountain was detected",
+        title=f"Share of rounds after the fifth in which Mountain was detected, {_data(result)}",
         label_headers=("f(x)", "g(y)", "h(x,y)"),
         columns=tuple(TITLES.get(n, n) for n in names),
         rows=tuple(rows),
+    )
+
+
+def _data(result: dict[str, Any]) -> str:
+    """What a result was measured on, in words."""
+    trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
+    kinds = {c["f"] for c in result["configurations"]} | {c["g"] for c in result["configurations"]}
+    further = " with quadratic and random f and g" if "quadratic" in kinds else ""
+    return (
+        f"{result['dim']}D synthetic data{further}, noise {result['noise']:g}, "
+        f"K = {result['rounds']}, {trials}"
     )
 
 
@@ -188,9 +216,10 @@ def _selector(
             f"{epsilon:g}": _mean_rounds(curves, reference, epsilon) for epsilon in EPSILONS
         },
     }
-    strategies = [r["strategies"] for r in records if "strategies" in r]
-    if strategies and len(strategies[0]) > SKIPPED_ROUNDS:
-        data["shares"] = strategy_shares(strategies, skip=SKIPPED_ROUNDS)
+    for key, name in (("strategies", "shares"), ("structures", "structures")):
+        chosen = [[str(c) for c in r[key]] for r in records if key in r]
+        if chosen and len(chosen[0]) > SKIPPED_ROUNDS:
+            data[name] = strategy_shares(chosen, skip=SKIPPED_ROUNDS)
     return data
 
 

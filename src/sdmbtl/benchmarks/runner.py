@@ -25,6 +25,7 @@ from sdmbtl.benchmarks.synthetic import (
     further_configurations,
     paper_configurations,
 )
+from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.selectors import make_selector, oracle_sequence, selector_names
 
@@ -32,6 +33,9 @@ from sdmbtl.selectors import make_selector, oracle_sequence, selector_names
 RANDOM, INDEPENDENT = "random", "independent"
 MYOPIC, SEQUENTIAL = "myopic-oracle", "sequential-oracle"
 DEFAULT_SELECTORS = (RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", MYOPIC)
+
+#: K of the paper's tables.
+PAPER_ROUNDS = 50
 
 #: Called with the number of finished and of all pieces of work, and what was finished.
 Progress = Callable[[int, int, str], None]
@@ -47,25 +51,25 @@ class SyntheticBenchmark:
         trials: W; the paper's number if None. Without noise all trials are equal: one is run.
         rounds: K, the number of trained policies.
         selectors: Names; random and the Myopic Oracle always take part, they set the scale.
-        configurations: Kinds of matrices; the paper's if None.
+        configurations: Kinds of matrices; the paper's if left out.
     """
 
     dim: int
     noise: float
     trials: int | None = None
-    rounds: int = 50
+    rounds: int = PAPER_ROUNDS
     selectors: tuple[str, ...] = DEFAULT_SELECTORS
     configurations: tuple[SyntheticConfiguration, ...] = field(default=())
 
     def __post_init__(self) -> None:
+        paper = paper_configurations(self.dim)  # refuses other dimensions
         if not self.configurations:
-            object.__setattr__(self, "configurations", paper_configurations(self.dim))
-        if not np.isfinite(self.noise) or self.noise < 0:
-            raise BenchmarkError(f"The noise must be a number >= 0. Got {self.noise!r} instead.")
-        paper_trials = GRIDS[self.dim][3]
-        trials = paper_trials if self.trials is None else self.trials
-        if trials < 1:
-            raise BenchmarkError(f"A benchmark needs at least 1 trial. Got {trials} instead.")
+            object.__setattr__(self, "configurations", paper)
+        if any(c.dim != self.dim for c in self.configurations):
+            raise BenchmarkError(f"Every configuration must have {self.dim} dimensions.")
+        finite_number("noise", self.noise, low=0, error=BenchmarkError)
+        trials = GRIDS[self.dim][3] if self.trials is None else self.trials
+        whole_number("trials", trials, low=1, error=BenchmarkError)
         object.__setattr__(self, "trials", trials if self.noise > 0 else 1)
         targets = len(self.configurations[0].space)
         if not 1 <= self.rounds <= targets:
@@ -91,7 +95,11 @@ class SyntheticBenchmark:
     def name(self) -> str:
         """Name of the result file, without ending."""
         kinds = {paper_configurations(self.dim): "", further_configurations(self.dim): "-further"}
-        return f"synthetic-{self.dim}d-noise{self.noise:g}{kinds.get(self.configurations, '-some')}"
+        name = f"synthetic-{self.dim}d-noise{self.noise:g}{kinds.get(self.configurations, '-some')}"
+        # A quick look must not take the place of the paper's experiment.
+        if self.noise > 0 and self.n_trials != GRIDS[self.dim][3]:
+            name += f"-w{self.n_trials}"
+        return name if self.rounds == PAPER_ROUNDS else f"{name}-k{self.rounds}"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -146,8 +154,9 @@ class Unit:
     @property
     def label(self) -> str:
         """What to show for it."""
-        which = f"trial {self.trials[0]}" if self.names != (MYOPIC,) else "Myopic Oracle"
-        return f"{self.configuration.name}, {which}"
+        h = self.configuration.h.replace("non-distance", "non-dist.")
+        which = f"trial {self.trials[0]}" if self.names != (MYOPIC,) else "oracle"
+        return f"f {self.configuration.f[:5]}, g {self.configuration.g[:5]}, h {h}: {which}"
 
     def keys(self) -> Iterator[Key]:
         """Keys of the records it makes."""
@@ -189,10 +198,19 @@ class Unit:
             return {"curve": _curves(matrix[None], indices)[0], "indices": indices}
         selector = make_selector(name, space, seed=self.trials[0])
         run = simulate(selector, matrix, self.rounds)
-        return {"curve": run.curve, "indices": run.indices, "strategies": run.strategies}
+        return {
+            "curve": run.curve,
+            "indices": run.indices,
+            "strategies": run.strategies,
+            "structures": run.structures,
+        }
 
     def _myopic_oracle(self) -> list[tuple[Key, dict[str, Any]]]:
-        returns = np.stack([self.configuration.trial(t, self.noise) for t in self.trials])
+        first = self.configuration.trial(self.trials[0], self.noise)
+        returns = np.empty((len(self.trials), *first.shape), dtype=first.dtype)
+        returns[0] = first
+        for number, trial in enumerate(self.trials[1:], start=1):
+            returns[number] = self.configuration.trial(trial, self.noise)
         indices = oracle_sequence(returns, self.rounds)
         curves = _curves(returns, indices)
         return [
@@ -225,6 +243,7 @@ def _computed(
         for unit in units:
             yield unit, unit.compute()
         return
+    others = multiprocessing.active_children()
     with _single_threaded_children():
         pool = ProcessPoolExecutor(
             jobs, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent
@@ -244,7 +263,8 @@ def _computed(
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
-                child.terminate()
+                if child not in others:
+                    child.terminate()
 
 
 @contextmanager

@@ -18,11 +18,13 @@ class Run:
         indices: The targets it trained on, in order.
         curve: Performance after each round.
         strategies: What chose each of them.
+        structures: The structure that was detected before each, None where none was looked for.
     """
 
     indices: list[int]
     curve: list[float]
     strategies: list[str]
+    structures: list[str | None]
 
 
 def simulate(selector: Selector, returns: NDArray[np.floating], rounds: int) -> Run:
@@ -36,6 +38,7 @@ def simulate(selector: Selector, returns: NDArray[np.floating], rounds: int) -> 
     indices: list[int] = []
     curve: list[float] = []
     strategies: list[str] = []
+    structures: list[str | None] = []
     for _ in range(rounds):
         candidate = selector.ask()
         index = candidate.index
@@ -45,4 +48,5 @@ def simulate(selector: Selector, returns: NDArray[np.floating], rounds: int) -> 
         indices.append(index)
         curve.append(selector.performance)
         strategies.append(candidate.strategy)
-    return Run(indices, curve, strategies)
+        structures.append(candidate.structure)
+    return Run(indices, curve, strategies, structures)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,19 @@ class SyntheticConfiguration:
     f: Effect
     g: Effect
     h: str
+
+    def __post_init__(self) -> None:
+        _check_dim(self.dim)
+        for part, kind in (("f", self.f), ("g", self.g)):
+            if kind not in get_args(Effect):
+                raise BenchmarkError(
+                    f"{part!r} must be one of {get_args(Effect)}. Got {kind!r} instead."
+                )
+        if self.h not in LEFT_SLOPES[self.dim]:
+            raise BenchmarkError(
+                f"'h' in {self.dim} dimensions must be one of {list(LEFT_SLOPES[self.dim])}. "
+                f"Got {self.h!r} instead."
+            )
 
     @property
     def name(self) -> str:

@@ -48,6 +48,10 @@ class Dimension(ABC):
         """Number of grid steps between the ends; the unit in which the paper states slopes."""
 
     @abstractmethod
+    def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Values at these shares, 0 <= share < 1, of the range; for values given, one of them."""
+
+    @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data; `dimension_from_dict` reads it back."""
 
@@ -118,6 +122,10 @@ class Levels(Dimension):
         """Number of grid steps between the ends."""
         return max(len(self.knots) - 1, 1)
 
+    def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One of the values for each share."""
+        return self.knots[(shares * len(self.knots)).astype(np.intp)]
+
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data."""
         return {"values": self.values.tolist(), "scale": self.scale}
@@ -166,6 +174,10 @@ class Interval(Dimension):
     def steps(self) -> int:
         """Nominal number of grid steps between the ends."""
         return self.NOMINAL_STEPS
+
+    def at_shares(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The value at each share of the interval."""
+        return self.from_unit(shares)
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data."""
@@ -239,7 +251,7 @@ def _knot_units(axis: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
     if scale == "steps":
         return np.linspace(0.0, 1.0, len(axis))
     # Halving first keeps the width of very wide intervals finite.
-    return (axis / 2 - axis[0] / 2) / (axis[-1] / 2 - axis[0] / 2)
+    return np.asarray((axis / 2 - axis[0] / 2) / (axis[-1] / 2 - axis[0] / 2))
 
 
 def _interpolate(

@@ -12,8 +12,10 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import whole_number
 from sdmbtl.contexts.dimension import (
     Dimension,
+    Interval,
     Levels,
     as_dimension,
     as_number,
@@ -25,6 +27,9 @@ ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 
 #: Two contexts closer than this in every unit coordinate are the same context.
 SAME_CONTEXT = 1e-9
+
+#: A sample of values that repeat is drawn from at most this many times as many points.
+SAMPLE_TRIES = 64
 
 #: A target may miss the bounds by this share of the bound: 0.1 + 0.2 is within [0, 0.3].
 ROUNDING = 1e-12
@@ -102,7 +107,8 @@ class ContextSpace:
         dimensions: dict[str, object] = {}
         for name, column in columns.items():
             try:
-                dimensions[name] = Levels(np.unique(column).tolist(), scale="linear")
+                levels = Levels(np.unique(column).tolist())
+                dimensions[name] = Interval(levels.low, levels.high)
             except ContextError as error:
                 raise ContextError(f"Dimension {name!r}: {error}") from None
         return cls(np.column_stack(list(columns.values())), **dimensions)
@@ -116,15 +122,23 @@ class ContextSpace:
             seed: Seed of the scrambling.
             **dimensions: As in the constructor; usually `Interval`s.
         """
-        if n < 1:
-            raise ContextError(f"A sample needs n >= 1 targets. Got n={n} instead.")
+        n = whole_number("n", n, low=1, error=ContextError)
         if not dimensions:
             return cls()  # raises, with the hint
         parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
         sobol = scipy.stats.qmc.Sobol(len(parsed), rng=np.random.default_rng(seed))
-        units = sobol.random_base2(max(n - 1, 1).bit_length())[:n]
-        columns = [d.from_unit(units[:, i]) for i, d in enumerate(parsed.values())]
-        return cls(np.column_stack(columns), **parsed)
+        shares = sobol.random_base2(max(n - 1, 1).bit_length())
+        drawn = _columns(parsed, shares)
+        while len(drawn) < n and len(shares) < SAMPLE_TRIES * n:
+            # Dimensions that are lists of values repeat themselves: more points, fewer repeats.
+            shares = np.vstack([shares, sobol.random(len(shares))])
+            drawn = _columns(parsed, shares)
+        if len(drawn) < n:
+            raise ContextError(
+                f"There are no {n} different targets to be drawn from these values; "
+                f"{len(drawn)} were found. Ask for fewer, or leave out the sample for the grid."
+            )
+        return cls(drawn[:n], **parsed)
 
     # -- shape ---------------------------------------------------------------------------
 
@@ -299,7 +313,7 @@ class ContextSpace:
         """Describe the space as JSON data; `from_dict` reads it back."""
         data: dict[str, Any] = {
             "version": 1,
-            "dimensions": {name: d.to_dict() for name, d in self.dimensions.items()},
+            "dimensions": [{"name": n, **d.to_dict()} for n, d in self.dimensions.items()],
         }
         if not self.is_grid:
             data["targets"] = self.targets.tolist()
@@ -314,7 +328,10 @@ class ContextSpace:
                 f"This release reads context spaces of version 1. Got version {version!r}; "
                 "it was written by another release."
             )
-        dimensions = {name: dimension_from_dict(d) for name, d in data["dimensions"].items()}
+        try:
+            dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
+        except (KeyError, TypeError) as error:
+            raise ContextError(f"This is no description of a context space: {error!r}.") from None
         return cls(data.get("targets"), **dimensions)
 
     def __eq__(self, other: object) -> bool:
@@ -443,6 +460,16 @@ class ContextSpace:
             getattr(d, method)(array[..., i]) for i, d in enumerate(self.dimensions.values())
         ]
         return np.stack(columns, axis=-1)
+
+
+def _columns(
+    dimensions: Mapping[str, Dimension], shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Different contexts at these shares (n, D) of each dimension's range, in their order."""
+    columns = [d.at_shares(shares[:, i]) for i, d in enumerate(dimensions.values())]
+    contexts = np.column_stack(columns)
+    _, first = np.unique(contexts, axis=0, return_index=True)
+    return np.asarray(contexts[np.sort(first)])
 
 
 def _check_same_names(contexts: list[Mapping[str, float]]) -> None:

@@ -1,6 +1,7 @@
 """Selectors: which context to train on next, by ask and tell."""
 
 from sdmbtl.selectors.base import Candidate, Proposal, Selector
+from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.gp import GPSelector
 from sdmbtl.selectors.history import History, Trial
 from sdmbtl.selectors.independent import IndependentTraining
@@ -24,6 +25,7 @@ __all__ = [
     "SequentialOracle",
     "StructureDetectionSelector",
     "Trial",
+    "best_target",
     "make_selector",
     "oracle_sequence",
     "register_selector",

@@ -17,8 +17,10 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import (
+    ContextError,
     DuplicateTellError,
     ExhaustedError,
     RowError,
@@ -83,8 +85,8 @@ class Selector(ABC):
                 f"The 'space' of a selector must be a ContextSpace. Got {space!r} instead."
             )
         self.space = space
-        self.seed = seed
-        self.history = History(space, seed)
+        self.seed = whole_number("seed", seed, low=0, error=SelectorError)
+        self.history = History(space, self.seed)
 
     # -- what a selector of your own implements --------------------------------------------
 
@@ -124,14 +126,17 @@ class Selector(ABC):
         """
         if n is None:
             return self._ask_one()
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-            raise SelectorError(f"The 'n' of ask must be a whole number >= 1. Got {n!r} instead.")
+        n = whole_number("n", n, low=1, error=SelectorError)
         candidates = [self._ask_one()]
-        while len(candidates) < n:
-            try:
+        try:
+            while len(candidates) < n:
                 candidates.append(self._ask_one())
-            except ExhaustedError:
-                break
+        except ExhaustedError:
+            return candidates
+        except Exception:
+            for candidate in candidates:  # the caller will never see them
+                self.tell(candidate, status="cancelled")
+            raise
         return candidates
 
     def tell(
@@ -152,10 +157,10 @@ class Selector(ABC):
             row: One return for each target, NaN where not evaluated. For "finished" only.
             status: "finished"; "failed" (the context is not proposed again and covers
                 nothing); "cancelled" (the context goes back and may be proposed again).
-            source_return: J(pi_x, x), for a source that is no target. Otherwise, and if left
-                out, the return on the nearest evaluated target stands for it.
+            source_return: J(pi_x, x), for a source that is no target. If left out, the return on
+                the nearest target stands for it.
             skip_if_finished: Ignore the call if this candidate was told already.
-            repeat: Add one more policy trained on a context that was told already.
+            repeat: With a context: add one more policy trained on it.
 
         Raises:
             UnknownCandidateError: If there is no such candidate.
@@ -176,11 +181,18 @@ class Selector(ABC):
                 f"(status {trial.status!r}). Pass skip_if_finished=True to ignore a second tell, "
                 "or tell its context with repeat=True if it was trained once more."
             )
-        checked = self._checked_row(row, status)
-        own = None if source_return is None else _checked_return(source_return)
+        checked = self._checked_row(row, status, source_return)
+        own = None
+        if source_return is not None:
+            own = finite_number("source_return", source_return, error=RowError)
         if trial is None:
-            source = self.space.vector(candidate)  # type: ignore[arg-type]
-            trial = self.history.add(source, strategy="told", structure=None)
+            trial = self.history.add(
+                self._in_the_box(candidate),  # type: ignore[arg-type]
+                strategy="told",
+                structure=None,
+                reason="trained without being asked for",
+                numbers={},
+            )
         self.history.close(trial, status, checked, own)
 
     # -- what is known -----------------------------------------------------------------------
@@ -196,13 +208,23 @@ class Selector(ABC):
         return tuple(self.history.trials)
 
     @property
-    def pending(self) -> list[Trial]:
-        """The candidates that were asked and not told yet."""
-        return [t for t in self.history.trials if t.status == "pending"]
+    def pending(self) -> list[Candidate]:
+        """The candidates that were asked and not told yet, for example to start them again."""
+        return [self._candidate(t) for t in self.history.trials if t.status == "pending"]
+
+    @property
+    def best_candidates(self) -> NDArray[np.intp]:
+        """(N,) id of the candidate whose policy is best on each target, -1 if none is known."""
+        ids = np.array([t.id for t in self.history.trials if t.row is not None], dtype=np.intp)
+        rows = self.rows.best_policy
+        return np.where(rows < 0, -1, ids[rows] if len(ids) else -1)
 
     @property
     def performance(self) -> float:
-        """Mean over the targets of the best return so far; NaN before the first row."""
+        """Mean over the evaluated targets of the best return so far; NaN before the first row.
+
+        With partial rows the targets it counts may change from round to round.
+        """
         return self.rows.performance
 
     # -- state ---------------------------------------------------------------------------------
@@ -224,14 +246,20 @@ class Selector(ABC):
         Raises:
             StateError: If the state belongs to another selector; the message shows what differs.
         """
+        if not isinstance(state, Mapping):
+            raise StateError(
+                f"A state is what state_dict() returned. Got {type(state).__name__} instead; "
+                "text needs json.loads first."
+            )
         mine = self.state_dict()
-        for key in ("version", "selector", "settings", "seed", "space"):
+        for key in mine:
             if key not in state:
                 raise StateError(f"This is no state of a selector: it has no {key!r}.")
-            if state[key] != mine[key]:
+            if key != "trials" and state[key] != mine[key]:
                 raise StateError(
-                    f"This state belongs to another selector: {key} is {_short(state[key])} in the "
-                    f"state and {_short(mine[key])} here. Make the selector as it was made then."
+                    "This state belongs to another selector: "
+                    f"{_difference(key, state[key], mine[key])}. "
+                    "Make the selector as it was made then."
                 )
         history = History(self.space, self.seed)
         for data in state["trials"]:
@@ -251,21 +279,43 @@ class Selector(ABC):
 
     def _ask_one(self) -> Candidate:
         proposal = self.propose(self.history)
+        if not isinstance(proposal, Proposal):
+            raise SelectorError(
+                f"{type(self).__name__}.propose must return a Proposal. Got {proposal!r} instead."
+            )
         if self.history.is_taken(proposal.source):
             raise SelectorError(
                 f"{type(self).__name__}.propose returned {self.space.context(proposal.source)}, "
                 "which was proposed before. A selector must not propose a context twice."
             )
-        trial = self.history.add(proposal.source, proposal.strategy, proposal.structure)
+        trial = self.history.add(
+            proposal.source,
+            strategy=proposal.strategy,
+            structure=proposal.structure,
+            reason=proposal.reason,
+            numbers=proposal.numbers,
+        )
+        return self._candidate(trial)
+
+    def _candidate(self, trial: Trial) -> Candidate:
         return Candidate(
             id=trial.id,
             context=self.space.context(trial.source),
             index=trial.index,
-            strategy=proposal.strategy,
-            reason=proposal.reason,
-            structure=proposal.structure,
-            numbers=dict(proposal.numbers),
+            strategy=trial.strategy,
+            reason=trial.reason,
+            structure=trial.structure,
+            numbers=dict(trial.numbers),
         )
+
+    def _in_the_box(self, context: ContextLike) -> NDArray[np.float64]:
+        vector = self.space.vector(context)
+        if vector not in self.space:
+            raise ContextError(
+                f"{self.space.context(vector)} lies outside the context space "
+                f"{self.space.bounds}. Check its units, or make the space wider."
+            )
+        return vector
 
     def _find(self, candidate: Candidate | int | ContextLike, *, repeat: bool) -> Trial | None:
         """The trial a caller means; None for a context that is new, or trained once more."""
@@ -284,7 +334,8 @@ class Selector(ABC):
         pending = [t for t in found if t.status == "pending"]
         if pending:
             return pending[0]
-        return None if repeat or not found else found[-1]
+        told = [t for t in found if t.status != "cancelled"]
+        return None if repeat or not told else told[-1]
 
     def _by_id(self, number: int) -> Trial:
         if not 0 <= number < len(self.history.trials):
@@ -295,23 +346,31 @@ class Selector(ABC):
             )
         return self.history.trials[number]
 
-    def _checked_row(self, row: ArrayLike | None, status: Status) -> NDArray[np.float64] | None:
+    def _checked_row(
+        self, row: ArrayLike | None, status: Status, source_return: float | None
+    ) -> NDArray[np.float64] | None:
         if status == "finished":
             if row is None:
                 raise RowError(
                     "A finished run needs its row of returns. Pass row=..., or status='failed'."
                 )
             return as_row(row, self.space)
-        if row is not None:
-            raise RowError(f"A run with status={status!r} has no row. Leave the row out.")
+        if row is not None or source_return is not None:
+            raise RowError(f"A run with status={status!r} has no returns. Leave the row out.")
         return None
 
 
-def _checked_return(value: float) -> float:
-    number = float(value)
-    if not np.isfinite(number):
-        raise RowError(f"The 'source_return' must be a finite number. Got {value!r} instead.")
-    return number
+def _difference(path: str, theirs: object, mine: object) -> str:
+    """The first place in which two pieces of JSON data differ, in words."""
+    if isinstance(theirs, Mapping) and isinstance(mine, Mapping):
+        for key in [*mine, *theirs]:
+            if theirs.get(key) != mine.get(key):
+                return _difference(f"{path}.{key}", theirs.get(key), mine.get(key))
+    if isinstance(theirs, list) and isinstance(mine, list) and len(theirs) == len(mine):
+        for number, (one, other) in enumerate(zip(theirs, mine, strict=True)):
+            if one != other:
+                return _difference(f"{path}[{number}]", one, other)
+    return f"{path} is {_short(theirs)} in the state and {_short(mine)} here"
 
 
 def _short(value: object) -> str:

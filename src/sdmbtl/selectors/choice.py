@@ -7,12 +7,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.errors import ExhaustedError, SelectorError
-from sdmbtl.selectors.history import History
+from sdmbtl.errors import SelectorError
 
 Sources = Literal["targets", "box"]
 
-#: Values closer than this, relative to the largest, count as equal: their order is rounding.
+#: Values closer than this share of their range count as equal: their order is rounding.
 TIE = 1e-9
 
 
@@ -23,21 +22,6 @@ def checked_sources(sources: Sources) -> Sources:
             f"The 'sources' of a selector must be 'targets' or 'box'. Got {sources!r} instead."
         )
     return sources
-
-
-def free_targets(history: History) -> NDArray[np.bool_]:
-    """(N,) which targets may still be proposed.
-
-    Raises:
-        ExhaustedError: If none is left.
-    """
-    free = history.free_targets()
-    if not free.any():
-        raise ExhaustedError(
-            f"All {len(free)} targets have been proposed; none is left to train on. "
-            "Stop here, or use a space with more targets."
-        )
-    return free
 
 
 def best_target(
@@ -52,6 +36,12 @@ def best_target(
     """
     allowed = np.flatnonzero(free)
     chosen = values[allowed]
-    top = chosen.max()
-    ties = allowed[chosen >= top - TIE * float(np.abs(chosen).max())]
+    ties = allowed[chosen >= chosen.max() - tie_margin(values)]
     return int(ties[np.argmin(tie_rank[ties])])
+
+
+def tie_margin(values: NDArray[np.floating]) -> float:
+    """How far two of these values may be apart and still count as equal."""
+    low, high = float(values.min()), float(values.max())
+    rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
+    return TIE * (high - low) + float(rounding)

@@ -65,7 +65,7 @@ class Coverage:
         else:
             self._gains = self._gains - self._lost_gains(changed)
         self._gain_distances = self.distances
-        return self._gains
+        return np.round(self._gains, 12)  # what the subtractions leave of equal gains is equal
 
     def gain(self, point: NDArray[np.float64]) -> float:
         """By how much the loss would fall with this point (D,) as the next centroid."""

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import best_target, free_targets
+from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.structure.slopes import RunningPairSums, SlopeMethod, Slopes
@@ -58,9 +59,9 @@ class GPSelector(Selector):
         super().__init__(space, seed=seed)
         self.best = _one_of("best", best, get_args(BestPerformance))
         self.slopes = _one_of("slopes", slopes, (*get_args(SlopeMethod), "fixed"))
-        self.fixed_slope = _at_least("fixed_slope", fixed_slope, 0.0)
-        self.exploration = _at_least("exploration", exploration, 0.0)
-        self.first_rounds = int(_at_least("first_rounds", first_rounds, 1))
+        self.fixed_slope = finite_number("fixed_slope", fixed_slope, low=0, error=SelectorError)
+        self.exploration = finite_number("exploration", exploration, low=0, error=SelectorError)
+        self.first_rounds = whole_number("first_rounds", first_rounds, low=1, error=SelectorError)
         self._sums = RunningPairSums()
 
     @classmethod
@@ -80,16 +81,17 @@ class GPSelector(Selector):
 
     def propose(self, history: History) -> Proposal:
         """Choose the next source."""
-        free = free_targets(history)
+        free = history.free_targets()
         rows = history.rows
         if not len(rows):
             return self._without_rows(history, free)
         gap = self._gap(rows)
-        if len(rows) < self.first_rounds:
-            level = np.full(len(self.space), float(rows.source_returns.mean()))
+        known = ~np.isnan(rows.source_returns)
+        if known.sum() < self.first_rounds:
+            level = np.full(len(self.space), _mean(rows.source_returns[known], rows.best))
             best = self._best_so_far(history, gap, level)
             return self._worst_covered(best, free, "too few rows for a model yet")
-        process = GaussianProcess(rows.unit_sources, rows.source_returns)
+        process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
         mean, deviation = process.predict(self.space.unit_targets)
         best = self._best_so_far(history, gap, mean)
         beta = self.exploration * np.log(history.round)
@@ -147,7 +149,7 @@ class GPSelector(Selector):
     def _fixed_slopes(self, rows: ObservedRows) -> Slopes:
         scale = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
         fall = -self.fixed_slope * scale * self.space.steps
-        return Slopes(self.space.names, fall, fall)
+        return Slopes(self.space.names, fall, fall, np.full(len(fall), True))
 
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]
@@ -161,7 +163,9 @@ class GPSelector(Selector):
         """
         rows = history.rows
         if self.best == "modelled":
-            best = np.max(rows.source_returns[:, None] + gap.change(rows.unit_sources), axis=0)
+            known = ~np.isnan(rows.source_returns)
+            modelled = rows.source_returns[known, None] + gap.change(rows.unit_sources[known])
+            best = np.max(modelled, axis=0, initial=float(np.nanmin(rows.returns)))
         else:
             # A target that no policy was evaluated on counts as badly covered as the worst one.
             best = np.where(np.isnan(rows.best), np.nanmin(rows.best), rows.best)
@@ -180,9 +184,6 @@ def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
     return value
 
 
-def _at_least(name: str, value: float, low: float) -> float:
-    if not np.isfinite(value) or value < low:
-        raise SelectorError(
-            f"The {name!r} of GPSelector must be a number >= {low:g}. Got {value!r} instead."
-        )
-    return value
+def _mean(values: NDArray[np.float64], otherwise: NDArray[np.float64]) -> float:
+    """Mean of the values, or of the others that are known if there is none."""
+    return float(values.mean() if len(values) else np.nanmean(otherwise))

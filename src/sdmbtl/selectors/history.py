@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.space import SAME_CONTEXT
-from sdmbtl.transfer import ObservedRows
+from sdmbtl.errors import ExhaustedError, StateError
+from sdmbtl.transfer import ObservedRows, as_row
 
 Status = Literal["pending", "finished", "failed", "cancelled"]
 
@@ -28,6 +29,8 @@ class Trial:
         status: "pending", "finished", "failed" or "cancelled".
         strategy: What chose it; "told" for a warm start.
         structure: The structure detected at the time, if any.
+        reason: Why it was chosen, in words.
+        numbers: The figures behind the reason.
         row: (N,) its returns, once finished.
         source_return: J(pi_x, x), if it was told.
     """
@@ -38,6 +41,8 @@ class Trial:
     status: Status
     strategy: str
     structure: str | None
+    reason: str
+    numbers: dict[str, float]
     row: NDArray[np.float64] | None = None
     source_return: float | None = None
 
@@ -49,6 +54,8 @@ class Trial:
             "status": self.status,
             "strategy": self.strategy,
             "structure": self.structure,
+            "reason": self.reason,
+            "numbers": self.numbers,
             "row": row,
             "source_return": self.source_return,
         }
@@ -68,7 +75,7 @@ class History:
         self.trials: list[Trial] = []
         self._rows = ObservedRows(space)
         self._rows_up_to = -1  # id of the last trial in _rows
-        self._places: dict[bytes, list[Trial]] = {}
+        self._places: dict[int | bytes, list[Trial]] = {}
 
     # -- what a strategy looks at --------------------------------------------------------------
 
@@ -97,12 +104,29 @@ class History:
         return any(t.status != "cancelled" for t in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:
-        """(N,) which targets may still be proposed."""
+        """(N,) which targets may still be proposed.
+
+        Raises:
+            ExhaustedError: If none is left.
+        """
         free = np.ones(len(self.space), dtype=np.bool_)
         for trial in self.trials:
             if trial.status != "cancelled" and trial.index is not None:
                 free[trial.index] = False
+        if not free.any():
+            raise self.exhausted()
         return free
+
+    def exhausted(self) -> ExhaustedError:
+        """The error to raise when nothing is left to propose."""
+        counts = ", ".join(
+            f"{sum(t.status == status for t in self.trials)} {status}"
+            for status in ("finished", "pending", "failed")
+        )
+        return ExhaustedError(
+            f"Every target has been proposed; none is left of {len(self.space)} ({counts}). "
+            "Stop here, or use a space with more targets."
+        )
 
     def rng(self, key: str) -> np.random.Generator:
         """A generator for the next choice: the same whenever this choice is made again."""
@@ -114,7 +138,15 @@ class History:
 
     # -- what the selector records ---------------------------------------------------------------
 
-    def add(self, source: NDArray[np.float64], strategy: str, structure: str | None) -> Trial:
+    def add(
+        self,
+        source: NDArray[np.float64],
+        *,
+        strategy: str,
+        structure: str | None,
+        reason: str,
+        numbers: Mapping[str, float],
+    ) -> Trial:
         """Record a new pending trial."""
         trial = Trial(
             id=len(self.trials),
@@ -123,9 +155,12 @@ class History:
             status="pending",
             strategy=strategy,
             structure=structure,
+            reason=reason,
+            numbers=dict(numbers),
         )
         self.trials.append(trial)
-        self._places.setdefault(self._key(source), []).append(trial)
+        key = self._key(source) if trial.index is None else trial.index
+        self._places.setdefault(key, []).append(trial)
         return trial
 
     def close(
@@ -149,20 +184,40 @@ class History:
                     self._rows = self._rows.added(t.source, t.row, t.source_return)
 
     def restore(self, data: Mapping[str, Any]) -> None:
-        """Add a trial from `Trial.to_dict`."""
-        source = self.space.vector(data["source"])
-        trial = self.add(source, data["strategy"], data["structure"])
-        if data["status"] != "pending":
-            row = None if data["row"] is None else np.array(data["row"], dtype=np.float64)
-            self.close(trial, data["status"], row, data["source_return"])
+        """Add a trial from `Trial.to_dict`.
+
+        Raises:
+            StateError: If it is no such trial.
+        """
+        number = len(self.trials)
+        try:
+            source, status, row = data["source"], data["status"], data["row"]
+            told = {key: data[key] for key in ("strategy", "structure", "reason", "numbers")}
+            source_return = data["source_return"]
+        except (KeyError, TypeError) as error:
+            raise StateError(f"Trial {number} of this state is damaged: {error!r}.") from None
+        if status not in get_args(Status) or (row is None) == (status == "finished"):
+            raise StateError(
+                f"Trial {number} of this state is damaged: status {status!r} "
+                f"{'without' if row is None else 'with'} a row."
+            )
+        trial = self.add(self.space.vector(source), **told)
+        if status != "pending":
+            checked = None if row is None else as_row(row, self.space)
+            self.close(trial, status, checked, source_return)
 
     def with_source(self, source: NDArray[np.float64]) -> list[Trial]:
         """Trials on this context, in order."""
         return self._places.get(self._key(source), [])
 
-    def _key(self, source: NDArray[np.float64]) -> bytes:
+    def _key(self, source: NDArray[np.float64]) -> int | bytes:
         """The same for two sources that are the same context up to rounding."""
-        return (np.round(self.space.to_unit(source) / SAME_CONTEXT) + 0.0).tobytes()
+        index = self.space.find(source)
+        if index is not None:
+            return index
+        units = np.round(self.space.to_unit(source) / SAME_CONTEXT) + 0.0
+        fixed = [d.low == d.high for d in self.space.dimensions.values()]
+        return units.tobytes() + source[fixed].tobytes()
 
     def _units(self, *statuses: Status) -> NDArray[np.float64]:
         chosen = [t.source for t in self.trials if t.status in statuses]

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import Sources, best_target, checked_sources, free_targets
+from sdmbtl.selectors.choice import Sources, best_target, checked_sources
 from sdmbtl.selectors.clustering import Coverage, RestartSearch
 from sdmbtl.selectors.history import History
 
@@ -30,7 +31,8 @@ class MountainSelector(Selector):
         space: The context space.
         seed: Seed of the choice of restarts, if not every target starts one.
         sources: "targets", or "box" for any point of the box around them.
-        weights: (D,) weight of each dimension in the L1 distance; 1 if left out.
+        weights: (D,) weight of each dimension in the L1 distance, equal if left out; only their
+            ratios matter.
         restarts: M, the number of targets that start a search in the box; all if left out.
         accelerated: Keep between rounds what the last choice did not change. The choices are
             the same either way; the plain form is there to show it.
@@ -51,9 +53,11 @@ class MountainSelector(Selector):
         super().__init__(space, seed=seed)
         self.sources = checked_sources(sources)
         self.weights = _checked_weights(space, weights)
-        if restarts is not None and restarts < 1:
-            raise SelectorError(f"'restarts' must be >= 1, or None for all. Got {restarts!r}.")
-        self.restarts = restarts
+        self.restarts = (
+            None
+            if restarts is None
+            else whole_number("restarts", restarts, low=1, error=SelectorError)
+        )
         self.accelerated = accelerated
         self._coverage: Coverage | None = None
         self._search: RestartSearch | None = None
@@ -68,7 +72,7 @@ class MountainSelector(Selector):
 
     def propose(self, history: History) -> Proposal:
         """Choose the source that most reduces the clustering loss."""
-        free = free_targets(history)
+        free = history.free_targets()
         coverage = self._covered_by(history)
         before = coverage.loss
         source, gain = (
@@ -106,7 +110,7 @@ class MountainSelector(Selector):
         self, coverage: Coverage, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
         if self._search is None:
-            self._search = RestartSearch(coverage, self._starts())
+            self._search = RestartSearch(coverage, self._starts(history))
         for point, gain in self._search.best_first():
             source = coverage.space.from_unit(point)
             if gain > 0 and not history.is_taken(source):
@@ -114,22 +118,29 @@ class MountainSelector(Selector):
         # Nothing in the box helps any more: what is left are targets without a policy.
         return self._best_target(coverage, free)
 
-    def _starts(self) -> NDArray[np.intp]:
+    def _starts(self, history: History) -> NDArray[np.intp]:
         """(M,) targets that start a search, the same in every round."""
-        n = len(self.space)
+        n = len(history.space)
         if self.restarts is None or self.restarts >= n:
             return np.arange(n)
-        rng = np.random.default_rng(np.random.SeedSequence(self.seed))
+        rng = np.random.default_rng(np.random.SeedSequence(history.seed))
         return np.sort(rng.choice(n, size=self.restarts, replace=False))
 
 
 def _checked_weights(
     space: ContextSpace, weights: Sequence[float] | NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
-    array = np.ones(space.n_dimensions) if weights is None else np.asarray(weights, dtype=float)
-    if array.shape != (space.n_dimensions,) or not np.all(np.isfinite(array) & (array >= 0)):
+    if weights is None:
+        return np.ones(space.n_dimensions)
+    try:
+        array = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.shape != (space.n_dimensions,) or not (array >= 0).all() or not array.max() > 0:
         raise SelectorError(
             f"'weights' must be {space.n_dimensions} numbers >= 0, one for each of "
-            f"{list(space.names)}. Got {weights!r} instead."
+            f"{list(space.names)}, not all 0. Got {weights!r} instead."
         )
-    return array
+    if not np.isfinite(array).all():
+        raise SelectorError(f"'weights' must be finite. Got {weights!r} instead.")
+    return np.asarray(array / array.max())

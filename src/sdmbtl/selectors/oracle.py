@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+import hashlib
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import TIE, free_targets
+from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
 from sdmbtl.transfer import TransferMatrices
 
@@ -37,9 +38,14 @@ class MyopicOracle(Selector):
         self._greedy: GreedyGains | None = None
         self._taken: list[int | None] = []
 
+    def settings(self) -> dict[str, Any]:
+        """The matrices, by their hash."""
+        digest = hashlib.sha256(self.matrices.returns.tobytes())
+        return {"matrices": digest.hexdigest()[:16]}
+
     def propose(self, history: History) -> Proposal:
         """Take the target with the largest true gain."""
-        free = free_targets(history)
+        free = history.free_targets()
         trained = [t.index for t in history.trials if t.status in ("finished", "pending")]
         if self._greedy is None or self._taken != trained[: len(self._taken)]:
             self._greedy, self._taken = GreedyGains(self.matrices.returns), []
@@ -85,6 +91,7 @@ class GreedyGains:
 
     def __init__(self, returns: NDArray[np.floating]) -> None:
         self.returns = returns
+        self.margin = tie_margin(returns)
         self.best_so_far: NDArray[np.floating] | None = None  # (W, N)
         self.bounds = np.full(returns.shape[1], np.inf)
 
@@ -114,13 +121,13 @@ class GreedyGains:
         """The free source with the largest gain; of equal ones the first, as in the paper."""
         order = np.flatnonzero(free)[np.argsort(-self.bounds[free], kind="stable")]
         top, seen = -np.inf, 0
-        while seen < len(order) and self.bounds[order[seen]] >= top - TIE * abs(top):
+        while seen < len(order) and self.bounds[order[seen]] >= top - self.margin:
             some = order[seen : seen + LOOK_AHEAD]
             self.bounds[some] = self.exact(some)
             top = max(top, float(self.bounds[some].max()))
             seen += len(some)
         computed = np.sort(order[:seen])
-        return int(computed[self.bounds[computed] >= top - TIE * abs(top)][0])
+        return int(computed[self.bounds[computed] >= top - self.margin][0])
 
 
 def oracle_sequence(returns: NDArray[np.floating], rounds: int) -> list[int]:

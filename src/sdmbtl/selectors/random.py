@@ -8,7 +8,7 @@ import numpy as np
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import Sources, checked_sources, free_targets
+from sdmbtl.selectors.choice import Sources, checked_sources
 from sdmbtl.selectors.history import History
 
 
@@ -35,8 +35,10 @@ class RandomSelector(Selector):
         """Draw the next source."""
         rng = history.rng(self.name)
         if self.sources == "box":
+            if all(d.low == d.high for d in history.space.dimensions.values()) and history.trials:
+                history.free_targets()  # the box is a single point
             source = history.space.from_unit(rng.random(history.space.n_dimensions))
             return Proposal(source, self.name, "a random point of the box")
-        free = np.flatnonzero(free_targets(history))
+        free = np.flatnonzero(history.free_targets())
         source = history.space.targets[rng.choice(free)]
         return Proposal(source, self.name, f"a random one of {len(free)} targets left")

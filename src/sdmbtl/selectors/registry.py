@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -73,9 +74,13 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         close = difflib.get_close_matches(str(name).lower(), _FACTORIES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise SelectorError(f"Unknown selector {name!r}; known: {', '.join(_FACTORIES)}.{hint}")
-    try:
-        return _FACTORIES[name](space, seed=seed, **options)
-    except TypeError as error:
-        if options and "argument" in str(error):
-            raise SelectorError(f"Selector {name!r} cannot be made like this: {error}.") from None
-        raise
+    factory = _FACTORIES[name]
+    known = [p for p in inspect.signature(factory).parameters if p not in ("space", "seed")]
+    for option in options:
+        if option not in known:
+            close = difflib.get_close_matches(option, known, n=1)
+            hint = f" Did you mean {close[0]!r}?" if close else ""
+            raise SelectorError(
+                f"Unknown option {option!r}; {name!r} has {', '.join(known) or 'no options'}.{hint}"
+            )
+    return factory(space, seed=seed, **options)

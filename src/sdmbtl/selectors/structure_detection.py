@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
@@ -47,6 +48,16 @@ class StructureDetectionSelector(Selector):
         first_rounds: int = 5,
     ) -> None:
         super().__init__(space, seed=seed)
+        if not isinstance(detector, Detector):
+            raise SelectorError(
+                f"The 'detector' must be a Detector, such as MountainDetector(). Got {detector!r}."
+            )
+        for structure, strategy in strategies.items():
+            if not isinstance(strategy, Selector) or strategy.space != space:
+                raise SelectorError(
+                    f"The strategy for {structure!r} must be a selector of the same space. "
+                    f"Got {strategy!r} instead."
+                )
         missing = [s for s in (*detector.structures, assumed) if s not in strategies]
         if missing:
             raise SelectorError(
@@ -56,7 +67,7 @@ class StructureDetectionSelector(Selector):
         self.detector = detector
         self.strategies = dict(strategies)
         self.assumed = assumed
-        self.first_rounds = first_rounds
+        self.first_rounds = whole_number("first_rounds", first_rounds, low=0, error=SelectorError)
         self.detection: Detection | None = None
 
     def settings(self) -> dict[str, Any]:

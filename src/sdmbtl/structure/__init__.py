@@ -9,7 +9,7 @@ from sdmbtl.structure.base import (
     Detector,
 )
 from sdmbtl.structure.mountain import MountainDetector
-from sdmbtl.structure.slope import SlopeCriterion
+from sdmbtl.structure.slope_criterion import SlopeCriterion
 from sdmbtl.structure.slopes import SlopeMethod, Slopes, estimate_slopes
 from sdmbtl.structure.small_variance import SmallVarianceCriterion
 

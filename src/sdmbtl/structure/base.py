@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from sdmbtl.errors import StructureError
 from sdmbtl.structure.slopes import Slopes
 from sdmbtl.transfer import ObservedRows
 
@@ -35,11 +37,11 @@ class CriterionResult:
     slopes: Slopes | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as JSON data."""
+        """The result as JSON data; None for a value that is infinite, which JSON has not."""
         data: dict[str, Any] = {
             "name": self.name,
             "passed": self.passed,
-            "value": self.value,
+            "value": self.value if math.isfinite(self.value) else None,
             "threshold": self.threshold,
             "explanation": self.explanation,
         }
@@ -86,7 +88,10 @@ class Criterion(ABC):
         """Answer it for rows of at least two policies."""
 
     def describe(self) -> dict[str, Any]:
-        """The criterion and its settings as JSON data, to recognise a configuration by."""
+        """The criterion and its settings as JSON data, to recognise a configuration by.
+
+        Override it if your criterion has settings.
+        """
         return {"name": self.name}
 
 
@@ -99,6 +104,17 @@ class Detector(ABC):
     @abstractmethod
     def detect(self, rows: ObservedRows) -> Detection:
         """Detect the structure from rows of at least `min_rows` policies."""
+
+    def check_rows(self, rows: ObservedRows) -> None:
+        """Refuse rows that are too few to tell.
+
+        Raises:
+            StructureError: If there are fewer than `min_rows`.
+        """
+        if len(rows) < self.min_rows:
+            raise StructureError(
+                f"Detection needs the rows of at least {self.min_rows} policies. Got {len(rows)}."
+            )
 
     @property
     @abstractmethod

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sdmbtl.structure.base import MOUNTAIN, NO_STRUCTURE, Criterion, Detection, Detector
-from sdmbtl.structure.slope import SlopeCriterion
+from sdmbtl.structure.slope_criterion import SlopeCriterion
 from sdmbtl.structure.small_variance import SmallVarianceCriterion
 from sdmbtl.transfer import ObservedRows
 
@@ -15,7 +15,8 @@ class MountainDetector(Detector):
     """Detects the Mountain structure if every criterion holds.
 
     Args:
-        criteria: The criteria; by default small variance and slope, with unbiased slopes.
+        criteria: The criteria; by default small variance and slope, with unbiased slopes
+            that must be alike on both sides.
 
     Example:
         >>> import numpy as np
@@ -36,8 +37,9 @@ class MountainDetector(Detector):
 
     @classmethod
     def as_in_the_paper(cls) -> MountainDetector:
-        """The same detector with the paper's biased slope estimate."""
-        return cls((SmallVarianceCriterion(), SlopeCriterion(method="relative")))
+        """The same detector with the paper's slope criterion: biased estimate, signs alone."""
+        slope = SlopeCriterion(method="relative", symmetry=float("inf"))
+        return cls((SmallVarianceCriterion(), slope))
 
     @property
     def structures(self) -> tuple[str, ...]:
@@ -46,6 +48,7 @@ class MountainDetector(Detector):
 
     def detect(self, rows: ObservedRows) -> Detection:
         """Evaluate every criterion on the observed rows."""
+        self.check_rows(rows)
         results = tuple(criterion.evaluate(rows) for criterion in self.criteria)
         failed = [r for r in results if not r.passed]
         explanation = "; ".join(r.explanation for r in (failed or results))

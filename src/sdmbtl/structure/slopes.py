@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import SelectorError
+from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows
 
 SlopeMethod = Literal["return", "relative", "within"]
@@ -33,13 +33,15 @@ class Slopes:
 
     Attributes:
         names: Names of the D dimensions.
-        left: (D,) slopes on targets above the source.
-        right: (D,) slopes on targets below the source.
+        left: (D,) slopes where the source lies on the target's left, x < y.
+        right: (D,) slopes where the source lies on the target's right, x > y.
+        known: (D,) whether the rows say anything about both.
     """
 
     names: tuple[str, ...]
     left: NDArray[np.float64]
     right: NDArray[np.float64]
+    known: NDArray[np.bool_]
 
     @property
     def falling(self) -> NDArray[np.bool_]:
@@ -47,6 +49,15 @@ class Slopes:
         # A slope that is nothing beside the largest is 0 up to rounding, whatever its sign.
         floor = -1e-9 * float(np.abs([self.left, self.right]).max())
         return (self.left < floor) & (self.right < floor)
+
+    @property
+    def steepness(self) -> NDArray[np.float64]:
+        """(D,) how many times steeper the steeper side is; infinite if the other is flat."""
+        sizes = np.abs([self.left, self.right])
+        flat, steep = sizes.min(axis=0), sizes.max(axis=0)
+        ratio: NDArray[np.float64] = np.full(len(flat), np.inf)
+        np.divide(steep, flat, out=ratio, where=flat > 0)
+        return ratio
 
     def to_dict(self) -> dict[str, Any]:
         """The slopes as JSON data."""
@@ -72,7 +83,7 @@ def estimate_slopes(rows: ObservedRows, method: SlopeMethod = "within") -> Slope
 def checked_method(method: SlopeMethod) -> SlopeMethod:
     """Check the name of a method; a misspelt one must not pass for another."""
     if method not in get_args(SlopeMethod):
-        raise SelectorError(
+        raise StructureError(
             f"The 'method' of a slope estimate must be one of {get_args(SlopeMethod)}. "
             f"Got {method!r} instead."
         )
@@ -99,7 +110,7 @@ class PairSums:
     def of(cls, rows: ObservedRows) -> PairSums:
         """The sums of these rows."""
         if not len(rows):
-            raise SelectorError("Slopes need at least one observed row. Got none.")
+            raise StructureError("Slopes need at least one observed row. Got none.")
         sums = cls(rows.space)
         # Returns far from zero (500 + small differences) would cost digits in the products.
         sums.offset = float(np.nanmean(rows.returns[0]))
@@ -183,5 +194,6 @@ def _solved(
     inverse = np.where(values > floor, 1.0 / np.where(values > floor, values, 1.0), 0.0)
     coefficients = vectors @ (inverse * (vectors.T @ moment))
     d = len(names)
+    seen = np.diagonal(normal) > floor
     # [x - y]_- is minus the distance, so the left slope along growing distance changes sign.
-    return Slopes(names, left=-coefficients[:d], right=coefficients[d:])
+    return Slopes(names, -coefficients[:d], coefficients[d:], known=seen[:d] & seen[d:])

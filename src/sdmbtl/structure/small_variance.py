@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import ClassVar
 
 import numpy as np
@@ -23,10 +22,9 @@ class SmallVarianceCriterion(Criterion):
     def evaluate(self, rows: ObservedRows) -> CriterionResult:
         """Compare the two standard deviations."""
         on_source = rows.source_returns - rows.target_means[rows.source_positions]
-        quality = float(np.std(on_source))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # a row with one evaluated target
-            dissimilarity = float(np.nanmean(np.nanstd(rows.relative, axis=1)))
+        on_source = on_source[~np.isnan(on_source)]
+        quality = float(np.std(on_source)) if len(on_source) > 1 else np.inf
+        dissimilarity = float(np.nanmean(np.nanstd(rows.relative, axis=1)))
         # Where every policy does the same, rounding must not decide.
         rounding = 64 * float(np.finfo(np.float64).eps) * float(np.nanmax(np.abs(rows.returns)))
         passed = quality < dissimilarity and dissimilarity > rounding

@@ -26,7 +26,7 @@ class ObservedRows:
         sources: (k, D) contexts the policies were trained on.
         returns: (k, N) returns on every target, NaN where not evaluated.
         source_returns: (k,) returns on the source itself, NaN where unknown. They matter only
-            for sources that are no targets; otherwise the row has the value already.
+            where the row does not have the value: for sources that are no evaluated targets.
     """
 
     def __init__(
@@ -52,12 +52,16 @@ class ObservedRows:
         self.returns = _stacked([as_row(row, space) for row in given_rows], len(space))
         self.sources = _stacked([space.vector(x) for x in given_sources], space.n_dimensions)
         self.unit_sources = self.space.to_unit(self.sources)
-        positions = list(map(self._position, self.unit_sources, self.returns))
+        positions = [self.space.nearest_to_unit(unit) for unit in self.unit_sources]
+        #: (k,) for each row the target nearest to its source.
         self.source_positions: NDArray[np.intp] = np.array(positions, dtype=np.intp)
-        own = _checked_own(given_own)
         nearest = self.returns[np.arange(len(self)), self.source_positions]
-        #: (k,) J(pi_x, x): as given, otherwise the return on the nearest evaluated target.
+        is_target = np.array([self.space.find(x) is not None for x in self.sources], dtype=bool)
+        own = np.where(is_target & ~np.isnan(nearest), nearest, _checked_own(given_own))
+        #: (k,) J(pi_x, x): from the row if the source is a target, otherwise as given, otherwise
+        #: the return on the nearest target; NaN where that was not evaluated.
         self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
+        self._freeze()
 
     def __len__(self) -> int:
         return len(self.returns)
@@ -76,6 +80,7 @@ class ObservedRows:
         more.space = self.space
         for name in ("sources", "unit_sources", "returns", "source_positions", "source_returns"):
             setattr(more, name, np.concatenate([getattr(self, name), getattr(one, name)]))
+        more._freeze()
         return more
 
     def continues(self, earlier: ObservedRows) -> bool:
@@ -86,7 +91,7 @@ class ObservedRows:
             and k <= len(self)
             and np.array_equal(self.sources[:k], earlier.sources)
             and self.returns[:k].tobytes() == earlier.returns.tobytes()
-            and np.array_equal(self.source_returns[:k], earlier.source_returns)
+            and np.array_equal(self.source_returns[:k], earlier.source_returns, equal_nan=True)
         )
 
     @property
@@ -126,9 +131,13 @@ class ObservedRows:
         """(k, N) relative returns: each target's mean over the policies removed (J bar)."""
         return self.returns - self.target_means
 
-    def _position(self, unit: NDArray[np.float64], row: NDArray[np.float64]) -> int:
-        """The evaluated target nearest to a source."""
-        return self.space.nearest_to_unit(unit, among=~np.isnan(row))
+    def _freeze(self) -> None:
+        """Selectors keep what they derive from rows, so rows must not change."""
+        for name in ("sources", "unit_sources", "returns", "source_positions", "source_returns"):
+            getattr(self, name).setflags(write=False)
+
+    def __repr__(self) -> str:
+        return f"ObservedRows({len(self)} rows, {len(self.space)} targets)"
 
     def save(self, path: str | Path) -> None:
         """Write the rows and their space to an npz file, atomically."""
@@ -168,8 +177,8 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
     try:
         if np.asarray(row).dtype.kind in "US":
             raise TypeError("a text is no number")
-        array = np.array(row, dtype=np.float64)
-    except (TypeError, ValueError):
+        array = np.array(np.ma.filled(np.ma.asarray(row, dtype=np.float64), np.nan))
+    except (TypeError, ValueError, RuntimeError):  # the last is what torch raises
         raise RowError(
             f"A row must hold one number for each of the {len(space)} targets. "
             f"Got {_short(row)} instead."

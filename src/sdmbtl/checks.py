@@ -1,0 +1,43 @@
+"""Checks of arguments that are the same everywhere."""
+
+from __future__ import annotations
+
+import math
+import operator
+
+from sdmbtl.errors import SdmbtlError
+
+
+def whole_number(
+    name: str, value: object, *, low: int, error: type[SdmbtlError] = SdmbtlError
+) -> int:
+    """Check a whole number >= low, of any integer type.
+
+    Raises:
+        SdmbtlError: Of the type `error`, if it is none.
+    """
+    try:
+        number = operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = low - 1
+    if number < low or isinstance(value, bool):
+        raise error(f"{name!r} must be a whole number >= {low}. Got {value!r} instead.")
+    return number
+
+
+def finite_number(
+    name: str, value: object, *, low: float = -math.inf, error: type[SdmbtlError] = SdmbtlError
+) -> float:
+    """Check a finite number >= low.
+
+    Raises:
+        SdmbtlError: Of the type `error`, if it is none.
+    """
+    try:
+        number = math.nan if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number) or number < low:
+        bound = "" if low == -math.inf else f" >= {low:g}"
+        raise error(f"{name!r} must be a finite number{bound}. Got {value!r} instead.")
+    return number
