@@ -44,14 +44,14 @@ def test_table_and_result_file(folder):
     assert "M/GP-MBTL" in text
     assert "Aggregated" in text
     assert "Mountain was detected" in text
-    result = json.loads((folder / "results" / "synthetic-3d-noise5.json").read_text())
+    result = json.loads((folder / "results" / "synthetic-3d-noise5-w2-k7.json").read_text())
     assert result["trials"] == 2
     assert len(result["configurations"]) == 8
     assert not list((folder / "results").glob("*.partial.jsonl"))
 
 
 def test_show_in_every_format(folder):
-    path = "results/synthetic-3d-noise5.json"
+    path = "results/synthetic-3d-noise5-w2-k7.json"
     assert run("bench", "show", path, cwd=folder).stdout == (folder / "first.txt").read_text()
     assert "| f(x) |" in run("bench", "show", path, "--format", "markdown", cwd=folder).stdout
     assert r"\toprule" in run("bench", "show", path, "--format", "latex", cwd=folder).stdout
@@ -67,7 +67,7 @@ def test_show_in_every_format(folder):
         (["--dim", "4"], "3, 5 and 7 dimensions. Got dim=4"),
         (["--selectors", "best"], "Unknown selector 'best'"),
         (["--rounds", "9999"], "between 1 and 512"),
-        (["--noise", "-3"], "noise must be a number >= 0"),
+        (["--noise", "-3"], "'noise' must be a finite number >= 0"),
     ],
 )
 def test_bad_options_give_a_sentence_and_no_traceback(arguments, text, tmp_path):
@@ -76,6 +76,14 @@ def test_bad_options_give_a_sentence_and_no_traceback(arguments, text, tmp_path)
     assert text in finished.stderr
     assert "Traceback" not in finished.stderr
     assert not (tmp_path / "results").exists()
+
+
+def test_output_that_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    finished = run(*QUICK, "--out", "file", cwd=tmp_path, check=False)
+    assert finished.returncode == 2
+    assert "Cannot write to 'file'" in finished.stderr
+    assert "Traceback" not in finished.stderr
 
 
 def test_show_of_something_else(tmp_path):
@@ -96,7 +104,7 @@ def test_interrupted_and_resumed(how, folder, tmp_path):
         text=True,
         start_new_session=True,
     )
-    partial = tmp_path / "results" / "synthetic-3d-noise5.partial.jsonl"
+    partial = tmp_path / "results" / "synthetic-3d-noise5-w2-k7.partial.jsonl"
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         if partial.exists() and partial.read_text().count("\n") > 3:

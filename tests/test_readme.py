@@ -41,7 +41,7 @@ def test_commands_run(tmp_path):
     """In order, in one folder; the long ones with few trials and rounds."""
     for command in COMMANDS:
         if "synthetic" in command and "--trials" not in command:
-            command = [*command, "--trials", "2", "--rounds", "6"]
+            command = [*command, "--trials", "2", "--rounds", "6"]  # else it takes minutes
         finished = subprocess.run(
             [sys.executable, "-m", "sdmbtl", *command[1:]],
             cwd=tmp_path,

@@ -1,6 +1,8 @@
 """The benchmark's loop: the same records however it runs, resumed without loss."""
 
 import json
+import multiprocessing
+import time
 
 import numpy as np
 import pytest
@@ -47,7 +49,7 @@ def finished(tmp_path_factory):
 
 
 def mountain_share(result):
-    return result["configurations"][1]["selectors"]["m/gp-mbtl"]["shares"]["m-mbtl"]
+    return result["configurations"][1]["selectors"]["m/gp-mbtl"]["structures"]["mountain"]
 
 
 def expected_share(journal):
@@ -123,8 +125,38 @@ def test_records_of_other_settings_or_code_are_not_used(finished, tmp_path, monk
 def test_damaged_journal_starts_afresh(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text("not json\n")
-    assert len(fresh(tmp_path)) == 0
+    journal = fresh(tmp_path)
+    assert len(journal) == 0
+    assert "set aside" in journal.note
+    assert (tmp_path / "a.old").read_text() == "not json\n"
     assert json.loads(path.read_text())["benchmark"] == "synthetic"
+
+
+def test_damaged_lines_are_skipped(tmp_path):
+    journal = fresh(tmp_path)
+    journal.write(("x", "0", "random"), {"curve": [1.0]})
+    with journal.path.open("a") as file:
+        file.write('{"half\n[1]\n')
+    journal.write(("y", "0", "random"), {"curve": [2.0]})
+    again = fresh(tmp_path)
+    assert len(again) == 2
+    assert again.note == "2 damaged lines were skipped."
+    assert fresh(tmp_path).note == ""
+
+
+def test_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(BenchmarkError, match="Cannot write to .*Choose another folder"):
+        Journal(tmp_path / "file" / "a.jsonl", SMALL.settings)
+
+
+def test_other_processes_are_left_alone():
+    bystander = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    bystander.start()
+    list(runner._computed([], 2))
+    assert bystander.is_alive()
+    bystander.terminate()
+    bystander.join()
 
 
 def test_summary_normalises_over_all_trials(finished):
@@ -205,15 +237,24 @@ def test_bad_result_files(tmp_path):
     path.write_text("[1]")
     with pytest.raises(BenchmarkError, match="no result of `sdmbtl bench synthetic`"):
         load_result(path)
+    path.write_text('{"benchmark": "synthetic"}')
+    with pytest.raises(BenchmarkError, match="it has no 'dim'"):
+        load_result(path)
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BenchmarkError, match="no result"):
+        load_result(path)
+    with pytest.raises(BenchmarkError, match="no result"):
+        load_result(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("options", "text"),
     [
         ({"dim": 4}, "3, 5 and 7 dimensions"),
-        ({"noise": -1.0}, "noise must be a number >= 0. Got -1.0"),
-        ({"noise": float("nan")}, "noise must be"),
-        ({"trials": 0}, "at least 1 trial"),
+        ({"noise": -1.0}, "'noise' must be a finite number >= 0. Got -1.0"),
+        ({"noise": float("nan")}, "'noise' must be"),
+        ({"trials": 0}, "'trials' must be a whole number >= 1"),
+        ({"configurations": paper_configurations(5)}, "must have 3 dimensions"),
         ({"rounds": 0}, "between 1 and 512"),
         ({"rounds": 513}, "between 1 and 512.*Got 513"),
         ({"selectors": ("best",)}, "Unknown selector 'best'.*gp-mbtl"),
@@ -230,9 +271,12 @@ def test_result_files_do_not_collide():
         SyntheticBenchmark(dim=3, noise=5.0).name,
         SyntheticBenchmark(dim=3, noise=0.5).name,
         SyntheticBenchmark(dim=3, noise=5.0, configurations=further).name,
+        SyntheticBenchmark(dim=3, noise=5.0, trials=4).name,
+        SyntheticBenchmark(dim=3, noise=5.0, rounds=20).name,
         SMALL.name,
     }
-    assert len(names) == 4
+    assert len(names) == 6
+    assert "synthetic-3d-noise5" in names
 
 
 def test_without_noise_one_trial_is_enough():

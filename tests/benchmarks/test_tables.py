@@ -251,7 +251,8 @@ PRINTED_BOLD = {
     (3, 0): ".b.b. ..bb. .b.b. ..bb. .b.b. .b.b. .b.b. .b.b.",
     (3, 5): ".b... ..bb. .b... ..bb. .b.b. .b.b. .b... .b.b.",
     (3, 30): ".b... b.bb. .b... .b... ...b. ...b. b..b. .b.b.",
-    (5, 5): ".b... b.bb. ...b. .b.b. b.bb. b.bb. ..bb. .b... .b.b. .bbb. .b.b. .b...",
+    # The 5D table's labels Non-distance 1 and 2 are exchanged in print.
+    (5, 5): ".b... ...b. b.bb. .b.b. b.bb. b.bb. ..bb. .b.b. .b... .bbb. .b... .b.b.",
     (7, 5): "..bb. .b.b. ..bb. .b.b.",
 }
 PRINTED_BOLD_BENCHMARKS = {
