@@ -193,14 +193,15 @@ class TestLatex:
 
 class TestCsv:
     def test_whole_table(self):
+        title = small_table().title
         assert small_table().to_csv() == (
-            'f(x),g(y),"h(x,y)",column,mean,half_width,published,difference,bold,shaded\n'
-            "constant,linear,l1,random,0.7011,0.0002,,,false,true\n"
-            "constant,linear,l1,m/gp-mbtl,0.7184,0.001,0.7168,0.0016,false,true\n"
-            "linear,linear,non-distance,random,,,,,false,false\n"
-            "linear,linear,non-distance,m/gp-mbtl,-0.12345,0.1,0.5,-0.62345,true,false\n"
-            "Aggregated,,,random,-1e-05,,,,false,false\n"
-            "Aggregated,,,m/gp-mbtl,1.0,,0.8714,0.1286,false,false\n"
+            'table,f(x),g(y),"h(x,y)",column,mean,half_width,published,difference,bold,shaded\n'
+            f"{title},constant,linear,l1,random,0.7011,0.0002,,,false,true\n"
+            f"{title},constant,linear,l1,m/gp-mbtl,0.7184,0.001,0.7168,0.0016,false,true\n"
+            f"{title},linear,linear,non-distance,random,,,,,false,false\n"
+            f"{title},linear,linear,non-distance,m/gp-mbtl,-0.12345,0.1,0.5,-0.62345,true,false\n"
+            f"{title},Aggregated,,,random,-1e-05,,,,false,false\n"
+            f"{title},Aggregated,,,m/gp-mbtl,1.0,,0.8714,0.1286,false,false\n"
         )
 
     @given(LABELS, st.floats(-1, 1), st.floats(0, 1), st.floats(-1, 1))

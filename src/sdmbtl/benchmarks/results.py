@@ -227,7 +227,7 @@ def _statistics(values: NDArray[np.floating]) -> dict[str, Any]:
     interval = bootstrap_interval(values)
     return {
         "mean": interval.estimate,
-        "half_width": interval.half_width,
+        "half_width": interval.half_width if len(values) > 1 else None,
         "median": float(np.median(values)),
         "iqm": interquartile_mean(values),
         "trials": values.tolist(),
@@ -256,7 +256,8 @@ def _aggregated(configurations: list[dict[str, Any]], name: str, metric: str) ->
         interval = aggregated_performance(values, random, oracle)
     except BenchmarkError as error:
         return {"mean": None, "half_width": None, "why": str(error)}
-    return {"mean": interval.estimate, "half_width": interval.half_width}
+    several = all(len(trials) > 1 for trials in values.values())
+    return {"mean": interval.estimate, "half_width": interval.half_width if several else None}
 
 
 def _table_row(

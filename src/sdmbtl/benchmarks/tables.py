@@ -199,17 +199,18 @@ class Table:
     def to_csv(self) -> str:
         """Comma-separated values in long form: one line for each cell, with plain numbers.
 
-        The fields are the label headers, then column, mean, half_width, published, difference,
-        bold and shaded. Numbers have full precision; what is unknown is empty.
+        The fields are the table's title, the label headers, then column, mean, half_width,
+        published, difference, bold and shaded. Numbers have full precision; what is unknown is
+        empty.
         """
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
         values = ("column", "mean", "half_width", "published", "difference", "bold", "shaded")
-        writer.writerow([*self.label_headers, *values])
+        writer.writerow(["table", *self.label_headers, *values])
         for row in self.rows:
             for column, cell in zip(self.columns, row.cells, strict=True):
-                labels = self._padded(row.labels)
-                writer.writerow([*labels, column, *_csv_fields(cell), _csv_flag(row.shaded)])
+                labels = [self.title, *self._padded(row.labels), column]
+                writer.writerow([*labels, *_csv_fields(cell), _csv_flag(row.shaded)])
         return buffer.getvalue()
 
     def _is_summary(self, row: TableRow) -> bool:

@@ -67,8 +67,8 @@ class ContextSpace:
     ) -> None:
         if not dimensions:
             raise ContextError(
-                "A context space needs at least one dimension. "
-                "Write for example ContextSpace(mass=[0.1, 1.0, 10.0])."
+                "A context space needs at least one dimension. Write for example "
+                "ContextSpace(mass=[0.1, 1.0, 10.0]), or ContextSpace.from_targets(targets)."
             )
         self.dimensions: dict[str, Dimension] = {
             name: as_dimension(name, given) for name, given in dimensions.items()

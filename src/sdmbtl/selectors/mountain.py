@@ -84,7 +84,7 @@ class MountainSelector(Selector):
             "the context with the smallest mean distance to all targets"
             if not np.isfinite(before)
             else f"brings the mean distance from a target to its nearest source from {before:.3g} "
-            f"to {before - gain:.3g}"
+            f"to {before - gain:.3g} (each dimension counts 0 to 1)"
         )
         numbers = {"gain": gain} if np.isfinite(before) else {}
         return Proposal(source, self.name, reason, numbers=numbers)

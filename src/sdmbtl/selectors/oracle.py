@@ -32,6 +32,11 @@ class MyopicOracle(Selector):
 
     def __init__(self, space: ContextSpace, matrices: TransferMatrices, *, seed: int = 0) -> None:
         super().__init__(space, seed=seed)
+        if not isinstance(matrices, TransferMatrices):
+            raise SelectorError(
+                f"The oracle's 'matrices' must be TransferMatrices. Got {type(matrices).__name__}; "
+                "write TransferMatrices(space, returns)."
+            )
         if matrices.space != space:
             raise SelectorError("The oracle's matrices belong to another context space.")
         self.matrices = matrices

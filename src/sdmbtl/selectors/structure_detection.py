@@ -87,7 +87,7 @@ class StructureDetectionSelector(Selector):
         rows = history.rows
         if history.round <= self.first_rounds or len(rows) < self.detector.min_rows:
             self.detection = None
-            structure, why = self.assumed, f"{self.assumed} is assumed in the first rounds"
+            structure, why = self.assumed, f"too early to detect, {self.assumed} is assumed"
         else:
             self.detection = self.detector.detect(rows)
             structure = self.detection.structure

@@ -41,7 +41,7 @@ def save_arrays(
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
-            np.savez_compressed(file, header=np.array(header), allow_pickle=False, **arrays)
+            np.savez_compressed(file, header=np.array(header), **arrays)  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
