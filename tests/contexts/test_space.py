@@ -545,8 +545,8 @@ class TestErrors:
             (
                 None,
                 {},
-                "A context space needs at least one dimension. "
-                "Write for example ContextSpace(mass=[0.1, 1.0, 10.0]).",
+                "A context space needs at least one dimension. Write for example "
+                "ContextSpace(mass=[0.1, 1.0, 10.0]), or ContextSpace.from_targets(targets).",
             ),
             (
                 None,

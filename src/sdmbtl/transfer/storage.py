@@ -37,6 +37,8 @@ def save_arrays(
 ) -> None:
     """Write arrays and their space; a reader sees the old file or the new one, never half."""
     path = Path(path)
+    if any(array.dtype.hasobject for array in arrays.values()):
+        raise MatrixError("Object arrays cannot be saved: they would be pickled.")
     header = json.dumps({"version": VERSION, "kind": kind, "space": space.to_dict()})
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
