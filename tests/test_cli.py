@@ -59,6 +59,9 @@ def test_show_in_every_format(folder):
     rows = list(csv.reader(io.StringIO(text.split("\n\n")[0])))
     assert len(rows) > 8 * 3
     assert "Area under" in run("bench", "show", path, "--auc", cwd=folder).stdout
+    more = run("bench", "show", path, "--statistic", "iqm", "--rounds-to", cwd=folder).stdout
+    assert "Interquartile mean of Performance" in more
+    assert "Rounds to 0.05-suboptimal" in more
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,10 @@ from rich.progress import (
 from sdmbtl import __version__
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.results import (
+    EPSILONS,
     load_result,
     performance_table,
+    rounds_table,
     save_result,
     share_table,
     summarise,
@@ -51,6 +53,14 @@ class Format(StrEnum):
     markdown = "markdown"
     latex = "latex"
     csv = "csv"
+
+
+class Statistic(StrEnum):
+    """What stands for the trials."""
+
+    mean = "mean"
+    median = "median"
+    iqm = "iqm"
 
 
 class Data(StrEnum):
@@ -136,24 +146,44 @@ def bench_show(
         Format, typer.Option("--format", help="How to print the table.")
     ] = Format.text,
     auc: Annotated[bool, typer.Option("--auc", help="Print the area under the curve too.")] = False,
+    statistic: Annotated[
+        Statistic, typer.Option(help="Mean over the trials, median or interquartile mean.")
+    ] = Statistic.mean,
+    rounds_to: Annotated[
+        bool, typer.Option("--rounds-to", help="Print the rounds to near-optimal too.")
+    ] = False,
 ) -> None:
     """Print the tables of finished benchmarks again, in any format."""
     try:
         for path in files:
-            _print_tables(load_result(path), output_format, auc=auc)
+            result = load_result(path)
+            _print_tables(result, output_format, auc=auc, statistic=statistic)
+            if rounds_to:
+                for epsilon in EPSILONS:
+                    _print_table(rounds_table(result, epsilon), output_format)
     except SdmbtlError as error:
         _fail(error)
 
 
-def _print_tables(result: dict[str, Any], output_format: Format, *, auc: bool) -> None:
-    tables = [performance_table(result)]
+def _print_tables(
+    result: dict[str, Any],
+    output_format: Format,
+    *,
+    auc: bool,
+    statistic: Statistic = Statistic.mean,
+) -> None:
+    tables = [performance_table(result, "final", statistic)]
     if auc:
-        tables.append(performance_table(result, "auc"))
+        tables.append(performance_table(result, "auc", statistic))
     shares = share_table(result)
     if shares is not None:
         tables.append(shares)
     for table in tables:
-        typer.echo(_formatted(table, output_format).rstrip("\n") + "\n")
+        _print_table(table, output_format)
+
+
+def _print_table(table: Table, output_format: Format) -> None:
+    typer.echo(_formatted(table, output_format).rstrip("\n") + "\n")
 
 
 def _fail(error: SdmbtlError) -> NoReturn:

@@ -20,6 +20,7 @@ from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.results import (
     load_result,
     performance_table,
+    rounds_table,
     save_result,
     share_table,
     summarise,
@@ -204,11 +205,26 @@ def test_result_file_round_trip_and_tables(finished, tmp_path):
     assert [row.shaded for row in table.rows] == [False, True, False]
     assert all(cell.published is None for row in table.rows for cell in row.cells), "K is not 50"
     assert "Area under" in performance_table(loaded, "auc").title
+    median = performance_table(loaded, statistic="median")
+    found = loaded["configurations"][0]["selectors"]["m-mbtl"]["final"]
+    assert median.rows[0].cells[1].mean == pytest.approx(np.median(found["trials"]), abs=1e-6)
+    assert median.title.startswith("Median of")
+    assert len(median.rows) == 2, "the aggregate is defined by means"
     shares = share_table(loaded)
     assert [row.cells[0].mean for row in shares.rows] == [
         0.0,
         pytest.approx(expected_share(finished), abs=1e-6),
     ]
+
+
+def test_rounds_to_near_optimal(finished):
+    result = summarise(SMALL, finished)
+    selector = result["configurations"][1]["selectors"]["m-mbtl"]
+    selector["rounds_to"]["0.1"] = {"reached": 1.0, "rounds": 4.5}
+    table = rounds_table(result, 0.1)
+    assert table.rows[1].cells[1].mean == 4.5
+    selector["rounds_to"]["0.1"] = {"reached": 0.5, "rounds": 4.5}
+    assert rounds_table(result, 0.1).rows[1].cells[1] is None
 
 
 def test_published_values_stand_beside_ours():

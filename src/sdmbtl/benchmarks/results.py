@@ -101,22 +101,27 @@ def load_result(path: Path) -> dict[str, Any]:
     return result
 
 
-def performance_table(result: dict[str, Any], metric: str = "final") -> Table:
+def performance_table(
+    result: dict[str, Any], metric: str = "final", statistic: str = "mean"
+) -> Table:
     """The paper's table: a row for each configuration, a column for each selector.
 
     Args:
         result: As `summarise` returns it.
         metric: "final" (performance after the last round) or "auc" (mean over the rounds).
+        statistic: "mean" over the trials, "median" or "iqm" (interquartile mean).
     """
-    published = _published(result) if metric == "final" else None
+    published = _published(result) if (metric, statistic) == ("final", "mean") else None
     names = _column_order(result["selectors"])
-    rows = [_table_row(c, names, metric, published) for c in result["configurations"]]
-    cells = [
-        _cell(result["aggregated"][n][metric], _printed(published and published.aggregated, n))
-        for n in names
-    ]
-    rows.append(TableRow(("Aggregated",), _marked(cells, names)))
+    rows = [_table_row(c, names, metric, statistic, published) for c in result["configurations"]]
+    if statistic == "mean":
+        cells = [
+            _cell(result["aggregated"][n][metric], _printed(published and published.aggregated, n))
+            for n in names
+        ]
+        rows.append(TableRow(("Aggregated",), _marked(cells, names)))
     what = "Performance" if metric == "final" else "Area under the performance curve"
+    what = {"mean": "", "median": "Median of ", "iqm": "Interquartile mean of "}[statistic] + what
     notes = [
         "J = f(x) + g(y) + h(x,y) + 500 + noise: policy quality, task difficulty, dissimilarity.",
         "Performance is min-max normalised; intervals are 95 % bootstrap over the trials.",
@@ -165,6 +170,31 @@ def share_table(result: dict[str, Any]) -> Table | None:
         label_headers=("f(x)", "g(y)", "h(x,y)"),
         columns=tuple(TITLES.get(n, n) for n in names),
         rows=tuple(rows),
+    )
+
+
+def rounds_table(result: dict[str, Any], epsilon: float) -> Table:
+    """Rounds until performance is within `epsilon` of what all policies together reach.
+
+    Args:
+        result: As `summarise` returns it.
+        epsilon: One of `EPSILONS`.
+    """
+    names = _column_order(result["selectors"])
+    rows = []
+    for configuration in result["configurations"]:
+        reached = [configuration["selectors"][n]["rounds_to"][f"{epsilon:g}"] for n in names]
+        cells = tuple(
+            None if r["rounds"] is None or r["reached"] < 1 else Cell(r["rounds"], None)
+            for r in reached
+        )
+        rows.append(TableRow(_labels(configuration), cells, shaded=configuration["mountain"]))
+    return Table(
+        title=f"Rounds to {epsilon:g}-suboptimal, {_data(result)}",
+        label_headers=("f(x)", "g(y)", "h(x,y)"),
+        columns=tuple(TITLES.get(n, n) for n in names),
+        rows=tuple(rows),
+        notes=("Empty where some trial did not get there.",),
     )
 
 
@@ -264,13 +294,18 @@ def _table_row(
     configuration: dict[str, Any],
     names: list[str],
     metric: str,
+    statistic: str,
     published: PublishedTable | None,
 ) -> TableRow:
     printed = published and published.row(
         configuration["f"], configuration["g"], configuration["h"]
     )
     cells = [
-        _cell(configuration["selectors"][n][metric], _printed(printed and printed.values, n))
+        _cell(
+            configuration["selectors"][n][metric],
+            _printed(printed and printed.values, n),
+            statistic,
+        )
         for n in names
     ]
     return TableRow(_labels(configuration), _marked(cells, names), shaded=configuration["mountain"])
@@ -282,10 +317,10 @@ def _labels(configuration: dict[str, Any]) -> tuple[str, ...]:
     return (configuration["f"].capitalize(), configuration["g"].capitalize(), title)
 
 
-def _cell(value: dict[str, Any], printed: float | None) -> Cell | None:
-    if value["mean"] is None:
+def _cell(value: dict[str, Any], printed: float | None, statistic: str = "mean") -> Cell | None:
+    if value[statistic] is None:
         return None
-    return Cell(value["mean"], value["half_width"], printed)
+    return Cell(value[statistic], value["half_width"] if statistic == "mean" else None, printed)
 
 
 def _marked(cells: list[Cell | None], names: list[str]) -> tuple[Cell | None, ...]:
