@@ -190,6 +190,7 @@ class TestDegenerate:
         space = ContextSpace(a=[1.0])
         slopes = estimate_slopes(ObservedRows(space, [[1.0]], [[5.0]]), method)
         assert_close(slopes, [0.0], [0.0], atol=0)
+        assert slopes.known.tolist() == [False]
 
     def test_one_row_says_nothing_about_within(self):
         rows = random_rows(0, k=1)
