@@ -569,7 +569,7 @@ class TestErrors:
             ),
             (
                 None,
-                {"a": Levels([1.0, 1e-6, 1e-5, -1e6], "linear")},
+                {"a": Levels([1.0, 1e-6, 1e-5, 0.5, -1e6], "linear")},
                 "Dimension 'a': 1e-06 and 1e-05 are the same on a linear scale from -1e+06 to "
                 "1. Use scale='steps' or 'log', or drop one of them.",
             ),
