@@ -88,7 +88,8 @@ def readme_table(results: list[dict[str, Any]]) -> str:
             for name in SHOWN
         ]
         auc = f"{result['aggregated']['m/gp-mbtl']['auc']['mean']:.3f}"
-        name = f"{result['dim']}D, noise {result['noise']:g}, {result['trials']} trials"
+        trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
+        name = f"{result['dim']}D, noise {result['noise']:g}, {trials}"
         lines.append("| " + " | ".join([name, *cells, auc]) + " |")
     return "\n".join(lines)
 
