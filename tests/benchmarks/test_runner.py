@@ -243,6 +243,10 @@ def test_published_values_stand_beside_ours():
     }
     table = performance_table(result)
     assert table.rows[0].cells[1].published == 0.8721
+    cells = {n: {"final": {"mean": 0.5, "half_width": 0.0}} for n in result["selectors"]}
+    further = {"name": "x", "f": "quadratic", "g": "random", "h": "l1", "mountain": False}
+    result["configurations"] = [{**further, "selectors": cells}]
+    assert all(c.published is None for r in performance_table(result).rows for c in r.cells)
 
 
 def test_bad_result_files(tmp_path):

@@ -336,7 +336,10 @@ def _column_order(names: Iterable[str]) -> list[str]:
 
 def _published(result: dict[str, Any]) -> PublishedTable | None:
     table = published_table(result["dim"], result["noise"])
-    return table if table is not None and table.rounds == result["rounds"] else None
+    if table is None or table.rounds != result["rounds"]:
+        return None
+    rows = [table.row(c["f"], c["g"], c["h"]) for c in result["configurations"]]
+    return table if None not in rows else None
 
 
 def _printed(values: Any, name: str) -> float | None:
