@@ -1,4 +1,4 @@
-"""Checks of arguments that are the same everywhere."""
+"""Checks of arguments, and how their values are shown, the same everywhere."""
 
 from __future__ import annotations
 
@@ -41,3 +41,9 @@ def finite_number(
         bound = "" if low == -math.inf else f" >= {low:g}"
         raise error(f"{name!r} must be a finite number{bound}. Got {value!r} instead.")
     return number
+
+
+def short_text(value: object, limit: int = 80) -> str:
+    """A value as text for a message, cut if it is long."""
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 3] + "..."

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import finite_number, short_text, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import (
     ContextError,
@@ -370,9 +370,4 @@ def _difference(path: str, theirs: object, mine: object) -> str:
         for number, (one, other) in enumerate(zip(theirs, mine, strict=True)):
             if one != other:
                 return _difference(f"{path}[{number}]", one, other)
-    return f"{path} is {_short(theirs)} in the state and {_short(mine)} here"
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 120 else text[:117] + "..."
+    return f"{path} is {short_text(theirs, 120)} in the state and {short_text(mine, 120)} here"

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError
 from sdmbtl.transfer.storage import load_arrays, save_arrays
@@ -181,7 +182,7 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
     except (TypeError, ValueError, RuntimeError):  # the last is what torch raises
         raise RowError(
             f"A row must hold one number for each of the {len(space)} targets. "
-            f"Got {_short(row)} instead."
+            f"Got {short_text(row)} instead."
         ) from None
     if array.shape != (len(space),):
         hint = " Average over episodes first." if array.ndim > 1 else ""
@@ -209,7 +210,7 @@ def _listed(given: Any, what: str) -> list[Any]:
         return [] if given is None else list(given)
     except TypeError:
         raise RowError(
-            f"The {what} must be a list, one for each policy. Got {_short(given)} instead."
+            f"The {what} must be a list, one for each policy. Got {short_text(given)} instead."
         ) from None
 
 
@@ -218,11 +219,13 @@ def _checked_own(given: list[Any]) -> NDArray[np.float64]:
     try:
         own = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise RowError(f"Source returns must be numbers. Got {_short(given)} instead.") from None
+        raise RowError(
+            f"Source returns must be numbers. Got {short_text(given)} instead."
+        ) from None
     if own.shape != (len(given),) or np.isinf(own).any():
         raise RowError(
             "Source returns must be finite numbers, one for each policy, NaN where unknown. "
-            f"Got {_short(given)} instead."
+            f"Got {short_text(given)} instead."
         )
     return own
 
@@ -234,8 +237,3 @@ def _stacked(rows: list[NDArray[np.float64]], width: int) -> NDArray[np.float64]
 def _quiet_nanmean(values: NDArray[np.float64]) -> float:
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else text[:77] + "..."
