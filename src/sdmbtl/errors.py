@@ -43,3 +43,19 @@ class StateError(SdmbtlError, ValueError):
 
 class BenchmarkError(SdmbtlError, ValueError):
     """A benchmark was asked for something it cannot run or resume."""
+
+
+class FamilyError(SdmbtlError, ValueError):
+    """An environment family is unknown or used wrongly."""
+
+
+class PolicyError(SdmbtlError, ValueError):
+    """A policy, or a file that should hold one, is not usable."""
+
+
+class TrainerError(SdmbtlError, ValueError):
+    """A trainer was configured or called in a way it does not support."""
+
+
+class TrainingError(SdmbtlError, RuntimeError):
+    """A training went wrong; another seed or context may go well."""

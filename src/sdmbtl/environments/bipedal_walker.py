@@ -1,0 +1,114 @@
+"""BipedalWalker with other friction, size and gravity."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import warnings
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import gymnasium
+
+from sdmbtl.environments.family import EnvironmentFamily, make_variant
+from sdmbtl.environments.ranges import Range
+from sdmbtl.errors import FamilyError
+
+#: The installed module, whose globals are the parameters of every walker in the process.
+MODULE = "gymnasium.envs.box2d.bipedal_walker"
+
+#: Copies kept, one for each friction and scale; they are made again when needed.
+COPIES = 256
+
+
+class BipedalWalker(EnvironmentFamily):
+    """Gymnasium's BipedalWalker-v3.
+
+    `scale` is Gymnasium's SCALE: pixels per metre. Everything drawn, the walker and the ground,
+    is smaller in metres if it is larger, and weighs and costs its motors less. carl-bench 1.1.1
+    changes the hull and the reward, but neither legs nor ground.
+
+    The space "paper" has 0.2 to 1.6 times the usual values. It is as wide as the physics bears.
+
+    The range of returns has the price of falling, -100, and what Gymnasium calls solved, 300.
+    Motors cost up to 179 besides; the whole way is worth 364 before them at the usual scale and
+    364 * (30 / scale)² at others, so returns of other scales can lie outside.
+    """
+
+    name = "BipedalWalker"
+    defaults: Mapping[str, float] = {"friction": 2.5, "scale": 30.0, "gravity": 10.0}
+    ranges: Mapping[str, Mapping[str, Range]] = {
+        "paper": {
+            "friction": Range(0.5, 4.0, 8),
+            "scale": Range(6.0, 48.0, 8),
+            "gravity": Range(2.0, 16.0, 8),
+        },
+    }
+    positive = frozenset({"friction", "scale"})
+    return_range = (-100.0, 300.0)
+
+    def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
+        """BipedalWalker-v3 with the context's values."""
+        module = private_walker(context["friction"], context["scale"])
+        env = make_variant("BipedalWalker-v3", render_mode, module.BipedalWalker)
+        inner: Any = env.unwrapped
+        inner.world.gravity = (0.0, -context["gravity"])  # the world stays the same at resets
+        return env
+
+
+@lru_cache(maxsize=COPIES)
+def private_walker(friction: float, scale: float) -> ModuleType:
+    """A copy of Gymnasium's module with these values.
+
+    The module reads its globals when a walker is made, reset and moved, and computes others from
+    them when it is imported. A copy for each pair of values, executed from its first line, has
+    all of them right, and no two contexts share any.
+
+    Raises:
+        FamilyError: If Box2D is missing, or this release of Gymnasium is written otherwise.
+    """
+    path, tree = _installed()
+    values = {"FRICTION": friction, "SCALE": scale}
+    body = [_replaced(statement, values) for statement in tree.body]
+    if values:
+        raise FamilyError(
+            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(values)} in {path}, so "
+            "its walker cannot be changed. Install a release of Gymnasium that has, for example "
+            "1.0 to 1.4."
+        )
+    copied = ast.fix_missing_locations(ast.Module(body, type_ignores=[]))
+    module = ModuleType(f"{MODULE}[{friction=:g}, {scale=:g}]")
+    module.__file__ = str(path)
+    exec(compile(copied, str(path), "exec"), module.__dict__)  # noqa: S102 - installed code
+    return module
+
+
+@lru_cache(maxsize=1)
+def _installed() -> tuple[Path, ast.Module]:
+    """Where Gymnasium's module is, and its parsed text."""
+    try:
+        with warnings.catch_warnings():
+            # Box2D warns while it is imported, and crashes if warnings are errors.
+            warnings.simplefilter("ignore")
+            spec = importlib.util.find_spec(MODULE)
+    except gymnasium.error.DependencyNotInstalled:
+        raise FamilyError(
+            "BipedalWalker needs Box2D, which is not installed. Install it with: "
+            "pip install 'sdmbtl[box2d]'"
+        ) from None
+    if spec is None or spec.origin is None:
+        raise FamilyError(f"Gymnasium {gymnasium.__version__} has no module {MODULE!r}.")
+    path = Path(spec.origin)
+    return path, ast.parse(path.read_text(encoding="utf-8"))
+
+
+def _replaced(statement: ast.stmt, values: dict[str, float]) -> ast.stmt:
+    """A statement, or its assignment of one of the values, which is taken out of `values`."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]) if name in values:
+            constant = ast.Constant(values.pop(name))
+            return ast.copy_location(ast.Assign(statement.targets, constant), statement)
+    return statement

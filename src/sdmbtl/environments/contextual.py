@@ -1,0 +1,181 @@
+"""One environment for all contexts of a family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import ContextError, FamilyError
+
+if TYPE_CHECKING:
+    from sdmbtl.environments.family import EnvironmentFamily
+
+#: Seeds of inner environments are drawn below this.
+SEEDS = 2**31
+
+
+class ContextualEnv(gymnasium.Env[Any, Any]):
+    """A family's environment, whose context is switched by `reset`.
+
+    `reset(options={"context": {...}})` changes to that context, which stays until another one is
+    given; features left out have their usual values. Other options are passed on. The context
+    in force is `env.context`, and `info["context"]` after every reset and step.
+
+    The environment of a context is built anew when the context changes, so nothing is carried
+    over. One seed at the beginning reproduces everything that follows: without a seed of its
+    own, a newly built environment is seeded from this one's generator.
+
+    Args:
+        family: Builds the environment of each context.
+        context: The first context; the usual one if left out.
+        observe_context: Appends to the observation the unit coordinates of the context in a
+            space: the family's default space (True), one by name, or a `ContextSpace`. The
+            default is not to: a policy trained on ONE context never sees that input change, so
+            its random initial weights on it only add noise when the policy is transferred. It
+            is meant for policies trained on many contexts.
+        render_mode: As in Gymnasium.
+
+    Raises:
+        ContextError: If the context is not usable.
+        FamilyError: If the context cannot be appended to the observations.
+    """
+
+    def __init__(
+        self,
+        family: EnvironmentFamily,
+        context: Mapping[str, float] | None = None,
+        *,
+        observe_context: bool | str | ContextSpace = False,
+        render_mode: str | None = None,
+    ) -> None:
+        self.family = family
+        self._context = family.full_context({} if context is None else context)
+        self._env = family.build(dict(self._context), render_mode)
+        self._is_new = True
+        self._asked_mode = render_mode
+        self.metadata = self._env.metadata
+        self.render_mode = self._env.render_mode
+        self.action_space = self._env.action_space
+        self._observed = self._observed_space(observe_context)
+        self._units = self._units_of(self._context)
+        self.observation_space = self._extended_space()
+
+    @property
+    def context(self) -> dict[str, float]:
+        """The context in force, with every feature."""
+        return dict(self._context)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; `options["context"]` switches the context first.
+
+        Raises:
+            ContextError: If the context is not usable; the one in force stays.
+        """
+        super().reset(seed=seed)
+        passed_on = dict(options or {})
+        context = passed_on.pop("context", None)
+        if context is not None:
+            self._switch(self.family.full_context(context))
+        if seed is None and self._is_new:
+            seed = int(self.np_random.integers(SEEDS))
+        self._is_new = False
+        observation, info = self._env.reset(seed=seed, options=passed_on or None)
+        return self._extended(observation), {**info, "context": self.context}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take one step in the context in force."""
+        observation, reward, terminated, truncated, info = self._env.step(action)
+        info = {**info, "context": self.context}
+        # Some of Gymnasium's rewards are NumPy's float32, which is no float to trainers.
+        return self._extended(observation), float(reward), terminated, truncated, info
+
+    def render(self) -> Any:
+        """Draw the environment in force."""
+        return self._env.render()
+
+    def close(self) -> None:
+        """Close the environment in force."""
+        self._env.close()
+
+    def __str__(self) -> str:
+        return f"<ContextualEnv<{self._env}>>"
+
+    def _switch(self, context: dict[str, float]) -> None:
+        """Put the environment of another context in place; nothing changes if that fails."""
+        if context == self._context:
+            return
+        units = self._units_of(context)
+        env = self.family.build(dict(context), self._asked_mode)
+        for kind in ("observation_space", "action_space"):
+            before, after = getattr(self._env, kind), getattr(env, kind)
+            if before != after:
+                env.close()
+                raise FamilyError(
+                    f"All contexts of a family need the same {kind}. {self.family.name!r} has "
+                    f"{before} and {after}, the latter for {context}."
+                )
+        self._env.close()
+        self._env, self._context, self._units, self._is_new = env, context, units, True
+
+    # -- the context in the observation --------------------------------------------------
+
+    def _observed_space(self, given: bool | str | ContextSpace) -> ContextSpace | None:
+        if given is False:
+            return None
+        if given is True or isinstance(given, str):
+            space = self.family.space(None if given is True else given)
+        elif isinstance(given, ContextSpace):
+            space = given
+        else:
+            raise FamilyError(
+                "'observe_context' is True, False, the name of a space or a ContextSpace. "
+                f"Got {given!r} instead."
+            )
+        for name in space.names:
+            if name not in self._context:
+                raise ContextError(
+                    f"The context cannot be observed in a space with {name!r}; "
+                    f"{self.family.name} has {list(self._context)}."
+                )
+        return space
+
+    def _units_of(self, context: Mapping[str, float]) -> NDArray[np.float64]:
+        """(D,) unit coordinates of a context in the observed space, (0,) without one."""
+        if self._observed is None:
+            return np.zeros(0)
+        return self._observed.to_unit([context[name] for name in self._observed.names])
+
+    def _extended_space(self) -> spaces.Space[Any]:
+        inner = self._env.observation_space
+        if self._observed is None:
+            return inner
+        if (
+            not isinstance(inner, spaces.Box)
+            or len(inner.shape) != 1
+            or not np.issubdtype(inner.dtype, np.floating)
+        ):
+            raise FamilyError(
+                "The context can be appended to observations that are a one-dimensional Box of "
+                f"floats. {self.family.name!r} has {inner}. Flatten them in 'build', or use "
+                "observe_context=False and read info['context']."
+            )
+        # Contexts may lie outside the space, so their coordinates have no bounds.
+        free = np.full(self._observed.n_dimensions, np.inf)
+        return spaces.Box(
+            np.concatenate([inner.low, -free]).astype(inner.low.dtype),
+            np.concatenate([inner.high, free]).astype(inner.low.dtype),
+            dtype=inner.low.dtype.type,
+        )
+
+    def _extended(self, observation: Any) -> Any:
+        if self._observed is None:
+            return observation
+        return np.concatenate([observation, self._units]).astype(self.observation_space.dtype)

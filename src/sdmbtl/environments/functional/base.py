@@ -1,0 +1,80 @@
+"""Environments as pure functions of state, action and context, to be run by the hundred."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import jax
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """Actions 0 .. n - 1."""
+
+    n: int
+
+
+@dataclass(frozen=True)
+class Continuous:
+    """Actions that are vectors within bounds, the same in each entry."""
+
+    size: int
+    low: float
+    high: float
+
+
+Actions = Discrete | Continuous
+
+
+class FunctionalEnvironment(ABC):
+    """The physics of an environment family as functions that JAX can compile and batch.
+
+    The state of an episode and the context are flat arrays; the same equations, the same initial
+    distribution and the same rewards as the Gymnasium environment of the family.
+    """
+
+    #: The context features in the order of a parameter vector, with their usual values.
+    defaults: ClassVar[Mapping[str, float]]
+    observation_size: ClassVar[int]
+    actions: ClassVar[Actions]
+    #: Length at which an episode is cut off.
+    max_steps: ClassVar[int]
+
+    def parameters(
+        self, names: Sequence[str], contexts: NDArray[np.float64]
+    ) -> NDArray[np.float32]:
+        """Complete contexts with the usual values of the features that they do not name.
+
+        Args:
+            names: The D features that vary.
+            contexts: (..., D) their values.
+
+        Returns:
+            (..., P) values of all features.
+        """
+        columns = [
+            contexts[..., list(names).index(feature)]
+            if feature in names
+            else np.full(contexts.shape[:-1], value)
+            for feature, value in self.defaults.items()
+        ]
+        return np.stack(columns, axis=-1).astype(np.float32)
+
+    @abstractmethod
+    def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
+        """(S,) the state in which an episode begins; `parameters` is (P,)."""
+
+    @abstractmethod
+    def step(
+        self, state: jax.Array, action: jax.Array, parameters: jax.Array
+    ) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """One step from (S,) `state`: the next state, the reward, whether the episode ended."""
+
+    @abstractmethod
+    def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
+        """(O,) what a policy sees of the state."""

@@ -1,0 +1,73 @@
+"""MountainCar with other engines, gravity and speed limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from sdmbtl.environments.family import EnvironmentFamily, make_variant
+from sdmbtl.environments.ranges import Range
+from sdmbtl.errors import ContextError
+
+if TYPE_CHECKING:
+    from sdmbtl.environments.functional import FunctionalEnvironment
+
+#: Length of the track, from -1.2 to 0.6; nothing moves further than this in a step.
+TRACK = 1.8
+
+
+class MountainCar(EnvironmentFamily):
+    """Gymnasium's MountainCar-v0.
+
+    The observed speed is bounded by the length of the track instead of the usual 0.07, so that
+    one observation space holds for all speed limits.
+
+    In the space "wide" the strongest engines drive straight up, the weakest need several swings,
+    and low speed limits leave the last part of the hill to the engine.
+    """
+
+    name = "MountainCar"
+    defaults: Mapping[str, float] = {"force": 0.001, "gravity": 0.0025, "max_speed": 0.07}
+    ranges: Mapping[str, Mapping[str, Range]] = {
+        "wide": {
+            "force": Range(0.0005, 0.003, 8, "log"),
+            "gravity": Range(0.0015, 0.005, 8, "log"),
+            "max_speed": Range(0.035, 0.1, 8, "log"),
+        },
+    }
+    positive = frozenset({"max_speed"})
+    return_range = (-200.0, 0.0)
+
+    def full_context(self, context: Mapping[str, float]) -> dict[str, float]:
+        """Check a context and fill in the usual values of what it leaves out.
+
+        Raises:
+            ContextError: As for every family, and if the speed limit is longer than the track.
+        """
+        full = super().full_context(context)
+        if full["max_speed"] > TRACK:
+            raise ContextError(
+                f"'max_speed' of MountainCar, in a step, is at most {TRACK}, the length of the "
+                f"track. Got {full['max_speed']!r} instead."
+            )
+        return full
+
+    def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
+        """MountainCar-v0 with the context's values."""
+        env = make_variant("MountainCar-v0", render_mode)
+        inner: Any = env.unwrapped
+        for feature, value in context.items():
+            setattr(inner, feature, value)
+        inner.low[1], inner.high[1] = -TRACK, TRACK
+        inner.observation_space = spaces.Box(inner.low, inner.high, dtype=np.float32)
+        return env
+
+    def functional(self) -> FunctionalEnvironment:
+        """The same environment as pure functions of arrays."""
+        from sdmbtl.environments.functional.mountain_car import FunctionalMountainCar
+
+        return FunctionalMountainCar()

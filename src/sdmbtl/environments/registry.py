@@ -1,0 +1,146 @@
+"""Environment families by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import gymnasium
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.acrobot import Acrobot
+from sdmbtl.environments.bipedal_walker import BipedalWalker
+from sdmbtl.environments.carl import carl_family
+from sdmbtl.environments.cartpole import CartPole
+from sdmbtl.environments.contextual import ContextualEnv
+from sdmbtl.environments.factory import FactoryFamily
+from sdmbtl.environments.family import EnvironmentFamily, SpaceLike
+from sdmbtl.environments.mountain_car import MountainCar
+from sdmbtl.environments.pendulum import Pendulum
+from sdmbtl.environments.ranges import did_you_mean
+from sdmbtl.errors import FamilyError
+
+FamilyFactory = Callable[..., EnvironmentFamily]
+
+#: The families of this package, registered with Gymnasium as "sdmbtl/NAME-v0".
+OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
+    CartPole,
+    Pendulum,
+    Acrobot,
+    MountainCar,
+    BipedalWalker,
+)
+
+_FACTORIES: dict[str, FamilyFactory] = {
+    **{family.name: family for family in OWN_FAMILIES},
+    "CARL": carl_family,
+}
+
+
+def family_names() -> tuple[str, ...]:
+    """Every name that `make_family` knows."""
+    return tuple(_FACTORIES)
+
+
+def register_family(name: str, factory: FamilyFactory) -> None:
+    """Make a family of your own known by name.
+
+    Args:
+        name: A new name.
+        factory: Called as `factory(**options)`, with `space=` if one was given.
+    """
+    if ":" in name:
+        raise FamilyError(f"A family's name has no ':', as 'module:function' has. Got {name!r}.")
+    if _plain(name) in map(_plain, _FACTORIES):
+        raise FamilyError(f"There is a family {name!r} already. Choose another name.")
+    _FACTORIES[name] = factory
+
+
+def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) -> EnvironmentFamily:
+    """Make a family by name.
+
+    Args:
+        name: One of `family_names()`, in any case; or "module:function", a function of one's own
+            that makes the environment of a context (see `FactoryFamily`).
+        space: The default space: a `ContextSpace`, its `to_dict()`, the path of a TOML file, or
+            one of the family's spaces by name. A function of one's own needs one.
+        **options: Settings of that family.
+
+    Raises:
+        FamilyError: If the name or an option is unknown.
+
+    Example:
+        >>> make_family("cartpole", physics="carl").settings()
+        {'name': 'CartPole', 'options': {'physics': 'carl'}}
+    """
+    if isinstance(name, str) and ":" in name:
+        return _from_function(name, space, options)
+    by_plain = {_plain(known): known for known in _FACTORIES}
+    known = by_plain.get(_plain(str(name)))
+    if known is None:
+        raise FamilyError(
+            f"Unknown environment family {name!r}; known: {', '.join(_FACTORIES)}, or "
+            f"'module:function' for your own.{did_you_mean(name, _FACTORIES)}"
+        )
+    factory = _FACTORIES[known]
+    _check_options(known, factory, options)
+    return factory(**options) if space is None else factory(space=space, **options)
+
+
+def register_environments() -> None:
+    """Register the families with Gymnasium: `gymnasium.make("sdmbtl/CartPole-v0", context=...)`.
+
+    Their keywords are those of `EnvironmentFamily.make` and the options of the family.
+    """
+    for family in OWN_FAMILIES:
+        identifier = f"sdmbtl/{family.name}-v0"
+        if identifier not in gymnasium.registry:
+            gymnasium.register(
+                identifier,
+                entry_point="sdmbtl.environments.registry:make_environment",
+                kwargs={"family": family.name},
+            )
+
+
+def make_environment(
+    family: str,
+    context: Mapping[str, float] | None = None,
+    observe_context: bool | str | ContextSpace = False,
+    render_mode: str | None = None,
+    **options: Any,
+) -> ContextualEnv:
+    """Make an environment of a family by name: what Gymnasium calls."""
+    return make_family(family, **options).make(
+        context, observe_context=observe_context, render_mode=render_mode
+    )
+
+
+def _from_function(
+    name: str, space: SpaceLike | None, options: Mapping[str, Any]
+) -> EnvironmentFamily:
+    if space is None:
+        raise FamilyError(
+            f"The environments of {name!r} need a context space. Give space=..., a ContextSpace "
+            "or the path of a TOML file."
+        )
+    _check_options(name, FactoryFamily, options)
+    return FactoryFamily(name, space, **options)
+
+
+def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(factory).parameters
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return
+    known = [p for p in parameters if p not in ("space", "factory")]
+    for option in options:
+        if option not in known:
+            raise FamilyError(
+                f"Unknown option {option!r}; {name!r} has {', '.join(known) or 'no options'}."
+                f"{did_you_mean(option, known)}"
+            )
+
+
+def _plain(name: str) -> str:
+    """A name without case, hyphens and underscores: bipedal-walker is BipedalWalker."""
+    return name.lower().replace("-", "").replace("_", "")

@@ -1,0 +1,142 @@
+"""What a trained policy can do, and the file it is kept in."""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.errors import PolicyError
+
+VERSION = 1
+
+#: Where each kind of policy is implemented; imported when a file of that kind is loaded.
+_KINDS = {
+    "mlp": "sdmbtl.policies.mlp:MlpPolicy",
+    "stable-baselines3": "sdmbtl.policies.stable_baselines:StableBaselinesPolicy",
+}
+
+#: The one entry of a file's header: safetensors does not keep the order of several.
+_HEADER = "sdmbtl"
+
+
+class Policy(ABC):
+    """Maps observations to actions, without chance.
+
+    A policy is weights (named arrays) and a description (JSON data): nothing in its file is code.
+    """
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def act(self, observation: ArrayLike) -> Any:
+        """The action for one observation, or for a batch of them (one more leading axis)."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The weights by name."""
+
+    @abstractmethod
+    def description(self) -> dict[str, Any]:
+        """All that is needed besides the weights, as JSON data."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+    ) -> Self:
+        """Make the policy again from `arrays()` and `description()`."""
+
+
+def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> bytes:
+    """A policy as the content of a file; the same policy and notes give the same bytes.
+
+    Args:
+        policy: The policy.
+        notes: Anything worth keeping with it, as JSON data: where it was trained, with what.
+    """
+    import safetensors.numpy
+
+    header = {
+        "version": VERSION,
+        "kind": policy.kind,
+        "description": policy.description(),
+        "notes": dict(notes or {}),
+    }
+    arrays = {name: np.ascontiguousarray(array) for name, array in policy.arrays().items()}
+    return safetensors.numpy.save(arrays, metadata={_HEADER: json.dumps(header, sort_keys=True)})
+
+
+def save_policy(path: str | Path, policy: Policy, notes: Mapping[str, Any] | None = None) -> None:
+    """Write a policy to a file: a reader sees the old file or the new one, never half."""
+    write_atomically(Path(path), policy_bytes(policy, notes))
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is on disk, whole, or not there at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def load_policy(path: str | Path) -> Policy:
+    """Read a policy back; nothing from the file is executed.
+
+    Raises:
+        PolicyError: If the file is damaged, or no policy of this package.
+        FileNotFoundError: If there is no file.
+    """
+    header = _read_header(path)
+    kind = header["kind"]
+    if kind not in _KINDS:
+        raise PolicyError(f"{path} holds a policy of kind {kind!r}; known: {', '.join(_KINDS)}.")
+    module, _, name = _KINDS[kind].partition(":")
+    policy_class: type[Policy] = getattr(import_module(module), name)
+    import safetensors.numpy
+
+    try:
+        return policy_class.from_arrays(
+            safetensors.numpy.load(Path(path).read_bytes()), header["description"]
+        )
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, error) from None
+
+
+def load_notes(path: str | Path) -> dict[str, Any]:
+    """Read the notes that were kept with a policy."""
+    return dict(_read_header(path)["notes"])
+
+
+def _read_header(path: str | Path) -> dict[str, Any]:
+    import safetensors
+
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"There is no policy file {str(path)!r}.")
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            header = json.loads((file.metadata() or {})[_HEADER])
+        version = header["version"]
+        if not {"kind", "description", "notes"} <= set(header):
+            raise KeyError("kind, description, notes")
+    except (safetensors.SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(path, error) from None
+    if version != VERSION:
+        raise PolicyError(f"{path} has format version {version}; this release reads {VERSION}.")
+    return dict(header)
+
+
+def _damaged(path: str | Path, error: Exception) -> PolicyError:
+    return PolicyError(f"{path} is no policy of sdmbtl, or it is damaged ({error}).")

@@ -1,0 +1,93 @@
+"""A multilayer perceptron that acts with NumPy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.errors import PolicyError
+from sdmbtl.policies.base import Policy
+
+#: Normalised observations are cut off here, in training and in use.
+OBSERVATION_LIMIT = 10.0
+
+
+class MlpPolicy(Policy):
+    """Tanh layers; the largest output is a discrete action, or the outputs are a continuous one.
+
+    Args:
+        weights: For each layer its (inputs, outputs) matrix.
+        biases: For each layer its (outputs,) vector.
+        shift: (O,) subtracted from an observation, and
+        scale: (O,) multiplied with the difference, before the first layer.
+        bounds: Lowest and highest continuous action; None for discrete ones.
+    """
+
+    kind = "mlp"
+
+    def __init__(
+        self,
+        weights: Sequence[NDArray[np.float32]],
+        biases: Sequence[NDArray[np.float32]],
+        shift: NDArray[np.float32],
+        scale: NDArray[np.float32],
+        bounds: tuple[float, float] | None = None,
+    ) -> None:
+        self.weights = [np.asarray(w, dtype=np.float32) for w in weights]
+        self.biases = [np.asarray(b, dtype=np.float32) for b in biases]
+        self.shift = np.asarray(shift, dtype=np.float32)
+        self.scale = np.asarray(scale, dtype=np.float32)
+        self.bounds = bounds
+
+    @property
+    def observation_size(self) -> int:
+        """O, the number of entries of an observation."""
+        return len(self.shift)
+
+    def act(self, observation: ArrayLike) -> Any:
+        """The action for an (O,) observation, or the actions for (n, O) of them."""
+        x = np.asarray(observation, dtype=np.float32)
+        if x.ndim not in (1, 2) or x.shape[-1] != self.observation_size:
+            raise PolicyError(
+                f"This policy takes observations of {self.observation_size} numbers, one or a "
+                f"batch. Got shape {x.shape} instead."
+            )
+        x = np.clip((x - self.shift) * self.scale, -OBSERVATION_LIMIT, OBSERVATION_LIMIT)
+        for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
+            x = np.tanh(x @ weight + bias)
+        output = x @ self.weights[-1] + self.biases[-1]
+        if self.bounds is not None:
+            return np.clip(output, *self.bounds)
+        chosen = output.argmax(axis=-1)
+        return int(chosen) if chosen.ndim == 0 else chosen
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The weights by name."""
+        named = {f"weight_{i}": w for i, w in enumerate(self.weights)}
+        named |= {f"bias_{i}": b for i, b in enumerate(self.biases)}
+        return {**named, "shift": self.shift, "scale": self.scale}
+
+    def description(self) -> dict[str, Any]:
+        """Number of layers and bounds of the action."""
+        return {
+            "layers": len(self.weights),
+            "bounds": None if self.bounds is None else list(self.bounds),
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+    ) -> Self:
+        """Make the policy again."""
+        bounds = description["bounds"]
+        layers = range(description["layers"])
+        return cls(
+            [arrays[f"weight_{i}"] for i in layers],
+            [arrays[f"bias_{i}"] for i in layers],
+            arrays["shift"],
+            arrays["scale"],
+            None if bounds is None else (bounds[0], bounds[1]),
+        )

@@ -1,0 +1,218 @@
+"""Families by name, and functions of one's own."""
+
+import json
+import sys
+
+import gymnasium
+import pytest
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import (
+    FactoryFamily,
+    family_names,
+    make_family,
+    register_environments,
+    register_family,
+    registry,
+)
+from sdmbtl.environments.cartpole import CartPole
+from sdmbtl.errors import ContextError, FamilyError
+
+SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
+
+
+def pendulum(context):
+    return gymnasium.make("Pendulum-v1", g=context["gravity"])
+
+
+def drawn(context, render_mode=None):
+    return gymnasium.make("Pendulum-v1", g=context["gravity"], render_mode=render_mode)
+
+
+def broken(context):
+    raise RuntimeError("no such robot")
+
+
+def wrong(context):
+    return "an environment"
+
+
+number = 3
+
+
+# -- by name -----------------------------------------------------------------------------
+
+
+def test_names_have_no_case_and_no_hyphens():
+    for name in ("cartpole", "CartPole", "CARTPOLE", "cart-pole", "cart_pole"):
+        assert make_family(name).name == "CartPole"
+    assert family_names()[:5] == (
+        "CartPole",
+        "Pendulum",
+        "Acrobot",
+        "MountainCar",
+        "BipedalWalker",
+    )
+
+
+def test_unknown_names_and_options():
+    with pytest.raises(FamilyError, match="family 'cartpol'; known: CartPole.*mean 'CartPole'?"):
+        make_family("cartpol")
+    with pytest.raises(FamilyError, match="'phisics'; 'CartPole' has physics.*mean 'physics'?"):
+        make_family("cartpole", phisics="carl")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("CartPole", {"physics": "carl"}),
+        ("CartPole", {"space": "paper"}),
+        ("Pendulum", {"space": ContextSpace(mass=[1.0, 2.0]), "return_range": (-5.0, 0.0)}),
+        (f"{__name__}:pendulum", {"space": SPACE, "return_range": (-9.0, 1.0)}),
+    ],
+)
+def test_settings_make_the_same_family_again(name, options):
+    family = make_family(name, **options)
+    settings = json.loads(json.dumps(family.settings()))
+    again = make_family(settings["name"], **settings["options"])
+    assert again.settings() == family.settings()
+    assert again.space() == family.space()
+    assert again.return_range == family.return_range
+    assert again.make().context == family.make().context
+
+
+def test_a_space_may_be_a_name_a_file_or_a_space(tmp_path):
+    family = make_family("cartpole", space="forces")
+    assert family.space().names == ("length", "force_mag", "gravity")
+    with pytest.raises(FamilyError, match="has no 'levels' to choose"):
+        family.space(levels=3)
+    assert family.space("wide", levels=2).shape == (2, 2, 2)
+    path = tmp_path / "mine.toml"
+    path.write_text("[dimensions.length]\nvalues = [1, 2]\n[returns]\nmin = 1\nmax = 7")
+    for given in (path, str(path)):
+        family = make_family("cartpole", space=given)
+        assert family.space() == ContextSpace(length=[1.0, 2.0])
+        assert family.return_range == (1.0, 7.0)
+        assert family.settings()["options"]["return_range"] == [1.0, 7.0]
+    assert make_family("cartpole").return_range == (0.0, 500.0)
+    with pytest.raises(ContextError, match="feature 'mass'; CartPole has"):
+        make_family("cartpole", space=ContextSpace(mass=[1.0, 2.0]))
+    with pytest.raises(FamilyError, match="no space 'papre'.*Did you mean 'paper'?"):
+        make_family("cartpole", space="papre")
+    with pytest.raises(FamilyError, match="Got 3 instead"):
+        make_family("cartpole", space=3)
+
+
+def test_families_of_ones_own_are_registered(monkeypatch):
+    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    register_family("Mine", lambda *, mass=1.0: CartPole("carl"))
+    assert make_family("mine", mass=2.0).physics == "carl"
+    assert "Mine" in family_names()
+    with pytest.raises(FamilyError, match="'cart-pole' already"):
+        register_family("cart-pole", CartPole)
+    with pytest.raises(FamilyError, match="no ':'"):
+        register_family("a:b", CartPole)
+
+
+def test_gymnasium_makes_them():
+    register_environments()  # a second time: nothing happens
+    env = gymnasium.make("sdmbtl/CartPole-v0", context={"length": 2.0}, physics="carl")
+    _, info = env.reset(seed=0)
+    assert info["context"]["length"] == 2.0
+    assert env.unwrapped.family.physics == "carl"
+    env = gymnasium.make("sdmbtl.environments:sdmbtl/Pendulum-v0", observe_context=True)
+    assert env.reset(seed=0)[0].shape == (6,)
+
+
+# -- functions of one's own --------------------------------------------------------------
+
+
+def test_functions_are_given_by_name_or_as_they_are():
+    for given in (f"{__name__}:pendulum", pendulum):
+        family = FactoryFamily(given, SPACE)
+        assert family.settings()["name"] == f"{__name__}:pendulum"
+        env = family.make({"gravity": 7.0})
+        assert env._env.unwrapped.g == 7.0
+    assert family.make().context == {"gravity": 10.0}
+    assert family.space() is SPACE
+
+
+def test_modules_of_the_current_directory_are_found(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_envs_here.py").write_text(
+        "import gymnasium\ndef make(context):\n    return gymnasium.make('Pendulum-v1')\n"
+    )
+    before = list(sys.path)
+    family = make_family("my_envs_here:make", space=SPACE)
+    assert sys.path == before
+    assert family.make().action_space.shape == (1,)
+    sys.modules.pop("my_envs_here")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no_such_module:make", "There is no module 'no_such_module'"),
+        ("sdmbtl.nothing:make", "There is no module 'sdmbtl.nothing'"),
+        (f"{__name__}:pendulm", f"{__name__!r} has no 'pendulm'"),
+        (f"{__name__}:pendulm", "Did you mean 'pendulum'?"),
+        (f"{__name__}:number", "must be callable, as factory(context) -> gymnasium.Env."),
+        (":make", "'module:function', for example"),
+        ("module:", "'module:function', for example"),
+    ],
+)
+def test_functions_that_are_none(name, message):
+    with pytest.raises(FamilyError) as error:
+        make_family(name, space=SPACE)
+    assert message in str(error.value)
+
+
+def test_modules_that_cannot_be_imported(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my_broken_envs.py").write_text("1 / 0")
+    with pytest.raises(FamilyError, match="cannot be imported: ZeroDivisionError") as error:
+        make_family("my_broken_envs:make", space=SPACE)
+    assert isinstance(error.value.__cause__, ZeroDivisionError)
+    (tmp_path / "my_needy_envs.py").write_text("import no_such_robot")
+    with pytest.raises(FamilyError, match="cannot be imported: ModuleNotFoundError.*no_such_robot"):
+        make_family("my_needy_envs:make", space=SPACE)
+
+
+def test_functions_that_fail_or_return_something_else():
+    with pytest.raises(FamilyError, match="broken' failed for the context.*no such robot") as error:
+        FactoryFamily(broken, SPACE).make()
+    assert isinstance(error.value.__cause__, RuntimeError)
+    with pytest.raises(FamilyError, match="must return a gymnasium.Env. Got 'an environment'"):
+        FactoryFamily(wrong, SPACE).make()
+
+
+def test_a_function_needs_a_space():
+    with pytest.raises(FamilyError, match="need a context space. Give space="):
+        make_family(f"{__name__}:pendulum")
+    with pytest.raises(FamilyError, match="'levels'; .* has return_range"):
+        make_family(f"{__name__}:pendulum", space=SPACE, levels=3)
+
+
+def test_the_file_of_the_space_has_the_returns(tmp_path):
+    path = tmp_path / "s.toml"
+    path.write_text("[dimensions.gravity]\nvalues = [5, 15]\n[returns]\nmin = -9\nmax = 0")
+    assert FactoryFamily(pendulum, path).return_range == (-9.0, 0.0)
+    assert FactoryFamily(pendulum, path, return_range=(-1, 1)).return_range == (-1.0, 1.0)
+    with pytest.raises(ContextError, match="Got 3 instead"):
+        FactoryFamily(pendulum, path, return_range=3)
+
+
+def test_render_modes_go_to_functions_that_take_them():
+    env = FactoryFamily(drawn, SPACE).make(render_mode="rgb_array")
+    env.reset(seed=0, options={"context": {"gravity": 5.0}})
+    assert env.render().shape == (500, 500, 3)
+    env.close()
+    with pytest.raises(FamilyError, match="cannot render: it has no parameter 'render_mode'"):
+        FactoryFamily(pendulum, SPACE).make(render_mode="rgb_array")
+
+
+def test_a_lambda_works_but_cannot_be_found_again():
+    family = FactoryFamily(lambda context: pendulum(context), SPACE)
+    family.make().reset(seed=0)
+    with pytest.raises(FamilyError, match="<lambda> cannot be found again.*'module:function'"):
+        family.settings()
