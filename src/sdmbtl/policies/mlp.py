@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
 
-#: Normalised observations are cut off here, in training and in use.
+#: Where observations that are normalised in training are cut off.
 OBSERVATION_LIMIT = 10.0
 
 
@@ -24,6 +24,7 @@ class MlpPolicy(Policy):
         shift: (O,) subtracted from an observation, and
         scale: (O,) multiplied with the difference, before the first layer.
         bounds: Lowest and highest continuous action; None for discrete ones.
+        limit: Largest size of an entry that the first layer sees; None for any.
     """
 
     kind = "mlp"
@@ -35,12 +36,14 @@ class MlpPolicy(Policy):
         shift: NDArray[np.float32],
         scale: NDArray[np.float32],
         bounds: tuple[float, float] | None = None,
+        limit: float | None = None,
     ) -> None:
         self.weights = [np.asarray(w, dtype=np.float32) for w in weights]
         self.biases = [np.asarray(b, dtype=np.float32) for b in biases]
         self.shift = np.asarray(shift, dtype=np.float32)
         self.scale = np.asarray(scale, dtype=np.float32)
         self.bounds = bounds
+        self.limit = limit
 
     @property
     def observation_size(self) -> int:
@@ -55,7 +58,9 @@ class MlpPolicy(Policy):
                 f"This policy takes observations of {self.observation_size} numbers, one or a "
                 f"batch. Got shape {x.shape} instead."
             )
-        x = np.clip((x - self.shift) * self.scale, -OBSERVATION_LIMIT, OBSERVATION_LIMIT)
+        x = (x - self.shift) * self.scale
+        if self.limit is not None:
+            x = np.clip(x, -self.limit, self.limit)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = np.tanh(x @ weight + bias)
         output = x @ self.weights[-1] + self.biases[-1]
@@ -71,10 +76,11 @@ class MlpPolicy(Policy):
         return {**named, "shift": self.shift, "scale": self.scale}
 
     def description(self) -> dict[str, Any]:
-        """Number of layers and bounds of the action."""
+        """Number of layers, bounds of the action and of the inputs."""
         return {
             "layers": len(self.weights),
             "bounds": None if self.bounds is None else list(self.bounds),
+            "limit": self.limit,
         }
 
     @classmethod
@@ -90,4 +96,5 @@ class MlpPolicy(Policy):
             arrays["shift"],
             arrays["scale"],
             None if bounds is None else (bounds[0], bounds[1]),
+            description["limit"],
         )

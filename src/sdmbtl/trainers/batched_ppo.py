@@ -1,0 +1,212 @@
+"""Batched PPO: one context or hundreds at once, for environments that are pure functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.functional import Continuous
+from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.policies import MlpPolicy, Policy
+from sdmbtl.policies.mlp import OBSERVATION_LIMIT
+from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.ppo import PPO, TINY, PPOSettings, Scaling, Tasks, TrainState, Weights
+
+#: Episodes that are played side by side in an evaluation: as many as stay in the cache.
+EPISODES_AT_ONCE = 1024
+
+
+class BatchedPPOTrainer(Trainer):
+    """PPO with small networks, compiled by JAX.
+
+    Args:
+        family: Environments that have a pure-function twin.
+        space: The context space.
+        observe_context: Whether policies see their context; see `Trainer`.
+        chunk: Policies trained side by side; about ten stay in the cache.
+        processes: Processes for several chunks; as many as there are cores if left out.
+        **settings: Of `PPOSettings`.
+
+    Raises:
+        TrainerError: If the family has no pure-function twin, or a setting is unusable.
+    """
+
+    name = "ppo"
+
+    def __init__(
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        chunk: int = 8,
+        processes: int | None = None,
+        **settings: Any,
+    ) -> None:
+        super().__init__(family, space, observe_context=observe_context)
+        environment = family.functional()
+        if environment is None:
+            raise TrainerError(
+                f"{family.name} has no pure-function twin, so it cannot be trained in batches. "
+                "Use the trainer 'sb3'."
+            )
+        self.chunk = whole_number("chunk", chunk, low=1, error=TrainerError)
+        self.processes = processes
+        self.ppo_settings = PPOSettings(**settings)
+        with _one_thread():
+            jax.devices()
+        self._ppo = PPO(
+            environment, self.ppo_settings, space.n_dimensions if observe_context else 0
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data."""
+        settings = {**asdict(self.ppo_settings), "hidden": list(self.ppo_settings.hidden)}
+        return {"observe_context": self.observe_context, "chunk": self.chunk, **settings}
+
+    def train(
+        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+    ) -> list[Training]:
+        """Train one policy for each job, in chunks. The same chunk gives the same policies."""
+        chunks = [jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)]
+        return [training for chunk in chunks for training in self._train_chunk(chunk, progress)]
+
+    def _train_chunk(
+        self, jobs: Sequence[TrainingJob], progress: Progress | None
+    ) -> list[Training]:
+        settings = self.ppo_settings
+        tasks = self._stacked_tasks(jobs)
+        states = self._ppo.start(tasks, [job.seed for job in jobs])
+        curves: list[list[tuple[int, float]]] = [[] for _ in jobs]
+        for first in range(0, settings.iterations, settings.evaluate_every):
+            last = min(first + settings.evaluate_every, settings.iterations)
+            states, means = self._ppo.advance(states, tasks, jnp.arange(first, last))
+            returns = np.asarray(means, dtype=np.float64)
+            for curve, value in zip(curves, returns, strict=True):
+                curve.append((last * settings.batch, float(value)))
+            if progress is not None:
+                done, total = last * settings.batch, settings.iterations * settings.batch
+                progress(done * len(jobs), total * len(jobs), float(returns.mean()))
+        return [
+            Training(
+                policy=self._policy(states, number, job),
+                steps=settings.iterations * settings.batch,
+                source_return=float(states.best_return[number]),
+                curve=curve,
+            )
+            for number, (job, curve) in enumerate(zip(jobs, curves, strict=True))
+        ]
+
+    def evaluate(
+        self,
+        policy: Policy,
+        contexts: Sequence[Mapping[str, float]],
+        *,
+        episodes: int,
+        seed: int,
+    ) -> NDArray[np.float64]:
+        """(n, episodes) returns of a policy on n contexts. The same seed gives the same returns."""
+        episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
+        weights, scaling = self._loaded(policy)
+        tasks = self._tasks(contexts)
+        repeated = Tasks(*[np.repeat(x, episodes, axis=0) for x in tasks])
+        total = len(contexts) * episodes
+        keys = np.asarray(
+            jax.random.split(jax.random.PRNGKey(seed % 2**32), total), dtype=np.uint32
+        )
+        size = min(total, EPISODES_AT_ONCE)
+        returns = np.empty(total)
+        for first in range(0, total, size):
+            # The last block is filled up with episodes that are then dropped: one shape, one
+            # compilation.
+            rows = np.minimum(np.arange(first, first + size), total - 1)
+            block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
+            played = self._ppo.play(weights, scaling, block, jnp.asarray(keys[rows]))
+            returns[first : first + size] = np.asarray(played)[: total - first]
+        return returns.reshape(len(contexts), episodes)
+
+    # -- between contexts and arrays -----------------------------------------------------------
+
+    def _tasks(self, contexts: Sequence[Mapping[str, float]]) -> Tasks:
+        vectors = np.stack([self.space.vector(context) for context in contexts])
+        parameters = self._ppo.environment.parameters(self.space.names, vectors)
+        seen = self.space.to_unit(vectors) if self.observe_context else np.empty((len(vectors), 0))
+        return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
+
+    def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
+        counts = {len(job.contexts) for job in jobs}
+        if len(counts) != 1 or 0 in counts:
+            raise TrainerError(
+                "Jobs that are trained side by side need the same number of contexts, at least "
+                f"one. Got {sorted(counts)} instead. Train them one after another."
+            )
+        each = [self._tasks(job.contexts) for job in jobs]
+        return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
+
+    def _policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
+        weights, scaling = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
+        if not all(np.isfinite(x).all() for x in jax.tree.leaves(weights)):
+            raise TrainingError(
+                f"The training on {_shown(job)} with seed {job.seed} gave weights that are not "
+                "finite. A smaller learning_rate may help."
+            )
+        normalize = self.ppo_settings.normalize
+        actions = self._ppo.environment.actions
+        size = self._ppo.n_inputs
+        return MlpPolicy(
+            [w for w, _ in weights.actor],
+            [b for _, b in weights.actor],
+            shift=scaling.mean if normalize else np.zeros(size, np.float32),
+            scale=1 / np.sqrt(scaling.variance + TINY) if normalize else np.ones(size, np.float32),
+            bounds=(actions.low, actions.high) if isinstance(actions, Continuous) else None,
+            limit=OBSERVATION_LIMIT if normalize else None,
+        )
+
+    def _loaded(self, policy: Policy) -> tuple[Weights, Scaling]:
+        """A policy as the compiled functions take it."""
+        sizes = (self._ppo.n_inputs, *self.ppo_settings.hidden, self._ppo.n_outputs)
+        shapes = list(zip(sizes[:-1], sizes[1:], strict=True))
+        if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:
+            raise TrainerError(
+                f"This trainer evaluates its own policies, with layers {list(sizes)}. "
+                f"Got {policy!r} instead. Make the trainer with the settings of that policy."
+            )
+        layers = [
+            (jnp.asarray(w), jnp.asarray(b))
+            for w, b in zip(policy.weights, policy.biases, strict=True)
+        ]
+        scaling = Scaling(
+            jnp.asarray(policy.shift), jnp.asarray(policy.scale**-2.0 - TINY), jnp.float32(1.0)
+        )
+        return Weights(layers, [], jnp.zeros(0)), scaling
+
+
+def _shown(job: TrainingJob) -> str:
+    if len(job.contexts) == 1:
+        return str(dict(job.contexts[0]))
+    return f"{len(job.contexts)} contexts"
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Let XLA start with one thread: for networks this small a second one only costs time."""
+    before = os.environ.get("NPROC")
+    os.environ["NPROC"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["NPROC"]
+        else:
+            os.environ["NPROC"] = before
