@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import operator
+from collections.abc import Collection
 
 from sdmbtl.errors import SdmbtlError
 
@@ -47,3 +49,10 @@ def short_text(value: object, limit: int = 80) -> str:
     """A value as text for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def did_you_mean(given: object, known: Collection[str]) -> str:
+    """A hint at the end of a message, or nothing if no known name is close."""
+    by_lower = {name.lower(): name for name in known}
+    close = difflib.get_close_matches(str(given).lower(), by_lower, n=1)
+    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -59,3 +59,19 @@ class TrainerError(SdmbtlError, ValueError):
 
 class TrainingError(SdmbtlError, RuntimeError):
     """A training went wrong; another seed or context may go well."""
+
+
+class PortfolioError(SdmbtlError, ValueError):
+    """A portfolio, or a directory that should hold one, is not usable."""
+
+
+class StudyError(SdmbtlError, RuntimeError):
+    """A study cannot be opened or cannot go on; what it has recorded is kept."""
+
+
+class ConfigurationError(StudyError, ValueError):
+    """A study was opened with another configuration than it was made with."""
+
+
+class DamagedStudyError(StudyError):
+    """The files of a study are damaged."""

@@ -1,8 +1,6 @@
 """The benchmark's loop: the same records however it runs, resumed without loss."""
 
 import json
-import multiprocessing
-import time
 
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from sdmbtl.benchmarks import (
     SyntheticBenchmark,
     further_configurations,
     paper_configurations,
-    runner,
     simulate,
 )
 from sdmbtl.benchmarks import journal as journal_module
@@ -149,15 +146,6 @@ def test_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BenchmarkError, match="Cannot write to .*Choose another folder"):
         Journal(tmp_path / "file" / "a.jsonl", SMALL.settings)
-
-
-def test_other_processes_are_left_alone():
-    bystander = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
-    bystander.start()
-    list(runner._computed([], 2))
-    assert bystander.is_alive()
-    bystander.terminate()
-    bystander.join()
 
 
 def test_summary_normalises_over_all_trials(finished):
@@ -303,13 +291,3 @@ def test_without_noise_one_trial_is_enough():
     assert SyntheticBenchmark(dim=3, noise=0.0, trials=100).n_trials == 1
     assert SyntheticBenchmark(dim=3, noise=5.0).n_trials == 100
     assert SyntheticBenchmark(dim=5, noise=5.0).n_trials == 5
-
-
-def test_environment_is_left_as_it_was(monkeypatch):
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    with runner._single_threaded_children():
-        assert runner.os.environ["OMP_NUM_THREADS"] == "1"
-        assert runner.os.environ["MKL_NUM_THREADS"] == "1"
-    assert runner.os.environ["OMP_NUM_THREADS"] == "7"
-    assert "MKL_NUM_THREADS" not in runner.os.environ

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +21,7 @@ from sdmbtl.benchmarks.synthetic import (
 )
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.parallel import computed
 from sdmbtl.selectors import make_selector, oracle_sequence, selector_names
 
 #: Baselines that are computed from the whole matrix instead of by ask and tell.
@@ -125,7 +120,7 @@ class SyntheticBenchmark:
         done = total - len(units)
         if progress:
             progress(done, total, "")
-        for unit, records in _computed(units, jobs):
+        for unit, records in computed(Unit.compute, units, jobs):
             for key, record in records:
                 journal.write(key, record)
             done += 1
@@ -233,55 +228,3 @@ def _curves(returns: NDArray[np.floating], indices: list[int]) -> list[list[floa
     """For each trial the performance after each round of one sequence; returns is (W, M, N)."""
     best = np.maximum.accumulate(returns[:, indices], axis=1)
     return [row.mean(axis=1, dtype=np.float64).tolist() for row in best]
-
-
-def _computed(
-    units: list[Unit], jobs: int
-) -> Iterator[tuple[Unit, list[tuple[Key, dict[str, Any]]]]]:
-    """Yield the units with their records as they are finished."""
-    if jobs <= 1:
-        for unit in units:
-            yield unit, unit.compute()
-        return
-    others = multiprocessing.active_children()
-    with _single_threaded_children():
-        pool = ProcessPoolExecutor(
-            jobs, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent
-        )
-        waiting: dict[Future[list[tuple[Key, dict[str, Any]]]], Unit] = {}
-        todo = iter(units)
-        try:
-            while True:
-                # A few ahead of the workers, not all: units of an interrupted run are dropped.
-                for unit in islice(todo, 2 * jobs - len(waiting)):
-                    waiting[pool.submit(unit.compute)] = unit
-                if not waiting:
-                    break
-                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    yield waiting.pop(future), future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                if child not in others:
-                    child.terminate()
-
-
-@contextmanager
-def _single_threaded_children() -> Iterator[None]:
-    """One thread of linear algebra in each child: the processes are the parallelism."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

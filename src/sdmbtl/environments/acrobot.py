@@ -47,6 +47,15 @@ class Acrobot(EnvironmentFamily):
     }
     positive = frozenset({"link_length_1", "link_length_2", "link_mass_1", "link_mass_2"})
     return_range = (-500.0, 0.0)
+    training: Mapping[str, Mapping[str, Any]] = {
+        "ppo": {"steps": 100_000, "normalize": True, "gae": 0.94, "epochs": 4},
+        "sb3": {
+            "steps": 500_000,
+            "envs": 16,
+            "normalize": True,
+            "hyperparameters": {"n_steps": 256, "n_epochs": 4, "gae_lambda": 0.94},
+        },
+    }
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """Acrobot-v1 with the context's values."""

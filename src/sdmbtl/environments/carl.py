@@ -14,8 +14,9 @@ from typing import Any
 
 import gymnasium
 
+from sdmbtl.checks import did_you_mean
 from sdmbtl.environments.family import EnvironmentFamily, SpaceLike, make_variant
-from sdmbtl.environments.ranges import Range, did_you_mean, space_from_ranges
+from sdmbtl.environments.ranges import Range, space_from_ranges
 from sdmbtl.errors import FamilyError
 
 #: How CARL is installed beside Gymnasium 1.0 and later.

@@ -61,6 +61,20 @@ class CartPole(EnvironmentFamily):
     }
     positive = frozenset({"length", "masscart", "masspole"})
     return_range = (0.0, 500.0)
+    training: Mapping[str, Mapping[str, Any]] = {
+        "sb3": {
+            "steps": 100_000,
+            "envs": 8,
+            "hyperparameters": {
+                "n_steps": 32,
+                "batch_size": 256,
+                "n_epochs": 20,
+                "gamma": 0.98,
+                "gae_lambda": 0.8,
+                "learning_rate": 0.001,
+            },
+        },
+    }
 
     def __init__(
         self,

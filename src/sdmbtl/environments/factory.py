@@ -12,9 +12,8 @@ from typing import Any
 
 import gymnasium
 
-from sdmbtl.checks import short_text
+from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.environments.family import EnvironmentFamily, SpaceLike, read_space
-from sdmbtl.environments.ranges import did_you_mean
 from sdmbtl.errors import FamilyError
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium
 
-from sdmbtl.checks import finite_number, short_text
+from sdmbtl.checks import did_you_mean, finite_number, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.ranges import (
     Range,
     checked_return_range,
-    did_you_mean,
     load_space,
     space_from_ranges,
 )
@@ -45,6 +44,7 @@ class EnvironmentFamily(ABC):
         ranges: Named spaces over some of the features; the first is the default one.
         positive: Features that must be above 0.
         return_range: Lowest and highest return of an episode, for showing coverage as a share.
+        training: Settings with which a trainer learns the family, by trainer name.
     """
 
     name: str
@@ -52,6 +52,7 @@ class EnvironmentFamily(ABC):
     ranges: Mapping[str, Mapping[str, Range]] = {}
     positive: ClassVar[frozenset[str]] = frozenset()
     return_range: tuple[float, float] | None = None
+    training: Mapping[str, Mapping[str, Any]] = {}
 
     _space: ContextSpace | None = None
 

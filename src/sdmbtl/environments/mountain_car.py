@@ -41,6 +41,23 @@ class MountainCar(EnvironmentFamily):
     }
     positive = frozenset({"max_speed"})
     return_range = (-200.0, 0.0)
+    training: Mapping[str, Mapping[str, Any]] = {
+        "ppo": {
+            "steps": 500_000,
+            "normalize": True,
+            "gae": 0.98,
+            "epochs": 4,
+            "envs": 16,
+            "rollout": 128,
+            "evaluate_every": 10,
+        },
+        "sb3": {
+            "steps": 1_000_000,
+            "envs": 16,
+            "normalize": True,
+            "hyperparameters": {"n_steps": 16, "n_epochs": 4, "gae_lambda": 0.98},
+        },
+    }
 
     def full_context(self, context: Mapping[str, float]) -> dict[str, float]:
         """Check a context and fill in the usual values of what it leaves out.

@@ -49,6 +49,25 @@ class Pendulum(EnvironmentFamily):
     }
     positive = frozenset({"mass", "length", "max_torque"})
     return_range = (-2000.0, 0.0)
+    training: Mapping[str, Mapping[str, Any]] = {
+        "ppo": {
+            "steps": 200_000,
+            "discount": 0.9,
+            "learning_rate": 0.001,
+            "reward_scale": 0.1,
+        },
+        "sb3": {
+            "steps": 200_000,
+            "envs": 4,
+            "hyperparameters": {
+                "n_steps": 1024,
+                "gamma": 0.9,
+                "learning_rate": 0.001,
+                "use_sde": True,
+                "sde_sample_freq": 4,
+            },
+        },
+    }
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """Pendulum-v1 with the context's values."""

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from sdmbtl.checks import finite_number, short_text, whole_number
+from sdmbtl.checks import did_you_mean, finite_number, short_text, whole_number
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.errors import ContextError
 
@@ -211,13 +210,6 @@ def checked_return_range(given: object) -> tuple[float, float]:
             f"The lowest return must be below the highest. Got {low:g} and {high:g} instead."
         )
     return low, high
-
-
-def did_you_mean(given: object, known: Collection[str]) -> str:
-    """A hint at the end of a message, or nothing if no known name is close."""
-    by_lower = {name.lower(): name for name in known}
-    close = difflib.get_close_matches(str(given).lower(), by_lower, n=1)
-    return f" Did you mean {by_lower[close[0]]!r}?" if close else ""
 
 
 def _check_keys(what: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:

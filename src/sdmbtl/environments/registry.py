@@ -8,6 +8,7 @@ from typing import Any
 
 import gymnasium
 
+from sdmbtl.checks import did_you_mean
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
@@ -18,7 +19,6 @@ from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily, SpaceLike
 from sdmbtl.environments.mountain_car import MountainCar
 from sdmbtl.environments.pendulum import Pendulum
-from sdmbtl.environments.ranges import did_you_mean
 from sdmbtl.errors import FamilyError
 
 FamilyFactory = Callable[..., EnvironmentFamily]
@@ -86,6 +86,19 @@ def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) ->
     factory = _FACTORIES[known]
     _check_options(known, factory, options)
     return factory(**options) if space is None else factory(space=space, **options)
+
+
+def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
+    """Whether `make_family` makes it again in another process.
+
+    That knows the families of this package and what can be imported by name, but nothing that
+    was registered here.
+    """
+    try:
+        name = family.settings()["name"]
+    except FamilyError:
+        return False
+    return ":" in name or name in {known.name for known in OWN_FAMILIES} or name == "CARL"
 
 
 def register_environments() -> None:

@@ -99,44 +99,62 @@ def load_policy(path: str | Path) -> Policy:
         PolicyError: If the file is damaged, or no policy of this package.
         FileNotFoundError: If there is no file.
     """
-    header = _read_header(path)
+    return policy_from_bytes(_content(path), str(path))
+
+
+def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
+    """Make a policy again from `policy_bytes`; nothing in it is executed.
+
+    Args:
+        content: What `policy_bytes` gave.
+        source: Where it is from, for messages.
+
+    Raises:
+        PolicyError: If it is damaged, or no policy of this package.
+    """
+    header, arrays = _opened(content, source)
     kind = header["kind"]
     if kind not in _KINDS:
-        raise PolicyError(f"{path} holds a policy of kind {kind!r}; known: {', '.join(_KINDS)}.")
+        raise PolicyError(f"{source} holds a policy of kind {kind!r}; known: {', '.join(_KINDS)}.")
     module, _, name = _KINDS[kind].partition(":")
     policy_class: type[Policy] = getattr(import_module(module), name)
-    import safetensors.numpy
-
     try:
-        return policy_class.from_arrays(
-            safetensors.numpy.load(Path(path).read_bytes()), header["description"]
-        )
-    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, error) from None
+        return policy_class.from_arrays(arrays, header["description"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(source, error) from None
 
 
 def load_notes(path: str | Path) -> dict[str, Any]:
     """Read the notes that were kept with a policy."""
-    return dict(_read_header(path)["notes"])
+    header, _ = _opened(_content(path), str(path))
+    return dict(header["notes"])
 
 
-def _read_header(path: str | Path) -> dict[str, Any]:
-    import safetensors
-
+def _content(path: str | Path) -> bytes:
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no policy file {str(path)!r}.")
+    return Path(path).read_bytes()
+
+
+def _opened(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and the arrays, each checked."""
+    import safetensors
+    import safetensors.numpy
+
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})[_HEADER])
+        arrays = safetensors.numpy.load(content)
+        # The format: eight bytes of length, then as much JSON, which has the metadata.
+        length = int.from_bytes(content[:8], "little")
+        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_HEADER])
         version = header["version"]
         if not {"kind", "description", "notes"} <= set(header):
             raise KeyError("kind, description, notes")
-    except (safetensors.SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(path, error) from None
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise _damaged(source, error) from None
     if version != VERSION:
-        raise PolicyError(f"{path} has format version {version}; this release reads {VERSION}.")
-    return dict(header)
+        raise PolicyError(f"{source} has format version {version}; this release reads {VERSION}.")
+    return dict(header), arrays
 
 
-def _damaged(path: str | Path, error: Exception) -> PolicyError:
-    return PolicyError(f"{path} is no policy of sdmbtl, or it is damaged ({error}).")
+def _damaged(source: str, error: Exception) -> PolicyError:
+    return PolicyError(f"{source} is no policy of sdmbtl, or it is damaged ({error}).")

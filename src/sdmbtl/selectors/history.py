@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.space import SAME_CONTEXT
 from sdmbtl.errors import ExhaustedError, StateError
+from sdmbtl.seeds import seed_sequence
 from sdmbtl.transfer import ObservedRows, as_row
 
 Status = Literal["pending", "finished", "failed", "cancelled"]
@@ -130,11 +130,7 @@ class History:
 
     def rng(self, key: str) -> np.random.Generator:
         """A generator for the next choice: the same whenever this choice is made again."""
-        digest = hashlib.sha256(key.encode()).digest()
-        words = [int.from_bytes(digest[i : i + 4], "little") for i in (0, 4)]
-        return np.random.default_rng(
-            np.random.SeedSequence(self.seed, spawn_key=(*words, len(self.trials)))
-        )
+        return np.random.default_rng(seed_sequence(self.seed, key, len(self.trials)))
 
     # -- what the selector records ---------------------------------------------------------------
 

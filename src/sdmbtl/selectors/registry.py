@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
 
+from sdmbtl.checks import did_you_mean
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Selector
@@ -71,16 +71,16 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         0.367
     """
     if name not in _FACTORIES:
-        close = difflib.get_close_matches(str(name).lower(), _FACTORIES, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise SelectorError(f"Unknown selector {name!r}; known: {', '.join(_FACTORIES)}.{hint}")
+        raise SelectorError(
+            f"Unknown selector {name!r}; known: {', '.join(_FACTORIES)}."
+            f"{did_you_mean(name, _FACTORIES)}"
+        )
     factory = _FACTORIES[name]
     known = [p for p in inspect.signature(factory).parameters if p not in ("space", "seed")]
     for option in options:
         if option not in known:
-            close = difflib.get_close_matches(option, known, n=1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
             raise SelectorError(
-                f"Unknown option {option!r}; {name!r} has {', '.join(known) or 'no options'}.{hint}"
+                f"Unknown option {option!r}; {name!r} has {', '.join(known) or 'no options'}."
+                f"{did_you_mean(option, known)}"
             )
     return factory(space, seed=seed, **options)

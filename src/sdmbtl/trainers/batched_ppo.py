@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 import jax
@@ -13,15 +15,17 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import did_you_mean, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.functional import Continuous
+from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
+from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.ppo import PPO, TINY, PPOSettings, Scaling, Tasks, TrainState, Weights
+from sdmbtl.trainers.workers import available_cores, train_in_workers
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
 EPISODES_AT_ONCE = 1024
@@ -62,11 +66,16 @@ class BatchedPPOTrainer(Trainer):
                 "Use the trainer 'sb3'."
             )
         self.chunk = whole_number("chunk", chunk, low=1, error=TrainerError)
-        self.processes = processes
-        self.ppo_settings = PPOSettings(**settings)
+        self.processes = whole_number(
+            "processes",
+            available_cores() if processes is None else processes,
+            low=1,
+            error=TrainerError,
+        )
+        self.ppo_settings = _checked_settings(settings)
         with _one_thread():
             jax.devices()
-        self._ppo = PPO(
+        self._ppo = _compiled(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
         )
 
@@ -80,7 +89,26 @@ class BatchedPPOTrainer(Trainer):
     ) -> list[Training]:
         """Train one policy for each job, in chunks. The same chunk gives the same policies."""
         chunks = [jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)]
-        return [training for chunk in chunks for training in self._train_chunk(chunk, progress)]
+        processes = min(self.processes, len(chunks))
+        total = self.ppo_settings.iterations * self.ppo_settings.batch * len(jobs)
+        done = 0
+
+        def report(trainings: Sequence[Training]) -> None:
+            nonlocal done
+            done += sum(t.steps for t in trainings)
+            if progress is not None:
+                mean = float(np.mean([t.source_return for t in trainings]))
+                progress(done, total, mean)
+
+        if processes > 1 and can_be_made_anywhere(self.family):
+            return train_in_workers(self, chunks, processes, report)
+        if len(chunks) == 1:
+            return self._train_chunk(jobs, progress)
+        trained: list[Training] = []
+        for chunk in chunks:
+            trained += self._train_chunk(chunk, None)
+            report(trained[-len(chunk) :])
+        return trained
 
     def _train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None
@@ -120,7 +148,7 @@ class BatchedPPOTrainer(Trainer):
         episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
         weights, scaling = self._loaded(policy)
         tasks = self._tasks(contexts)
-        repeated = Tasks(*[np.repeat(x, episodes, axis=0) for x in tasks])
+        repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in tasks]
         total = len(contexts) * episodes
         keys = np.asarray(
             jax.random.split(jax.random.PRNGKey(seed % 2**32), total), dtype=np.uint32
@@ -176,7 +204,7 @@ class BatchedPPOTrainer(Trainer):
     def _loaded(self, policy: Policy) -> tuple[Weights, Scaling]:
         """A policy as the compiled functions take it."""
         sizes = (self._ppo.n_inputs, *self.ppo_settings.hidden, self._ppo.n_outputs)
-        shapes = list(zip(sizes[:-1], sizes[1:], strict=True))
+        shapes = list(pairwise(sizes))
         if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:
             raise TrainerError(
                 f"This trainer evaluates its own policies, with layers {list(sizes)}. "
@@ -190,6 +218,23 @@ class BatchedPPOTrainer(Trainer):
             jnp.asarray(policy.shift), jnp.asarray(policy.scale**-2.0 - TINY), jnp.float32(1.0)
         )
         return Weights(layers, [], jnp.zeros(0)), scaling
+
+
+@lru_cache(maxsize=8)
+def _compiled(environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int) -> PPO:
+    """The same functions for the same settings: compiling them takes seconds."""
+    return PPO(environment, settings, n_coordinates)
+
+
+def _checked_settings(settings: Mapping[str, Any]) -> PPOSettings:
+    known = [f.name for f in fields(PPOSettings)]
+    for name in settings:
+        if name not in known:
+            raise TrainerError(
+                f"Unknown option {name!r}; 'ppo' has observe_context, chunk, processes, "
+                f"{', '.join(known)}.{did_you_mean(name, known)}"
+            )
+    return PPOSettings(**settings)
 
 
 def _shown(job: TrainingJob) -> str:

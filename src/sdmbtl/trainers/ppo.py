@@ -6,9 +6,10 @@ iterations further; `PPO.play` plays whole episodes with the policy as it will b
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -125,7 +126,7 @@ class Scaling(NamedTuple):
 
     mean: jax.Array
     variance: jax.Array
-    count: jax.Array
+    number: jax.Array
 
 
 class Tasks(NamedTuple):
@@ -207,7 +208,6 @@ class PPO:
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
         return self._start(weights, keys, tasks)
 
-    @partial(jax.jit, static_argnums=0)
     def _start(self, weights: Weights, keys: jax.Array, tasks: Tasks) -> TrainState:
         def one(weights: Weights, key: jax.Array, tasks: Tasks) -> TrainState:
             key, fresh = jax.random.split(key)
@@ -226,7 +226,8 @@ class PPO:
                 best_return=jnp.float32(-jnp.inf),
             )
 
-        return jax.vmap(one)(weights, keys, tasks)
+        started: TrainState = jax.vmap(one)(weights, keys, tasks)
+        return started
 
     def _initial(self, seed: int) -> Weights:
         """Orthogonal matrices, drawn with NumPy: a batch of QR decompositions is slow in JAX."""
@@ -258,11 +259,15 @@ class PPO:
             # not depend on which others are trained beside it.
             keys = jax.random.split(jax.random.PRNGKey(iteration), self.settings.epochs)
             shuffles = jax.vmap(lambda k: jax.random.permutation(k, self.settings.batch))(keys)
-            step = jax.vmap(self._iteration, in_axes=(0, 0, None, None))
-            return step(states, tasks, shuffles, iteration), None
+
+            def one(state: TrainState, tasks: Tasks) -> TrainState:
+                return self._iteration(state, tasks, shuffles, iteration)
+
+            return _side_by_side(one, states, tasks), None
 
         states, _ = jax.lax.scan(iterate, states, iterations)
-        return jax.vmap(self._keep_best)(states, tasks)
+        kept: tuple[TrainState, jax.Array] = _side_by_side(self._keep_best, states, tasks)
+        return kept
 
     def _iteration(
         self, state: TrainState, tasks: Tasks, shuffles: jax.Array, iteration: jax.Array
@@ -277,9 +282,8 @@ class PPO:
         optimiser = (state.weights, state.mean, state.square, state.updates)
 
         def update(carry: _Optimiser, batch: Samples) -> tuple[_Optimiser, None]:
-            weights, *moments = carry
-            gradient = jax.grad(self._loss)(weights, batch)
-            return _adam(weights, *moments, gradient, rate, self.settings.max_gradient), None
+            gradient = jax.grad(self._loss)(carry[0], batch)
+            return _adam(*carry, gradient, rate, self.settings.max_gradient), None
 
         def epoch(carry: _Optimiser, shuffle: jax.Array) -> tuple[_Optimiser, None]:
             rows = shuffle.reshape(-1, self.settings.minibatch)
@@ -429,10 +433,10 @@ class PPO:
         parameters = _taken(tasks.parameters, worlds.task)
         alive = jnp.ones(len(worlds.task), bool)
 
-        def going_on(carry: tuple[jax.Array, ...]) -> jax.Array:
+        def going_on(carry: _Episodes) -> jax.Array:
             return (carry[0] < self.environment.max_steps) & carry[3].any()
 
-        def step(carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        def step(carry: _Episodes) -> _Episodes:
             age, states, total, alive = carry
             inputs = self._inputs(self._observed(states, worlds.task, tasks), scaling)
             actions = self._best_action(weights, inputs)
@@ -455,15 +459,26 @@ class PPO:
 
 
 _Optimiser = tuple[Weights, Weights, Weights, jax.Array]
+_Episodes = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+
+
+def _side_by_side(function: Callable[..., Any], *batches: Any) -> Any:
+    """A function of one policy, for B of them: arguments and results get a leading axis.
+
+    One policy alone is faster without that axis.
+    """
+    if len(jax.tree.leaves(batches)[0]) > 1:
+        return jax.vmap(function)(*batches)
+    single = jax.tree.map(lambda x: x[0], batches)
+    return jax.tree.map(lambda x: x[None], function(*single))
 
 
 def _layers(rng: np.random.Generator, sizes: tuple[int, ...], *, last: float) -> Layers:
     """Layers with orthogonal matrices, zero biases; gain sqrt(2), `last` for the last one."""
     gains = [2**0.5] * (len(sizes) - 2) + [last]
-    shapes = zip(sizes[:-1], sizes[1:], gains, strict=True)
     return [
         (jnp.asarray(gain * _orthogonal(rng, n, m)), jnp.zeros(m, jnp.float32))
-        for n, m, gain in shapes
+        for (n, m), gain in zip(pairwise(sizes), gains, strict=True)
     ]
 
 
@@ -471,7 +486,7 @@ def _orthogonal(rng: np.random.Generator, n: int, m: int) -> NDArray[np.float32]
     """(n, m) a random matrix with orthonormal rows or columns, whichever are fewer."""
     q, r = np.linalg.qr(rng.standard_normal((max(n, m), min(n, m))))
     q = q * np.sign(np.diagonal(r))
-    return (q if n >= m else q.T).astype(np.float32)
+    return np.asarray(q if n >= m else q.T, dtype=np.float32)
 
 
 def _forward(layers: Layers, x: jax.Array) -> jax.Array:
@@ -526,7 +541,9 @@ def _updated(scaling: Scaling, seen: jax.Array) -> Scaling:
     """The statistics with (n, O) further observations."""
     n = len(seen)
     mean, variance = seen.mean(axis=0), seen.var(axis=0)
-    total = scaling.count + n
+    total = scaling.number + n
     apart = mean - scaling.mean
-    spread = scaling.variance * scaling.count + variance * n + apart**2 * scaling.count * n / total
+    spread = (
+        scaling.variance * scaling.number + variance * n + apart**2 * scaling.number * n / total
+    )
     return Scaling(scaling.mean + apart * n / total, spread / total, total)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +19,7 @@ START = 0.1
 class FunctionalAcrobot(FunctionalEnvironment):
     """The state is (angle 1, angle 2, angular velocity 1, angular velocity 2)."""
 
-    defaults = {
+    defaults: ClassVar[Mapping[str, float]] = {
         "link_length_1": 1.0,
         "link_length_2": 1.0,
         "link_mass_1": 1.0,

@@ -65,6 +65,13 @@ class FunctionalEnvironment(ABC):
         ]
         return np.stack(columns, axis=-1).astype(np.float32)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same environment, so that compiled functions serve both."""
+        return type(self) is type(other) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *vars(self).items()))
+
     @abstractmethod
     def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
         """(S,) the state in which an episode begins; `parameters` is (P,)."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +28,7 @@ class FunctionalCartPole(FunctionalEnvironment):
         physics: "physical", or "carl" for the equations with total mass and pole moment fixed.
     """
 
-    defaults = {
+    defaults: ClassVar[Mapping[str, float]] = {
         "length": 0.5,
         "masscart": 1.0,
         "masspole": 0.1,
@@ -51,7 +52,7 @@ class FunctionalCartPole(FunctionalEnvironment):
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """Euler's method, one reward for each step."""
         length, cart, pole, force, gravity = parameters
-        position, velocity, angle, spin = state
+        _, velocity, angle, spin = state
         total, moment = cart + pole, pole * length
         if self.physics == "carl":
             total, moment = jnp.float32(CARL_TOTAL_MASS), jnp.float32(CARL_POLE_MOMENT)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 
@@ -13,7 +16,7 @@ LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5
 class FunctionalMountainCar(FunctionalEnvironment):
     """The state is (position, velocity)."""
 
-    defaults = {"force": 0.001, "gravity": 0.0025, "max_speed": 0.07}
+    defaults: ClassVar[Mapping[str, float]] = {"force": 0.001, "gravity": 0.0025, "max_speed": 0.07}
     observation_size = 2
     actions = Discrete(3)
     max_steps = 200

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +20,12 @@ FULL_COMMAND = 2.0
 class FunctionalPendulum(FunctionalEnvironment):
     """The state is (angle from upright, angular velocity)."""
 
-    defaults = {"gravity": 10.0, "mass": 1.0, "length": 1.0, "max_torque": 2.0}
+    defaults: ClassVar[Mapping[str, float]] = {
+        "gravity": 10.0,
+        "mass": 1.0,
+        "length": 1.0,
+        "max_torque": 2.0,
+    }
     observation_size = 3
     actions = Continuous(1, -FULL_COMMAND, FULL_COMMAND)
     max_steps = 200

@@ -1,10 +1,10 @@
-"""The command line."""
+"""`sdmbtl bench`: compare selectors on known transfer matrices."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -17,7 +17,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from sdmbtl import __version__
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.results import (
     EPSILONS,
@@ -31,19 +30,9 @@ from sdmbtl.benchmarks.results import (
 from sdmbtl.benchmarks.runner import DEFAULT_SELECTORS, SyntheticBenchmark, journal_path
 from sdmbtl.benchmarks.synthetic import further_configurations
 from sdmbtl.benchmarks.tables import Table
-from sdmbtl.errors import SdmbtlError
+from sdmbtl.cli.output import INTERRUPTED
 
-app = typer.Typer(
-    help="Choose the few contexts worth training on.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
 bench = typer.Typer(help="Compare selectors on known transfer matrices.", no_args_is_help=True)
-app.add_typer(bench, name="bench")
-
-#: Exit status of a program that was interrupted.
-INTERRUPTED = 130
 
 
 class Format(StrEnum):
@@ -68,22 +57,6 @@ class Data(StrEnum):
 
     paper = "paper"
     further = "further"
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"sdmbtl {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _root(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
-    ] = False,
-) -> None:
-    """Choose the few contexts worth training on."""
 
 
 @bench.command("synthetic")
@@ -112,25 +85,22 @@ def bench_synthetic(
     Interrupted, it goes on where it was when the same command is given again.
     """
     notes = Console(stderr=True)
-    try:
-        benchmark = SyntheticBenchmark(
-            dim=dim,
-            noise=noise,
-            trials=trials,
-            rounds=rounds,
-            selectors=tuple(dict.fromkeys(s.strip() for s in selectors.split(",") if s.strip())),
-            configurations=further_configurations(dim) if data is Data.further else (),
-        )
-        if noise == 0 and trials not in (None, 1):
-            notes.print("Without noise all trials are equal: one is run.")
-        journal = Journal(journal_path(out, benchmark), benchmark.settings)
-        if journal.note:
-            notes.print(journal.note)
-        if len(journal):
-            notes.print(f"Going on with {len(journal)} results of an interrupted run.")
-        _run_with_progress(benchmark, journal, jobs, notes)
-    except SdmbtlError as error:
-        _fail(error)
+    benchmark = SyntheticBenchmark(
+        dim=dim,
+        noise=noise,
+        trials=trials,
+        rounds=rounds,
+        selectors=tuple(dict.fromkeys(s.strip() for s in selectors.split(",") if s.strip())),
+        configurations=further_configurations(dim) if data is Data.further else (),
+    )
+    if noise == 0 and trials not in (None, 1):
+        notes.print("Without noise all trials are equal: one is run.")
+    journal = Journal(journal_path(out, benchmark), benchmark.settings)
+    if journal.note:
+        notes.print(journal.note)
+    if len(journal):
+        notes.print(f"Going on with {len(journal)} results of an interrupted run.")
+    _run_with_progress(benchmark, journal, jobs, notes)
     result = summarise(benchmark, journal)
     path = out / f"{benchmark.name}.json"
     save_result(result, path)
@@ -154,15 +124,12 @@ def bench_show(
     ] = False,
 ) -> None:
     """Print the tables of finished benchmarks again, in any format."""
-    try:
-        for path in files:
-            result = load_result(path)
-            _print_tables(result, output_format, auc=auc, statistic=statistic)
-            if rounds_to:
-                for epsilon in EPSILONS:
-                    _print_table(rounds_table(result, epsilon), output_format)
-    except SdmbtlError as error:
-        _fail(error)
+    for path in files:
+        result = load_result(path)
+        _print_tables(result, output_format, auc=auc, statistic=statistic)
+        if rounds_to:
+            for epsilon in EPSILONS:
+                _print_table(rounds_table(result, epsilon), output_format)
 
 
 def _print_tables(
@@ -184,13 +151,6 @@ def _print_tables(
 
 def _print_table(table: Table, output_format: Format) -> None:
     typer.echo(_formatted(table, output_format).rstrip("\n") + "\n")
-
-
-def _fail(error: SdmbtlError) -> NoReturn:
-    """Say what is wrong, without a traceback."""
-    typer.secho("Error: ", fg="red", bold=True, err=True, nl=False)
-    typer.echo(str(error), err=True)
-    raise typer.Exit(2)
 
 
 def _run_with_progress(

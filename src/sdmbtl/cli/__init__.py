@@ -1,0 +1,48 @@
+"""The command line. Commands import what they need when they run: `--help` must be quick."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sdmbtl import __version__
+from sdmbtl.cli.bench import bench
+from sdmbtl.cli.detect import detect
+from sdmbtl.cli.environments import environments
+from sdmbtl.cli.output import ErrorsInWords
+from sdmbtl.cli.portfolio import portfolio
+from sdmbtl.cli.study import ask, doctor, evaluate, resume, run, status, tell
+
+app = typer.Typer(
+    cls=ErrorsInWords,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sdmbtl {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Choose the few contexts worth training on."""
+
+
+for _panel, _commands in {
+    "Train": (run, resume, status, evaluate, portfolio),
+    "Train elsewhere": (ask, tell),
+    "Look around": (environments, detect, doctor),
+}.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_panel)(_command)
+app.add_typer(bench, name="bench", rich_help_panel="Look around")

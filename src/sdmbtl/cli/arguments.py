@@ -1,0 +1,125 @@
+"""Turns what is written on a command line into values."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sdmbtl.checks import short_text
+from sdmbtl.errors import SdmbtlError
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+
+
+class ArgumentError(SdmbtlError, ValueError):
+    """An argument of a command is not usable."""
+
+
+def seconds(text: str | None) -> float | None:
+    """The seconds of "90", "90s", "30m", "2h" or "1h30m".
+
+    Raises:
+        ArgumentError: If this is no time.
+    """
+    if text is None:
+        return None
+    written = text.strip().lower()
+    if re.fullmatch(r"\d+(\.\d+)?", written):
+        return float(written)
+    if not _DURATION.fullmatch(written):
+        raise ArgumentError(
+            f"A time is a number with its unit, as 90s, 30m, 2h or 1h30m. Got {text!r} instead."
+        )
+    return sum(float(part[:-1]) * _SECONDS[part[-1]] for part in re.findall(r"[\d.]+.", written))
+
+
+def settings(given: Iterable[str], option: str) -> dict[str, Any]:
+    """Settings from KEY=VALUE texts; a value is JSON, or a text if it is none.
+
+    Raises:
+        ArgumentError: If a text has no key.
+    """
+    found = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not key.strip() or not equals:
+            raise ArgumentError(f"{option} takes KEY=VALUE. Got {text!r} instead.")
+        found[key.strip()] = _value(value.strip())
+    return found
+
+
+def nested_settings(given: Iterable[str], option: str) -> dict[str, Any]:
+    """Settings whose keys may have dots: a.b=1 is {"a": {"b": 1}}.
+
+    Raises:
+        ArgumentError: If a key is used both for a value and for what is inside it.
+    """
+    found: dict[str, Any] = {}
+    for key, value in settings(given, option).items():
+        *path, last = key.split(".")
+        inner = found
+        for part in path:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise ArgumentError(f"{option} {key} is inside {part!r}, which has a value.")
+        if isinstance(inner.get(last), dict) and isinstance(value, dict):
+            inner[last].update(value)
+        else:
+            inner[last] = value
+    return found
+
+
+def context(given: Iterable[str]) -> dict[str, Any]:
+    """A context from JSON objects or KEY=VALUE texts, one or several in each argument.
+
+    Raises:
+        ArgumentError: If an argument is neither.
+    """
+    found: dict[str, Any] = {}
+    for text in given:
+        if text.lstrip().startswith("{"):
+            found |= _parsed(text, "The JSON of --context")
+        else:
+            found |= settings(re.split(r"[\s,]+", text.strip()), "--context")
+    return found
+
+
+def json_file(name: str) -> Any:
+    """The content of a JSON file; "-" is the standard input.
+
+    Raises:
+        ArgumentError: If it cannot be read.
+    """
+    if name == "-":
+        return _parsed(sys.stdin.read(), "The standard input")
+    try:
+        text = Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{name!r} is no text in UTF-8, so no JSON file.") from None
+    except OSError as error:
+        raise ArgumentError(
+            f"The file {name!r} cannot be read: {error.strerror}. Give a JSON file, or - for the "
+            "standard input."
+        ) from None
+    return _parsed(text, f"The file {name!r}")
+
+
+def _parsed(text: str, what: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ArgumentError(
+            f"{what} is not valid JSON ({error}). Got {short_text(text)}."
+        ) from None
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

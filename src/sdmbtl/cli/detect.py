@@ -1,0 +1,87 @@
+"""`sdmbtl detect`: which structure policies have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdmbtl.cli.output import JsonOption, counted, figure, plain_table, print_json, result_console
+from sdmbtl.errors import MatrixError
+
+if TYPE_CHECKING:
+    from sdmbtl.structure import Detection
+    from sdmbtl.transfer import ObservedRows
+
+
+def detect(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="A study, or an npz file of TransferMatrices or ObservedRows."
+        ),
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Detect the structure of trained policies: is it a Mountain, and why."""
+    from sdmbtl.structure import MountainDetector
+
+    rows = _rows(path)
+    detection = MountainDetector().detect(rows)
+    if as_json:
+        slopes = None if detection.slopes is None else detection.slopes.to_dict()
+        data = {"path": str(path), "policies": len(rows), "targets": len(rows.space)}
+        print_json({**data, **detection.to_dict(), "slopes": slopes})
+        return
+    _print_detection(detection, rows)
+
+
+def _rows(path: Path) -> ObservedRows:
+    if path.is_dir():
+        from sdmbtl.studies import Study
+
+        return Study.open(path).selector.rows
+    return _rows_of_file(path)
+
+
+def _rows_of_file(path: Path) -> ObservedRows:
+    from sdmbtl.transfer import ObservedRows, TransferMatrices
+
+    try:
+        return ObservedRows.load(path)
+    except FileNotFoundError:
+        raise MatrixError(
+            f"There is no {str(path)!r}. Give the directory of a study, or a file written by "
+            "TransferMatrices.save or ObservedRows.save."
+        ) from None
+    except MatrixError as error:
+        if "holds matrices" not in str(error):
+            raise
+    matrices = TransferMatrices.load(path)
+    return ObservedRows(matrices.space, matrices.space.targets, matrices.mean())
+
+
+def _print_detection(detection: Detection, rows: ObservedRows) -> None:
+    console = result_console()
+    size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
+    typer.echo(f"structure: {detection.structure}  ({size})")
+    for criterion in detection.criteria:
+        answer = "holds" if criterion.passed else "does not hold"
+        typer.echo(f"{criterion.name} {answer}: {criterion.explanation}")
+    slopes = detection.slopes
+    if slopes is None:
+        return
+    console.print(
+        "\nChange of return across the whole range of a dimension, by side of the source:"
+    )
+    table = plain_table()
+    table.add_column("dimension")
+    table.add_column("source below target", justify="right")
+    table.add_column("source above target", justify="right")
+    for name, left, right, known in zip(
+        slopes.names, slopes.left, slopes.right, slopes.known, strict=True
+    ):
+        values = (figure(float(left), "+.4g"), figure(float(right), "+.4g"))
+        table.add_row(name, *(values if known else ("not known", "not known")))
+    console.print(table)

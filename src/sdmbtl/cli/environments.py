@@ -1,0 +1,65 @@
+"""`sdmbtl environments`: what can be run by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from sdmbtl.cli.output import JsonOption, print_json
+
+if TYPE_CHECKING:
+    from sdmbtl.environments import EnvironmentFamily
+
+#: Families that are made of something else and have no space of their own.
+_NEEDS = {"CARL": "--option environment=CARLCartPole --space FILE.toml"}
+
+
+def environments(as_json: JsonOption = False) -> None:
+    """List the environment families, their features, spaces and trainers."""
+    from sdmbtl.environments import family_names, make_family
+
+    found = [_described(make_family(name)) for name in family_names() if name not in _NEEDS]
+    if as_json:
+        others = [{"name": name, "needs": text} for name, text in _NEEDS.items()]
+        print_json([*found, *others])
+        return
+    for family in found:
+        _print_family(family)
+    for name, text in _NEEDS.items():
+        typer.echo(f"{name}\n  sdmbtl run {name} {text}\n")
+    typer.echo("your own\n  sdmbtl run module:function --space FILE.toml")
+
+
+def _described(family: EnvironmentFamily) -> dict[str, Any]:
+    from sdmbtl.trainers.registry import _recommended_trainer
+
+    spaces = {name: family.space(name) for name in family.ranges}
+    return {
+        "name": family.name,
+        "features": dict(family.defaults),
+        "return_range": family.return_range,
+        "trainer": _recommended_trainer(family),
+        "spaces": {
+            name: {
+                "targets": len(space),
+                "dimensions": {
+                    n: {"low": d.low, "high": d.high, "levels": len(d.knots), "scale": d.scale}
+                    for n, d in space.dimensions.items()
+                },
+            }
+            for name, space in spaces.items()
+        },
+    }
+
+
+def _print_family(family: dict[str, Any]) -> None:
+    features = ", ".join(f"{name}={value:g}" for name, value in family["features"].items())
+    typer.echo(f"{family['name']}  (trainer {family['trainer']})")
+    typer.echo(f"  features: {features}")
+    for name, space in family["spaces"].items():
+        typer.echo(f"  space {name}: {space['targets']} targets")
+        for dimension, d in space["dimensions"].items():
+            values = f"{d['levels']} values, {d['low']:g} to {d['high']:g}"
+            typer.echo(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")
+    typer.echo()

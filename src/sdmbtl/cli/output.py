@@ -1,0 +1,172 @@
+"""What every command prints in the same way: results, notes and errors."""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, NoReturn
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from typer.core import TyperGroup
+
+from sdmbtl.errors import SdmbtlError
+
+#: Exit status of a program that was interrupted.
+INTERRUPTED = 130
+
+#: Which extra installs a package that a command may need.
+_EXTRAS = {
+    "gymnasium": "environments",
+    "safetensors": "environments",
+    "jax": "jax",
+    "jaxlib": "jax",
+    "stable_baselines3": "sb3",
+    "torch": "sb3",
+}
+
+#: Dimensions whose columns would be wider than this together stand in one column.
+_CONTEXT_WIDTH = 28
+
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
+]
+
+
+class ErrorsInWords(TyperGroup):
+    """Commands whose expected errors are a sentence and exit status 2, never a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except SdmbtlError as error:
+            fail(str(error))
+        except BrokenPipeError:  # of `| head`; Typer ends quietly
+            raise
+        except OSError as error:
+            fail(_system_error(error))
+        except sqlite3.Error as error:
+            fail(f"The study's database cannot be used: {error}. Is it yours to read and write?")
+        except ModuleNotFoundError as error:
+            fail(_missing_package(error))
+        except KeyboardInterrupt:
+            note("Interrupted.")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def fail(message: str) -> NoReturn:
+    """Say what is wrong and end."""
+    typer.secho("Error: ", fg="red", bold=True, err=True, nl=False)
+    typer.echo(message, err=True)
+    raise typer.Exit(2)
+
+
+def note(message: str) -> None:
+    """Say something beside the result."""
+    typer.echo(message, err=True)
+
+
+def print_json(data: Any) -> None:
+    """Print one document; what is not finite is null, for JSON has no NaN."""
+    typer.echo(json.dumps(_plain(data), indent=2, allow_nan=False))
+
+
+def result_console() -> Console:
+    """Where results are printed."""
+    return Console(highlight=False)
+
+
+def note_console() -> Console:
+    """Where progress is shown."""
+    return Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Show what the package warns of as notes, without the lines of code."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        yield
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            note(f"Note: {warning.message}")
+
+
+def shown(context: Mapping[str, float]) -> str:
+    """A context as a short text."""
+    return " ".join(f"{name}={value:.4g}" for name, value in context.items())
+
+
+def figure(value: float | None, digits: str = ".4g") -> str:
+    """A number as text; a dash if there is none."""
+    return "-" if value is None or math.isnan(value) else format(value, digits)
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """A number of things: 1 target, 2 targets."""
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def plain_table() -> Table:
+    """A table without lines, as wide as it must be."""
+    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+
+
+def add_context_columns(table: Table, names: Iterable[str]) -> None:
+    """A column for each dimension, or one for all if they would be too wide."""
+    if _too_wide(names):
+        table.add_column("context")
+        return
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+
+
+def context_cells(context: Mapping[str, float]) -> list[Text]:
+    """The cells of a context below those columns."""
+    if _too_wide(context):
+        return [Text(shown(context))]
+    return [Text(f"{value:.4g}") for value in context.values()]
+
+
+def _too_wide(names: Iterable[str]) -> bool:
+    return sum(max(len(name), 6) + 2 for name in names) > _CONTEXT_WIDTH
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _system_error(error: OSError) -> str:
+    if error.strerror is None:  # raised by this package, in words
+        return str(error)
+    where = "" if error.filename is None else f" {str(error.filename)!r}"
+    return f"Cannot use{where}: {error.strerror}." if where else f"{error.strerror}."
+
+
+def _missing_package(error: ModuleNotFoundError) -> str:
+    """How to install what is missing; an import that is nobody's option is a defect."""
+    package = (error.name or "").partition(".")[0]
+    if "pip install" in str(error):
+        return str(error)
+    if package not in _EXTRAS:
+        raise error
+    return (
+        f"This needs {package}, which is not installed. Install it with: "
+        f"pip install 'sdmbtl[{_EXTRAS[package]}]'"
+    )

@@ -1,0 +1,199 @@
+"""A run as it goes on: a line for each policy, and on a terminal what happens now."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from sdmbtl.cli.output import figure, shown
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from sdmbtl.studies import Event, Study
+    from sdmbtl.studies.database import TrialRecord
+
+BAR_WIDTH = 24
+
+
+class RunDisplay:
+    """Observes a run and shows it.
+
+    Args:
+        study: The study that is run.
+        console: Where to show it.
+        budget: Policies to be finished in all, if known.
+        time_limit: Seconds for this run, if limited.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        console: Console,
+        *,
+        budget: int | None = None,
+        time_limit: float | None = None,
+    ) -> None:
+        self._study, self._console = study, console
+        self._budget, self._time_limit = budget, time_limit
+        self._done = self._done_before = sum(t.status == "finished" for t in study.trials)
+        self._performance = study.performance
+        self._earlier_pace = _earlier_pace(study)
+        self._begun = self._latest = time.monotonic()
+        self._event = _unfinished(study)
+        self._live: Live | None = None
+        if console.is_terminal:
+            self._live = Live(get_renderable=self._picture, console=console, transient=True)
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start(refresh=True)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Take note of an event."""
+        self._event = event
+        if event.stage == "finished":
+            self._finished(event.trial)
+        elif event.stage == "failed":
+            self._failed(event.trial)
+
+    # -- lines that stay -----------------------------------------------------------------------
+
+    def _finished(self, trial: TrialRecord) -> None:
+        before, self._performance = self._performance, self._study.performance
+        self._done += 1
+        self._latest = time.monotonic()
+        trained = (trial.training or {}).get("source_return")
+        self._print(
+            self._round(self._done),
+            f"{self._named(trial)}  trained {figure(trained)}  "
+            f"{covered(self._study, self._performance)}{self._gain(before)}  "
+            f"{trial.strategy}: {trial.reason}",
+        )
+
+    def _failed(self, trial: TrialRecord) -> None:
+        given_up = trial.status == "failed"
+        attempt = trial.attempt + 1 if given_up else trial.attempt
+        then = "the context is given up" if given_up else "trying again with another seed"
+        self._print(
+            " " * len(self._round(self._done)),
+            f"{self._named(trial)}  attempt {attempt} failed, {then}: {trial.errors[-1]}",
+            style="yellow",
+        )
+
+    def _print(self, number: str, text: str, style: str = "") -> None:
+        """One line of a log; on a terminal, wrapped beside its number."""
+        if self._live is None:
+            self._console.print(Text(f"{number}  {text}"), soft_wrap=True)
+            return
+        row = Table.grid(padding=(0, 2, 0, 0))
+        row.add_row(Text(number), Text(text, style=style))
+        self._console.print(row)
+
+    def _round(self, number: int) -> str:
+        if self._budget is None:
+            return f"{number:>3}"
+        return f"{number:>{len(str(self._budget))}}/{self._budget}"
+
+    def _named(self, trial: TrialRecord) -> str:
+        return f"policy {trial.id}  {shown(self._study.space.context(trial.source))}"
+
+    def _gain(self, before: float) -> str:
+        gain = self._performance - before
+        known = self._study.return_range
+        if math.isnan(gain):
+            return ""
+        return f" ({gain:+.4g})" if known is None else f" ({gain / (known[1] - known[0]):+.3f})"
+
+    # -- what happens now ----------------------------------------------------------------------
+
+    def _picture(self) -> RenderableType:
+        event = self._event
+        if event is None or event.stage == "finished":
+            return Group(Text("choosing a context ..."), self._footer())
+        trial = event.trial
+        of = "" if self._budget is None else f" of {self._budget}"
+        structure = f"structure: {trial.structure}; " if trial.structure else ""
+        return Group(
+            Text(f"Round {self._done + 1}{of}  {self._named(trial)}", style="bold"),
+            Text(f"{structure}{trial.strategy}: {trial.reason}"),
+            self._activity(event),
+            self._footer(),
+        )
+
+    def _activity(self, event: Event) -> RenderableType:
+        if event.stage != "training":
+            return Text(
+                {"asked": "preparing ...", "failed": "..."}.get(event.stage, "evaluating ...")
+            )
+        row = Table.grid(padding=(0, 1, 0, 0))
+        row.add_row(
+            Text("training"),
+            ProgressBar(event.total_steps, event.steps, width=BAR_WIDTH),
+            Text(f"{event.steps:,} of {event.total_steps:,} steps"),
+            Text(f"return {figure(event.mean_return)}"),
+        )
+        return row
+
+    def _footer(self) -> Text:
+        parts = [f"{duration(time.monotonic() - self._begun)} so far"]
+        if not math.isnan(self._performance):
+            parts.insert(0, covered(self._study, self._performance))
+        left = self._seconds_left()
+        if left is not None:
+            parts.append(f"about {duration(left)} left")
+        return Text(", ".join(parts), style="dim")
+
+    def _seconds_left(self) -> float | None:
+        now, limits = time.monotonic(), []
+        if self._time_limit is not None:
+            limits.append(self._begun + self._time_limit - now)
+        trained = self._done - self._done_before
+        pace = (self._latest - self._begun) / trained if trained else self._earlier_pace
+        if self._budget is not None and pace is not None:
+            limits.append(self._latest + pace * (self._budget - self._done) - now)
+        return max(min(limits), 0.0) if limits else None
+
+
+def covered(study: Study, performance: float) -> str:
+    """How well the targets are covered, in words."""
+    from sdmbtl.studies.status import share
+
+    coverage = share(study, performance)
+    if coverage is None:
+        return f"mean best return {figure(performance)}"
+    return f"coverage {coverage:.3f}"
+
+
+def duration(seconds: float) -> str:
+    """A time in words."""
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
+
+
+def _unfinished(study: Study) -> Event | None:
+    """What a run goes on with before anything happens: a policy that was interrupted."""
+    from sdmbtl.studies import Event
+
+    pending = (t for t in study.trials if t.status == "pending")
+    return next((Event("asked", trial) for trial in pending), None)
+
+
+def _earlier_pace(study: Study) -> float | None:
+    """Mean seconds for a policy in earlier runs."""
+    finished = {t.id for t in study.trials if t.status == "finished"}
+    times = [sum(s.values()) for i, s in study.database.seconds().items() if i in finished]
+    return sum(times) / len(finished) if times else None

@@ -1,0 +1,46 @@
+"""Files that are there whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def replaced_atomically(path: Path) -> Iterator[Path]:
+    """Write a file under another name, then put it in its place.
+
+    A reader sees the old file or the new one, never half; so does whoever comes after a crash.
+
+    Yields:
+        The path to write to.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        _sync_directory(path.parent)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that it is on disk, whole, or not there at all."""
+    with replaced_atomically(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def _sync_directory(path: Path) -> None:
+    """Make a new name in a directory last; not every system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

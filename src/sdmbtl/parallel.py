@@ -1,0 +1,74 @@
+"""Work in several processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from itertools import islice
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def computed(
+    function: Callable[[Item], Result], items: Sequence[Item], processes: int
+) -> Iterator[tuple[Item, Result]]:
+    """Yield the items with their results as they are finished.
+
+    Args:
+        function: Called with each item; with several processes it, the items and the results
+            are pickled.
+        items: The pieces of work.
+        processes: Number of processes; with one, everything is done in this process, in order.
+    """
+    if processes <= 1:
+        for item in items:
+            yield item, function(item)
+        return
+    others = multiprocessing.active_children()
+    with single_threaded_children():
+        pool = ProcessPoolExecutor(
+            processes, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent
+        )
+        waiting: dict[Future[Result], Item] = {}
+        todo = iter(items)
+        try:
+            while True:
+                # A few ahead of the workers, not all: what an interruption leaves is dropped.
+                for item in islice(todo, 2 * processes - len(waiting)):
+                    waiting[pool.submit(function, item)] = item
+                if not waiting:
+                    break
+                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    yield waiting.pop(future), future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in multiprocessing.active_children():
+                if child not in others:
+                    child.terminate()
+
+
+@contextmanager
+def single_threaded_children() -> Iterator[None]:
+    """One thread of linear algebra in each child: the processes are the parallelism."""
+    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _leave_interrupts_to_parent() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)

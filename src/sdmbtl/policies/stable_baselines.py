@@ -1,0 +1,480 @@
+"""Policies of Stable-Baselines3, kept as weights and JSON."""
+
+from __future__ import annotations
+
+import io
+import math
+import pickle
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.checks import did_you_mean, short_text
+from sdmbtl.errors import PolicyError
+from sdmbtl.policies.base import Policy
+
+try:
+    import stable_baselines3
+    import torch
+    from stable_baselines3.common import torch_layers
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.policies import BasePolicy
+    from stable_baselines3.common.preprocessing import (
+        is_image_space,
+        is_image_space_channels_first,
+    )
+    from stable_baselines3.common.vec_env import VecNormalize, VecTransposeImage
+except ModuleNotFoundError as _error:
+    if _error.name not in ("stable_baselines3", "torch"):
+        raise
+    raise PolicyError(
+        "This policy needs stable-baselines3, which is not installed. Install it with: "
+        "pip install 'sdmbtl[sb3]'"
+    ) from None
+
+ALGORITHMS = ("PPO", "A2C", "SAC", "TD3", "DDPG", "DQN")
+
+#: Of the arguments of a policy, those that only training needs.
+_FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
+
+#: Names of arrays: those of the network, and the statistics of observations.
+_NETWORK, _MEAN, _VARIANCE = "network.", "observation_mean", "observation_variance"
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """How observations are normalised before the network sees them.
+
+    Attributes:
+        mean: Mean of each entry.
+        variance: Variance of each entry.
+        epsilon: Added to the variances.
+        clip: Largest size of a normalised entry.
+    """
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    epsilon: float
+    clip: float
+
+    @classmethod
+    def of(cls, environment: VecNormalize) -> Self | None:
+        """The statistics at this moment, or None if observations are not normalised."""
+        if not environment.norm_obs:
+            return None
+        moments: Any = environment.obs_rms
+        if isinstance(moments, dict):
+            raise PolicyError("Normalised observations must be one array, not a dictionary.")
+        return cls(
+            np.array(moments.mean, dtype=np.float64),
+            np.array(moments.var, dtype=np.float64),
+            float(environment.epsilon),
+            float(environment.clip_obs),
+        )
+
+    def __call__(self, observation: NDArray[Any]) -> NDArray[np.float32]:
+        """Normalise an observation or a batch, exactly as VecNormalize does."""
+        scaled = (observation - self.mean) / np.sqrt(self.variance + self.epsilon)
+        return np.clip(scaled, -self.clip, self.clip).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What a network is made from.
+
+    Attributes:
+        algorithm: Name of the algorithm, one of `ALGORITHMS`.
+        policy: Stable-Baselines3's short name of the policy, for example "MlpPolicy".
+        policy_kwargs: Arguments of the policy as JSON data; classes by name.
+        observation_space: As the network sees it.
+        action_space: As the environment has it.
+    """
+
+    algorithm: str
+    policy: str
+    policy_kwargs: Mapping[str, Any]
+    observation_space: spaces.Space[Any]
+    action_space: spaces.Space[Any]
+
+    def build(self, weights: Mapping[str, torch.Tensor]) -> BasePolicy:
+        """Make the network with these weights.
+
+        Raises:
+            PolicyError: If the weights or the arguments do not fit it.
+        """
+        policy_class = policy_class_of(self.algorithm, self.policy)
+        arguments = classes_from_names(self.policy_kwargs)
+        if self.algorithm == "DDPG":  # which is TD3 with a single critic
+            arguments.setdefault("n_critics", 1)
+        try:
+            # A network draws its first weights from the global generator, which is not ours.
+            with torch.random.fork_rng(devices=[]):
+                network = policy_class(
+                    self.observation_space, self.action_space, lambda _: 0.0, **arguments
+                )
+            network.load_state_dict(dict(weights), strict=True)
+        except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+            raise PolicyError(
+                f"The weights are none of a {self.policy} of {self.algorithm} with "
+                f"policy_kwargs={short_text(dict(self.policy_kwargs))}: {error}"
+            ) from None
+        network.set_training_mode(False)
+        return network
+
+
+class StableBaselinesPolicy(Policy):
+    """A network of Stable-Baselines3, and the statistics by which it sees observations.
+
+    Args:
+        architecture: What the network is made from.
+        weights: Its state dict.
+        normalization: How observations are normalised; None if they are not.
+
+    Raises:
+        PolicyError: If the weights do not fit the architecture.
+    """
+
+    kind = "stable-baselines3"
+
+    def __init__(
+        self,
+        architecture: Architecture,
+        weights: Mapping[str, torch.Tensor],
+        normalization: Normalization | None = None,
+    ) -> None:
+        self.architecture = architecture
+        self.normalization = normalization
+        self._network = architecture.build(weights)
+
+    @classmethod
+    def from_model(cls, model: BaseAlgorithm) -> Self:
+        """A copy of a model's policy as it is now, with the statistics of its VecNormalize.
+
+        Raises:
+            PolicyError: If the model or its policy is none of Stable-Baselines3's own.
+        """
+        aliases = [a for a, p in model.policy_aliases.items() if p is model.policy_class]
+        if not aliases:
+            raise PolicyError(
+                "A policy can be kept if its class is one of Stable-Baselines3's own: "
+                f"{', '.join(model.policy_aliases)}. Got {model.policy_class.__name__} instead."
+            )
+        used = {k: v for k, v in model.policy_kwargs.items() if k not in _FOR_TRAINING}
+        if model.use_sde:
+            used["use_sde"] = True
+        architecture = Architecture(
+            type(model).__name__,
+            aliases[0],
+            names_from_classes(used),
+            model.observation_space,
+            model.action_space,
+        )
+        normalizing = model.get_vec_normalize_env()
+        return cls(
+            architecture,
+            model.policy.state_dict(),
+            None if normalizing is None else Normalization.of(normalizing),
+        )
+
+    @classmethod
+    def from_archive(
+        cls,
+        path: str | Path,
+        environment: Any,
+        algorithm: str = "PPO",
+        policy: str = "MlpPolicy",
+        policy_kwargs: Mapping[str, Any] | None = None,
+        normalization: Normalization | None = None,
+    ) -> Self:
+        """Read the policy of an archive that `model.save()` wrote, without executing any of it.
+
+        Of the archive only the weights are read. What else it says is pickled, and a pickle can
+        run anything; so the arguments have to say how the model was made.
+
+        Args:
+            path: The .zip file.
+            environment: The family, or an environment with the same spaces.
+            algorithm: One of `ALGORITHMS`.
+            policy: The policy's short name.
+            policy_kwargs: As the model had them; classes by name, for example
+                {"activation_fn": "torch.nn.ReLU"}.
+            normalization: Statistics of the model's VecNormalize, if it had one.
+
+        Raises:
+            PolicyError: If the file holds no such policy, or more than weights.
+            FileNotFoundError: If there is no file.
+        """
+        environment = environment.make() if hasattr(environment, "make") else environment
+        observed = environment.observation_space
+        if is_image_space(observed) and not is_image_space_channels_first(observed):
+            observed = VecTransposeImage.transpose_space(observed)
+        architecture = Architecture(
+            algorithm, policy, dict(policy_kwargs or {}), observed, environment.action_space
+        )
+        return cls(architecture, _archived_weights(path), normalization)
+
+    def act(self, observation: ArrayLike) -> Any:
+        """The action for one observation, or for a batch of them (one more leading axis)."""
+        seen = np.asarray(observation)
+        expected = self.architecture.observation_space.shape or ()
+        leading = seen.ndim - len(expected)
+        if leading not in (0, 1) or not self._fits(seen.shape[leading:]):
+            raise PolicyError(
+                f"This policy takes observations of shape {expected}, one or a batch. "
+                f"Got shape {seen.shape} instead."
+            )
+        if self.normalization is not None:
+            seen = self.normalization(seen)
+        actions, _ = self._network.predict(seen, deterministic=True)
+        if leading == 0 and isinstance(self.architecture.action_space, spaces.Discrete):
+            return int(actions)
+        return actions
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The network's weights and the statistics, by name."""
+        named = {
+            f"{_NETWORK}{name}": tensor.detach().cpu().numpy()
+            for name, tensor in self._network.state_dict().items()
+        }
+        if self.normalization is not None:
+            named |= {_MEAN: self.normalization.mean, _VARIANCE: self.normalization.variance}
+        return named
+
+    def description(self) -> dict[str, Any]:
+        """The architecture, and the constants of the normalisation."""
+        made, normalized = self.architecture, self.normalization
+        return {
+            "algorithm": made.algorithm,
+            "policy": made.policy,
+            "policy_kwargs": dict(made.policy_kwargs),
+            "observation_space": space_to_json(made.observation_space),
+            "action_space": space_to_json(made.action_space),
+            "normalization": None
+            if normalized is None
+            else {"epsilon": normalized.epsilon, "clip": normalized.clip},
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+    ) -> Self:
+        """Make the policy again."""
+        constants = description["normalization"]
+        return cls(
+            Architecture(
+                description["algorithm"],
+                description["policy"],
+                description["policy_kwargs"],
+                space_from_json(description["observation_space"]),
+                space_from_json(description["action_space"]),
+            ),
+            {
+                name.removeprefix(_NETWORK): torch.tensor(array)
+                for name, array in arrays.items()
+                if name.startswith(_NETWORK)
+            },
+            None
+            if constants is None
+            else Normalization(arrays[_MEAN], arrays[_VARIANCE], **constants),
+        )
+
+    def _fits(self, shape: tuple[int, ...]) -> bool:
+        space = self.architecture.observation_space
+        if is_image_space(space) and (shape[-1], *shape[:-1]) == space.shape:
+            return True  # channels last, which Stable-Baselines3 transposes
+        return shape == (space.shape or ())
+
+
+def algorithm_class(name: str) -> type[BaseAlgorithm]:
+    """An algorithm by name.
+
+    Raises:
+        PolicyError: If it is unknown.
+    """
+    if name not in ALGORITHMS:
+        raise PolicyError(
+            f"Unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}."
+            f"{did_you_mean(name, ALGORITHMS)}"
+        )
+    found: type[BaseAlgorithm] = getattr(stable_baselines3, name)
+    return found
+
+
+def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
+    """The class that an algorithm has under a short name.
+
+    Raises:
+        PolicyError: If there is none.
+    """
+    aliases = algorithm_class(algorithm).policy_aliases
+    if policy not in aliases:
+        raise PolicyError(
+            f"Unknown policy {policy!r}; {algorithm} has {', '.join(aliases)}."
+            f"{did_you_mean(policy, aliases)}"
+        )
+    return aliases[policy]
+
+
+# -- classes by name ---------------------------------------------------------------------
+
+
+@cache
+def _known_classes() -> dict[str, type]:
+    """The classes that JSON data may name; no other name is ever looked up."""
+    activations = {
+        f"torch.nn.{n}": getattr(torch.nn, n) for n in torch.nn.modules.activation.__all__
+    }
+    extractors = {
+        f"{torch_layers.__name__}.{n}": getattr(torch_layers, n)
+        for n in ("FlattenExtractor", "NatureCNN", "CombinedExtractor")
+    }
+    optimizers = {
+        f"torch.optim.{n}": c
+        for n, c in vars(torch.optim).items()
+        if isinstance(c, type) and issubclass(c, torch.optim.Optimizer)
+    }
+    return {**activations, **extractors, **optimizers}
+
+
+def classes_from_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of arguments of a policy with the class instead of each name.
+
+    Raises:
+        PolicyError: If a text is no name of a known class.
+    """
+    return {name: _converted(value, _class_of) for name, value in arguments.items()}
+
+
+def names_from_classes(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy of arguments of a policy with the name instead of each class.
+
+    Raises:
+        PolicyError: If something is neither JSON data nor a known class.
+    """
+    return {name: _converted(value, _name_of) for name, value in arguments.items()}
+
+
+def _converted(value: Any, leaf: Callable[[Any], Any]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _converted(inner, leaf) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_converted(inner, leaf) for inner in value]
+    return leaf(value)
+
+
+def _class_of(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    known = _known_classes()
+    if value not in known:
+        raise PolicyError(
+            f"Unknown class {value!r} in 'policy_kwargs'. Name an activation as 'torch.nn.ReLU', "
+            "an optimizer as 'torch.optim.AdamW', or a features extractor as "
+            f"'{torch_layers.__name__}.NatureCNN'.{did_you_mean(value, known)}"
+        )
+    return known[value]
+
+
+def _name_of(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    for name, known in _known_classes().items():
+        if value is known:
+            return name
+    raise PolicyError(
+        "A policy can be kept if its arguments are numbers, activations of torch.nn and features "
+        f"extractors of Stable-Baselines3. Got {short_text(value)} instead."
+    )
+
+
+# -- spaces as JSON ----------------------------------------------------------------------
+
+
+def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
+    """A space as JSON data.
+
+    Raises:
+        PolicyError: If it is of another kind than Box, Discrete, MultiDiscrete, MultiBinary.
+    """
+    match space:
+        case spaces.Box():
+            bounds = {"low": _bound_to_json(space.low), "high": _bound_to_json(space.high)}
+            return {"type": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
+        case spaces.Discrete():
+            return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+        case spaces.MultiDiscrete():
+            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist()}
+        case spaces.MultiBinary():
+            n = space.n
+            return {"type": "MultiBinary", "n": n if isinstance(n, int) else [int(k) for k in n]}
+    raise PolicyError(
+        "A policy can be kept if its spaces are Box, Discrete, MultiDiscrete or MultiBinary. "
+        f"Got {short_text(space)} instead."
+    )
+
+
+def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
+    """Make a space again from `space_to_json`."""
+    match data["type"]:
+        case "Box":
+            shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
+            low, high = (_bound_from_json(data[k], shape, dtype) for k in ("low", "high"))
+            return spaces.Box(low, high, dtype=dtype.type)
+        case "Discrete":
+            return spaces.Discrete(data["n"], start=data["start"])
+        case "MultiDiscrete":
+            return spaces.MultiDiscrete(data["nvec"])
+        case "MultiBinary":
+            return spaces.MultiBinary(data["n"])
+    raise PolicyError(f"Unknown type of space {data['type']!r}.")
+
+
+def _bound_to_json(bound: NDArray[Any]) -> Any:
+    """The entries of a bound in a row, or a single one if all are equal, as in images."""
+    # JSON has no infinity: it is written as text.
+    entries = [v if math.isfinite(v) else str(v) for v in bound.ravel().tolist()]
+    return entries[0] if entries and len(set(entries)) == 1 else entries
+
+
+def _bound_from_json(data: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    if isinstance(data, list):
+        entries = [float(v) if isinstance(v, str) else v for v in data]
+        return np.array(entries, dtype=dtype).reshape(shape)
+    return np.full(shape, float(data) if isinstance(data, str) else data, dtype=dtype)
+
+
+# -- archives ----------------------------------------------------------------------------
+
+
+def _archived_weights(path: str | Path) -> dict[str, torch.Tensor]:
+    """The state dict of a policy in an archive; the pickled rest is not opened."""
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"There is no archive {str(path)!r}.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            content = archive.read("policy.pth")
+    except (zipfile.BadZipFile, KeyError) as error:
+        raise PolicyError(
+            f"{path} is no archive of Stable-Baselines3, as model.save() writes ({error})."
+        ) from None
+    try:
+        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise PolicyError(
+            f"The weights in {path} are damaged, or hold more than weights, which is not opened "
+            f"({reason})."
+        ) from None
+    if not isinstance(weights, Mapping) or not all(
+        isinstance(name, str) and isinstance(tensor, torch.Tensor)
+        for name, tensor in weights.items()
+    ):
+        raise PolicyError(f"The weights in {path} are no tensors by name.")
+    return dict(weights)

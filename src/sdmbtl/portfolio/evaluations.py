@@ -1,0 +1,269 @@
+"""What the members' episodes say about any context.
+
+The largest of several noisy means overstates its member: the one that was lucky is chosen. What
+is said of a chosen member is therefore corrected by *cross-fitting*: the episodes are split into
+folds, and in each fold the member that the OTHER folds would choose stands beside the one that
+all of them chose. The mean difference is how much the choice flatters itself. With equally good
+members the corrected value is unbiased. Otherwise it is the value of a choice made with one fold
+less, which is a little worse than the real one: it errs on the side of caution. With one episode
+for each target there is nothing to split and no correction. If all folds choose the same member,
+its mean stays as it was measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+
+#: Folds at most. Two choose with few episodes and are too cautious; with many, the choices differ
+#: by the very episode that was left out, and the correction becomes noisy.
+MOST_FOLDS = 5
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is expected in a context of the member chosen there.
+
+    Attributes:
+        positions: (c,) the members in question, best first.
+        predicted: (c,) their mean returns, as measured or interpolated.
+        optimism: By how much the first of these is too high, since it is the largest.
+        uncertainty: Standard deviation of the first, corrected mean; NaN if nothing is known.
+        degrees: Degrees of freedom of the uncertainty.
+        n_targets: Number of targets the prediction rests on; 1 at an evaluated target.
+        n_episodes: Number of the chosen member's episodes there.
+    """
+
+    positions: NDArray[np.intp]
+    predicted: Array
+    optimism: float
+    uncertainty: float
+    degrees: int
+    n_targets: int
+    n_episodes: int
+
+    @property
+    def expected(self) -> float:
+        """The corrected mean return of the member chosen."""
+        return float(self.predicted[0] - self.optimism)
+
+
+@dataclass(frozen=True)
+class _Prediction:
+    """One member's return in a context, from its episodes on targets nearby.
+
+    Attributes:
+        position: Of the member.
+        targets: (n,) the nearest targets that it was evaluated on, and
+        weights: (n,) how much each counts, sum 1.
+    """
+
+    position: int
+    targets: NDArray[np.intp]
+    weights: Array
+
+
+class Evaluations:
+    """The episodes of k members on N targets, and what follows from them.
+
+    Args:
+        space: The context space.
+        returns: For each member its (N, E) returns, NaN where not evaluated.
+        width: Highest less lowest possible return; if left out, as far as means differ.
+    """
+
+    def __init__(
+        self, space: ContextSpace, returns: Sequence[Array], width: float | None = None
+    ) -> None:
+        self.space = space
+        #: (k, N, E) episodes, the known ones first, NaN behind them.
+        self.episodes = _stacked(returns)
+        known = ~np.isnan(self.episodes)
+        #: (k, N) number of episodes, (k, N) their mean, (k, N) squared deviations from it.
+        self.counts = known.sum(axis=2)
+        # Taken from the first episode on, the mean of equal returns is exactly that return.
+        first = self.episodes[:, :, 0]
+        gains = np.where(known, self.episodes - first[:, :, None], 0.0)
+        self.means = first + gains.sum(axis=2) / np.maximum(self.counts, 1)
+        deviations = np.where(known, self.episodes - self.means[:, :, None], 0.0)
+        self.squares = (deviations**2).sum(axis=2)
+        self.width = (
+            float(np.nanmax(self.means) - np.nanmin(self.means)) if width is None else width
+        )
+
+    @cached_property
+    def best(self) -> NDArray[np.intp]:
+        """(N,) position of the member with the best mean, the first of equals; -1 if none."""
+        filled = np.where(np.isnan(self.means), -np.inf, self.means)
+        return np.where(self.counts.any(axis=0), filled.argmax(axis=0), -1)
+
+    @cached_property
+    def best_means(self) -> Array:
+        """(N,) best mean on each target, as measured; NaN where nothing was evaluated."""
+        return np.asarray(np.fmax.reduce(self.means, axis=0))
+
+    @cached_property
+    def expected_returns(self) -> Array:
+        """(N,) corrected mean of the member chosen on each target; NaN where not evaluated."""
+        expected = self.best_means.copy()
+        counts = np.where(self.counts == 0, MOST_FOLDS, self.counts)
+        folds = np.where(self.best < 0, 1, counts.min(axis=0, initial=MOST_FOLDS))
+        for number in np.unique(folds[folds > 1]):
+            targets = np.flatnonzero(folds == number)
+            held, others = fold_means(self.episodes[:, targets], int(number))
+            expected[targets] -= optimism(held, others, self.best[targets])
+        return expected
+
+    def estimate(self, unit: Array, jump: float = 0.0) -> Estimate:
+        """Choose for a context and say what to expect.
+
+        A member's return is the mean of its returns on the nearest targets, weighted with the
+        inverse distance (L1, in grid steps): the measured mean on an evaluated target, linear
+        interpolation in one dimension. Beyond the box it is the one at the edge. Only members
+        that were evaluated on the nearest target take part: others may have met easy ones only.
+
+        Args:
+            unit: (D,) the context in unit coordinates.
+            jump: Distance beyond the box that unit coordinates do not show.
+        """
+        at_edge = np.clip(unit, 0.0, 1.0)
+        distance = np.round(np.abs(self.space.unit_targets - at_edge) @ self.space.steps, 9)
+        predictions = [self._predict(position, distance) for position in self._rivals(distance)]
+        predicted = np.array([p.weights @ self.means[p.position, p.targets] for p in predictions])
+        order = np.argsort(-predicted, kind="stable")
+        winner = predictions[order[0]]
+        noise, degrees = self._noise(winner)
+        flattery = self._optimism(predictions, int(order[0]))
+        far = self.width * (self._beyond(winner.position, unit) + jump)
+        # A correction is about as uncertain as it is large.
+        variance = self._variance(winner, noise) + flattery**2 + far**2
+        used = winner.targets[winner.weights > 0]
+        return Estimate(
+            positions=np.array([predictions[i].position for i in order]),
+            predicted=predicted[order],
+            optimism=flattery,
+            uncertainty=float(np.sqrt(variance)),
+            degrees=degrees,
+            n_targets=len(used),
+            n_episodes=int(self.counts[winner.position, used].sum()),
+        )
+
+    def _rivals(self, distance: Array) -> list[int]:
+        """Members that were evaluated on a target as near as any that was evaluated."""
+        evaluated = self.counts > 0
+        least = distance[evaluated.any(axis=0)].min()
+        return np.flatnonzero(evaluated[:, distance == least].any(axis=1)).tolist()
+
+    def _predict(self, position: int, distance: Array) -> _Prediction:
+        targets = np.flatnonzero(self.counts[position])
+        # As many as a cell of the grid has corners, and those equally far.
+        number = min(2**self.space.n_dimensions, len(targets))
+        limit = np.partition(distance[targets], number - 1)[number - 1]
+        targets = targets[distance[targets] <= limit]
+        return _Prediction(position, targets, inverse_distance_weights(distance[targets]))
+
+    def _noise(self, prediction: _Prediction) -> tuple[float, int]:
+        """Variance of an episode, and its degrees of freedom.
+
+        Episodes that do not differ, or a single one, do not show how much they could: then all
+        targets nearby are asked, for the spread of their episodes or, if there is one each, for
+        the spread between them (which holds real differences too: rather too large).
+        """
+        position, targets = prediction.position, prediction.targets
+        squares, more = self.squares[position, targets], self.counts[position, targets] - 1
+        used = prediction.weights > 0
+        if squares[used].any():
+            return _mean_square(squares[used].sum(), more[used].sum())
+        if more.any():
+            return _mean_square(squares.sum(), more.sum())
+        means = self.means[position, targets]
+        return _mean_square(((means - means.mean()) ** 2).sum(), len(means) - 1)
+
+    def _variance(self, prediction: _Prediction, noise: float) -> float:
+        """Variance of a prediction: of the means it is made of, and of how much they disagree."""
+        weights, targets = prediction.weights, prediction.targets
+        means = self.means[prediction.position, targets]
+        counts = self.counts[prediction.position, targets]
+        disagreement = weights @ (means - weights @ means) ** 2
+        return float(noise * (weights**2 / counts).sum() + disagreement)
+
+    def _beyond(self, position: int, unit: Array) -> float:
+        """L1 distance in unit coordinates beyond all targets that a member was evaluated on."""
+        known = self.space.unit_targets[self.counts[position] > 0]
+        return float(np.abs(unit - np.clip(unit, known.min(axis=0), known.max(axis=0))).sum())
+
+    def _optimism(self, predictions: Sequence[_Prediction], winner: int) -> float:
+        used = [
+            (p.position, p.targets[p.weights > 0], p.weights[p.weights > 0]) for p in predictions
+        ]
+        folds = min(MOST_FOLDS, *(self.counts[m, targets].min() for m, targets, _ in used))
+        if folds < 2:
+            return 0.0
+        parts = [fold_means(self.episodes[m, targets], int(folds)) for m, targets, _ in used]
+        weights = [w for _, _, w in used]
+        held = np.stack([w @ part[0] for w, part in zip(weights, parts, strict=True)])
+        others = np.stack([w @ part[1] for w, part in zip(weights, parts, strict=True)])
+        return float(optimism(held, others, np.array(winner)))
+
+
+def inverse_distance_weights(distance: Array) -> Array:
+    """(n,) weights with sum 1 for targets at these distances; all on those at distance 0."""
+    weights = 1.0 / distance if distance.all() else (distance == 0).astype(np.float64)
+    return np.asarray(weights / weights.sum())
+
+
+def fold_means(episodes: Array, folds: int) -> tuple[Array, Array]:
+    """Means of each fold of the episodes, and of all the others.
+
+    Args:
+        episodes: (..., E) returns, NaN behind the known ones.
+        folds: Number of folds, F >= 2; the e-th episode is in fold e mod F.
+
+    Returns:
+        Two (..., F) arrays; NaN where nothing was evaluated.
+    """
+    known = ~np.isnan(episodes)
+    filled = np.where(known, episodes, 0.0)
+    sums = np.stack([filled[..., f::folds].sum(axis=-1) for f in range(folds)], axis=-1)
+    counts = np.stack([known[..., f::folds].sum(axis=-1) for f in range(folds)], axis=-1)
+    with np.errstate(invalid="ignore"):
+        others = sums.sum(axis=-1, keepdims=True) - sums
+        return sums / counts, others / (counts.sum(axis=-1, keepdims=True) - counts)
+
+
+def optimism(held: Array, others: Array, best: NDArray[np.intp]) -> Array:
+    """How much the largest of several means overstates its member, by cross-fitting.
+
+    Args:
+        held: (k, ..., F) mean of each member in each fold, and
+        others: (k, ..., F) in all other folds; NaN where not evaluated.
+        best: (...) the member that all folds together choose.
+
+    Returns:
+        (...) what the choices lose, on the average, in the folds that had no part in them.
+    """
+    elsewhere = np.where(np.isnan(others), -np.inf, others).argmax(axis=0)
+    chosen = np.take_along_axis(held, best[None, ..., None], axis=0)[0]
+    return np.asarray((chosen - np.take_along_axis(held, elsewhere[None], axis=0)[0]).mean(axis=-1))
+
+
+def _mean_square(squares: float, degrees: int) -> tuple[float, int]:
+    return (float(squares) / int(degrees) if degrees else np.nan), int(degrees)
+
+
+def _stacked(returns: Sequence[Array]) -> Array:
+    """(k, N, E) episodes of all members, the known ones first."""
+    longest = max(r.shape[1] for r in returns)
+    stacked = np.full((len(returns), len(returns[0]), longest), np.nan)
+    for episodes, given in zip(stacked, returns, strict=True):
+        order = np.argsort(np.isnan(given), axis=1, kind="stable")
+        episodes[:, : given.shape[1]] = np.take_along_axis(given, order, axis=1)
+    return stacked

@@ -1,0 +1,83 @@
+"""One policy of a portfolio and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import short_text, whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import PortfolioError
+from sdmbtl.policies import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class Member:
+    """A trained policy and its returns.
+
+    Attributes:
+        id: Number of the policy, >= 0.
+        context: The source it was trained on.
+        policy: The policy.
+        returns: (N, E) return of each episode on each target, NaN = not evaluated. The number
+            of episodes may differ between members, and between targets by leaving NaN.
+    """
+
+    id: int
+    context: Mapping[str, float]
+    policy: Policy
+    returns: NDArray[np.float64]
+
+
+def checked_member(member: Member, space: ContextSpace) -> Member:
+    """A member with checked values and returns of its own that never change.
+
+    Raises:
+        PortfolioError: If a value is not usable; the message names the member.
+        ContextError: If its context does not belong to the space.
+    """
+    number = whole_number("id", member.id, low=0, error=PortfolioError)
+    if not isinstance(member.policy, Policy):
+        raise PortfolioError(
+            f"Member {number} needs a sdmbtl.policies.Policy. Got {short_text(member.policy)} "
+            "instead."
+        )
+    returns = _checked_returns(number, member.returns, space)
+    return Member(number, space.context(space.vector(member.context)), member.policy, returns)
+
+
+def _checked_returns(number: int, given: Any, space: ContextSpace) -> NDArray[np.float64]:
+    try:
+        returns = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise PortfolioError(
+            f"The returns of member {number} must be numbers. Got {short_text(given)} instead."
+        ) from None
+    if returns.ndim != 2 or len(returns) != len(space):
+        hint = " One return for each target is returns[:, None]." if returns.ndim == 1 else ""
+        raise PortfolioError(
+            f"The returns of member {number} must have shape ({len(space)}, episodes), NaN where "
+            f"not evaluated. Got shape {returns.shape} instead.{hint}"
+        )
+    if np.isinf(returns).any():
+        raise PortfolioError(
+            f"The returns of member {number} must be finite, or NaN for not evaluated. Got an "
+            f"infinite one on target {int(np.argwhere(np.isinf(returns))[0, 0])}. "
+            "Leave the member out if its training diverged."
+        )
+    if np.isnan(returns).all():
+        raise PortfolioError(
+            f"Member {number} was evaluated on no target, so nothing is known of it. "
+            "Evaluate it, or leave it out."
+        )
+    returns.setflags(write=False)
+    return returns
+
+
+def shown_context(context: Mapping[str, float]) -> str:
+    """A context as a short text."""
+    return "{" + ", ".join(f"{name}={value:g}" for name, value in context.items()) + "}"

@@ -1,0 +1,413 @@
+"""The trained policies as one object."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.checks import finite_number, short_text
+from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.contexts.space import SAME_CONTEXT
+from sdmbtl.errors import PortfolioError
+from sdmbtl.portfolio import storage
+from sdmbtl.portfolio.acting import Actor, ContextPolicy
+from sdmbtl.portfolio.covering import smallest_cover
+from sdmbtl.portfolio.evaluations import Estimate, Evaluations
+from sdmbtl.portfolio.member import Member, checked_member, shown_context
+
+if TYPE_CHECKING:
+    from sdmbtl.environments import ContextualEnv
+
+#: Share of the returns to be expected that an interval holds.
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which member acts in a context, and what is expected of it.
+
+    Attributes:
+        member: Its id.
+        source: The context it was trained on.
+        expected_return: Mean return to be expected, corrected for choosing the best of several.
+        uncertainty: One standard deviation of the expected return; NaN if nothing is known of it.
+        interval: Lowest and highest mean return to be reckoned with, at 95 %.
+        is_target: Whether the context is a target.
+        inside: Whether the context lies in the box around the targets.
+        reason: Why, in words.
+        ranking: For each member in question its id and its mean return, as measured or
+            interpolated, without correction; best first.
+    """
+
+    member: int
+    source: dict[str, float]
+    expected_return: float
+    uncertainty: float
+    interval: tuple[float, float]
+    is_target: bool
+    inside: bool
+    reason: str
+    ranking: tuple[tuple[int, float], ...]
+
+
+class Portfolio:
+    """Policies that together cover every context of a space, zero-shot.
+
+    Args:
+        space: The context space.
+        members: The trained policies, with different ids; kept in the order of their ids.
+        family: The environments, as `EnvironmentFamily.settings()` gives them.
+        observe_context: Whether the policies take observations that end with the context's unit
+            coordinates in the space.
+        return_range: Lowest and highest return of an episode, for shares and intervals.
+
+    Raises:
+        PortfolioError: If an argument is not usable; the message names it.
+        ContextError: If a member's context does not belong to the space.
+    """
+
+    def __init__(
+        self,
+        space: ContextSpace,
+        members: Sequence[Member],
+        *,
+        family: Mapping[str, Any] | None = None,
+        observe_context: bool = False,
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
+        self.space = space
+        self.family = _checked_family(family)
+        self.observe_context = bool(observe_context)
+        self.return_range = _checked_range(return_range)
+        checked = sorted((checked_member(m, space) for m in members), key=lambda m: m.id)
+        if not checked:
+            raise PortfolioError("A portfolio needs at least one member. Got none.")
+        self._by_id = {member.id: member for member in checked}
+        if len(self._by_id) < len(checked):
+            ids = [member.id for member in checked]
+            raise PortfolioError(f"Members need different ids. Got {ids}. Number them anew.")
+        self.members: tuple[Member, ...] = tuple(checked)
+        self._evaluations = Evaluations(space, [m.returns for m in checked], self._width)
+
+    # -- members -------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(self.members)
+
+    def __getitem__(self, member: int) -> Member:
+        if member not in self._by_id:
+            raise PortfolioError(
+                f"There is no member {member!r}; there are {', '.join(map(str, self._by_id))}."
+            )
+        return self._by_id[member]
+
+    # -- choosing ------------------------------------------------------------------------
+
+    def choose(self, context: ContextLike) -> Choice:
+        """Choose the member that acts in a context.
+
+        On a target it is the one with the best mean over all its episodes, in any other context
+        the one with the best mean interpolated from the nearest targets; of equals the one with
+        the lowest id. The choice counts every episode. What is expected of it is corrected for
+        the luck of the best (see `sdmbtl.portfolio.evaluations`).
+
+        The uncertainty is made of the standard error over the episodes (if these do not differ,
+        from the targets nearby), the correction, how much the nearest targets disagree, and how
+        far the context lies beyond the targets: one length of the box may change anything, that
+        is, by the whole range of returns.
+
+        Raises:
+            ContextError: If this is no context of the space.
+        """
+        vector = self.space.vector(context)
+        target = self.space.find(vector)
+        inside = vector in self.space
+        unit = self.space.to_unit(vector) if target is None else self.space.unit_targets[target]
+        # A dimension of one value has no length: any other value counts as one box length.
+        jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
+        estimate = self._evaluations.estimate(unit, jump=float(jumps))
+        member = self.members[estimate.positions[0]]
+        ids = [self.members[position].id for position in estimate.positions]
+        return Choice(
+            member=member.id,
+            source=dict(member.context),
+            expected_return=estimate.expected,
+            uncertainty=estimate.uncertainty,
+            interval=self._interval(estimate),
+            is_target=target is not None,
+            inside=inside,
+            reason=self._reason(estimate, target, None if inside else vector),
+            ranking=tuple(zip(ids, estimate.predicted.tolist(), strict=True)),
+        )
+
+    def policy_for(self, context: ContextLike) -> Actor:
+        """The policy that acts in a context, on the plain observations of its environment."""
+        policy = self[self.choose(context).member].policy
+        if not self.observe_context:
+            return policy
+        return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
+
+    def act(self, context: ContextLike, observation: ArrayLike) -> Any:
+        """The action in a context for one observation, or a batch of them.
+
+        It chooses every time; for an episode, ask `policy_for` once.
+        """
+        return self.policy_for(context).act(observation)
+
+    def make_env(self, context: ContextLike, **options: Any) -> ContextualEnv:
+        """Make the environment of a context, for `policy_for(context)` to act in.
+
+        Needs Gymnasium. A family that is a function of one's own is imported by its name.
+
+        Args:
+            context: The context.
+            **options: As for `EnvironmentFamily.make`, for example render_mode="human".
+
+        Raises:
+            PortfolioError: If the portfolio does not know its environments.
+        """
+        if self.family is None:
+            raise PortfolioError(
+                "This portfolio does not know its environments. Make it with "
+                "family=family.settings(), or make the environment yourself."
+            )
+        from sdmbtl.environments import make_family
+
+        family = make_family(self.family["name"], **self.family["options"])
+        return family.make(self.space.context(self.space.vector(context)), **options)
+
+    # -- coverage ------------------------------------------------------------------------
+
+    @property
+    def best_means(self) -> NDArray[np.float64]:
+        """(N,) best mean on each target, as measured: on the average too high."""
+        return self._evaluations.best_means
+
+    @property
+    def expected_returns(self) -> NDArray[np.float64]:
+        """(N,) what `choose` expects on each target; NaN where nobody was evaluated."""
+        return self._evaluations.expected_returns
+
+    @cached_property
+    def best_members(self) -> NDArray[np.intp]:
+        """(N,) id of the member chosen on each target; -1 where nobody was evaluated."""
+        ids = np.array([*self._by_id, -1], dtype=np.intp)
+        return ids[self._evaluations.best]
+
+    @property
+    def coverage(self) -> float:
+        """Mean of `expected_returns` over the targets that somebody was evaluated on."""
+        return float(np.nanmean(self.expected_returns))
+
+    def share(self, value: float) -> float | None:
+        """A return as a share of the return range; None if the range is not known."""
+        if self.return_range is None:
+            return None
+        low, high = self.return_range
+        return (value - low) / (high - low)
+
+    def smallest(self, tolerance: float = 0.0) -> Portfolio:
+        """A portfolio without the members that add nothing, or hardly anything.
+
+        Args:
+            tolerance: How much the mean of `best_means` may fall, as a share of the return range.
+
+        Raises:
+            PortfolioError: If a tolerance is given and the return range is not known.
+        """
+        tolerance = finite_number("tolerance", tolerance, low=0.0, error=PortfolioError)
+        if tolerance and self._width is None:
+            raise PortfolioError(
+                f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "
+                "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
+            )
+        kept = smallest_cover(self._evaluations.means, tolerance * (self._width or 0.0))
+        return self._with([self.members[position] for position in kept])
+
+    # -- in words ------------------------------------------------------------------------
+
+    def table(self) -> list[dict[str, Any]]:
+        """For each member its id, its source, how many targets it covers, its mean return there."""
+        rows = []
+        for member in self:
+            covered = self.expected_returns[self.best_members == member.id]
+            mean = float(covered.mean()) if len(covered) else math.nan
+            rows.append(
+                {
+                    "id": member.id,
+                    "context": dict(member.context),
+                    "targets": len(covered),
+                    "mean_return": mean,
+                }
+            )
+        return rows
+
+    def describe(self) -> str:
+        """Which member covers how many targets, in words, a line for each."""
+        lines = [
+            f"member {row['id']}, trained on {shown_context(row['context'])}: "
+            + (
+                f"{_number(row['targets'], 'target')}, mean return {row['mean_return']:.4g}"
+                if row["targets"]
+                else "no target, others are better everywhere"
+            )
+            for row in self.table()
+        ]
+        missing = int(np.count_nonzero(self.best_members < 0))
+        if missing:
+            lines.append(f"{_number(missing, 'target')} not evaluated")
+        return "\n".join([self._summary(), *lines])
+
+    def __repr__(self) -> str:
+        return f"Portfolio({self._summary()})"
+
+    # -- files ---------------------------------------------------------------------------
+
+    def export(self, directory: str | Path) -> None:
+        """Write the portfolio to a directory of its own, whole or not at all.
+
+        An older portfolio there is replaced; until the new one is on disk, `load` finds the old.
+
+        Raises:
+            PortfolioError: If the directory holds anything else.
+        """
+        storage.write(
+            Path(directory),
+            self.space,
+            self.members,
+            {
+                "family": self.family,
+                "observe_context": self.observe_context,
+                "return_range": None if self.return_range is None else list(self.return_range),
+            },
+        )
+
+    @classmethod
+    def load(cls, directory: str | Path, *, skip_damaged: bool = False) -> Self:
+        """Read a portfolio back; nothing from its files is executed.
+
+        Args:
+            directory: Where it was exported to, or a copy of it.
+            skip_damaged: Leave members with damaged policy files out, with a warning.
+
+        Raises:
+            PortfolioError: If something is damaged, or was written by another release.
+            FileNotFoundError: If there is no portfolio.
+        """
+        space, members, settings = storage.read(Path(directory), skip_damaged=skip_damaged)
+        return cls(space, members, **settings)
+
+    # -- helpers -------------------------------------------------------------------------
+
+    @property
+    def _width(self) -> float | None:
+        return None if self.return_range is None else self.return_range[1] - self.return_range[0]
+
+    def _with(self, members: Sequence[Member]) -> Portfolio:
+        return Portfolio(
+            self.space,
+            members,
+            family=self.family,
+            observe_context=self.observe_context,
+            return_range=self.return_range,
+        )
+
+    def _interval(self, estimate: Estimate) -> tuple[float, float]:
+        """The expected return and what it may be besides, within the return range."""
+        expected, margin = estimate.expected, math.inf
+        if not math.isnan(estimate.uncertainty):
+            # Student's t: few episodes do not show their own spread well.
+            quantile = scipy.special.stdtrit(estimate.degrees, (1 + CONFIDENCE) / 2)
+            margin = float(quantile) * estimate.uncertainty
+        low, high = self.return_range or (-math.inf, math.inf)
+        return (
+            min(max(expected - margin, low), expected),
+            max(min(expected + margin, high), expected),
+        )
+
+    def _reason(
+        self, estimate: Estimate, target: int | None, outside: NDArray[np.float64] | None
+    ) -> str:
+        rivals = _number(len(estimate.positions), "member")
+        episodes = _number(estimate.n_episodes, "episode")
+        if target is not None and self.best_members[target] >= 0:
+            words = f"Best mean return of {rivals} on this target, over {episodes}."
+        else:
+            targets = "the nearest target"
+            if estimate.n_targets > 1:
+                targets = f"the {estimate.n_targets} nearest targets"
+            words = f"Best of {rivals} by the returns on {targets}, over {episodes}."
+            if target is not None:
+                words = f"Nobody was evaluated on this target. {words}"
+        if estimate.optimism:
+            words += f" Corrected by {-estimate.optimism:+.3g} for the luck of the best."
+        if math.isnan(estimate.uncertainty):
+            words += " One episode alone does not tell how certain that is."
+        if outside is not None:
+            words += f" Outside of the box, so less certain: {self._overshoot(outside)}."
+        return words
+
+    def _overshoot(self, vector: NDArray[np.float64]) -> str:
+        """By which dimensions a context lies outside of the box."""
+        bounds = zip(self.space.bounds.items(), vector, strict=True)
+        return ", ".join(
+            f"{name}={value:g} is not in [{low:g}, {high:g}]"
+            for (name, (low, high)), value in bounds
+            if not low <= value <= high
+        )
+
+    def _summary(self) -> str:
+        share = self.share(self.coverage)
+        percent = "" if share is None else f" ({share:.0%})".replace("%", " %")
+        policies = f"{len(self)} {'policy' if len(self) == 1 else 'policies'}"
+        targets = _number(len(self.space), "target")
+        return f"{policies}, {targets}, coverage {self.coverage:.4g}{percent}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def _checked_family(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A copy of a family's settings as JSON data."""
+    if given is None:
+        return None
+    try:
+        family: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
+        complete = set(family) == {"name", "options"} and isinstance(family["options"], dict)
+    except (TypeError, ValueError):
+        complete = False
+    if not complete:
+        raise PortfolioError(
+            "The family of a portfolio is JSON data with 'name' and 'options', as "
+            f"family.settings() gives it. Got {short_text(given)} instead."
+        )
+    return family
+
+
+def _checked_range(given: Sequence[float] | None) -> tuple[float, float] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise PortfolioError(
+            "'return_range' is a pair, the lowest and the highest return. "
+            f"Got {short_text(given)} instead."
+        )
+    low, high = (finite_number("return_range", end, error=PortfolioError) for end in given)
+    if low >= high:
+        raise PortfolioError(
+            f"'return_range' must ascend. Got ({low:g}, {high:g}) instead. Swap the two?"
+        )
+    return low, high

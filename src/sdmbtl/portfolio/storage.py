@@ -1,0 +1,258 @@
+"""A portfolio as a directory: JSON, arrays and policies, never code.
+
+    portfolio.json                 version, space, family, members with their SHA-256
+    returns.npz                    for each member its (N, E) returns
+    policies/0003.safetensors      the policy of member 3
+
+A directory is written beside its place and then renamed, so that a reader finds a whole portfolio
+or none. To replace an older one, that is renamed first, to a name where `read` looks for it: if
+the machine stops between the two renames, the older one is still found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import PolicyError, PortfolioError, SdmbtlError
+from sdmbtl.files import write_atomically
+from sdmbtl.policies import load_policy, save_policy
+from sdmbtl.portfolio.member import Member
+from sdmbtl.transfer.storage import load_arrays, save_arrays
+
+FORMAT = "sdmbtl portfolio"
+VERSION = 1
+MANIFEST = "portfolio.json"
+RETURNS = "returns.npz"
+POLICIES = "policies"
+
+
+def write(
+    directory: Path, space: ContextSpace, members: Sequence[Member], settings: Mapping[str, Any]
+) -> None:
+    """Write a portfolio, in the place of an older one if there is one.
+
+    Args:
+        directory: Where to; its parents are made.
+        space: The context space.
+        members: The members.
+        settings: The other arguments of `Portfolio`, as JSON data.
+
+    Raises:
+        PortfolioError: If the directory holds anything but a portfolio.
+    """
+    directory = directory.resolve()  # a link stays one, and its target is replaced
+    _check_replaceable(directory)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    staging = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
+    try:
+        _write_files(staging, space, members, settings)
+        _put_in_place(staging, directory)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def read(
+    directory: Path, *, skip_damaged: bool = False
+) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
+    """Read the space, the members and the settings of a portfolio.
+
+    Raises:
+        PortfolioError: If something is damaged, or was written by another release.
+        FileNotFoundError: If there is no portfolio.
+    """
+    directory = directory.resolve()
+    if not directory.exists() and _previous(directory).exists():
+        directory = _previous(directory)
+    manifest = _read_manifest(directory)
+    try:
+        space = ContextSpace.from_dict(manifest["space"])
+        listed = [
+            (int(m["id"]), m["context"], str(m["file"]), m["sha256"]) for m in manifest["members"]
+        ]
+        settings = {k: manifest[k] for k in ("family", "observe_context", "return_range")}
+        returns_sha256 = manifest["returns_sha256"]
+    except (KeyError, TypeError, AttributeError, ValueError, SdmbtlError) as error:
+        raise _damaged(directory / MANIFEST, repr(error)) from None
+    returns = _read_returns(directory / RETURNS, returns_sha256, [m[0] for m in listed])
+    members, problems = [], []
+    for number, context, file, sha256 in listed:
+        try:
+            policy = load_policy(_verified(directory / file, sha256))
+            members.append(Member(number, context, policy, returns[_key(number)]))
+        except (PolicyError, PortfolioError, FileNotFoundError) as error:
+            problems.append(f"member {number}: {error}")
+    _report(problems, len(members), skip_damaged=skip_damaged)
+    return space, members, settings
+
+
+def _check_replaceable(directory: Path) -> None:
+    """Refuse to replace anything but a portfolio, or an empty directory."""
+    if not directory.exists():
+        return
+    if not directory.is_dir():
+        raise PortfolioError(f"{directory} is a file. Export to a directory of its own.")
+    names = {path.name for path in directory.iterdir()}
+    if not names:
+        return
+    strange = sorted(names - {MANIFEST, RETURNS, POLICIES})
+    try:
+        is_portfolio = json.loads((directory / MANIFEST).read_text("utf-8"))["format"] == FORMAT
+    except (OSError, ValueError, TypeError, KeyError):
+        is_portfolio = False
+    if strange or not is_portfolio:
+        what = f"holds {strange[0]!r}" if strange else "is not empty"
+        raise PortfolioError(
+            f"{directory} {what} and is not replaced: it is not just a portfolio. Export to "
+            "another directory, or remove this one first."
+        )
+
+
+def _write_files(
+    staging: Path, space: ContextSpace, members: Sequence[Member], settings: Mapping[str, Any]
+) -> None:
+    (staging / POLICIES).mkdir(parents=True)
+    listed = []
+    for member in members:
+        context = dict(member.context)
+        file = f"{POLICIES}/{_key(member.id)}.safetensors"
+        save_policy(staging / file, member.policy, {"id": member.id, "context": context})
+        listed.append(
+            {
+                "id": member.id,
+                "context": context,
+                "file": file,
+                "sha256": _sha256(staging / file),
+            }
+        )
+    returns = {_key(member.id): member.returns for member in members}
+    save_arrays(staging / RETURNS, kind="portfolio returns", space=space, arrays=returns)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "space": space.to_dict(),
+        **settings,
+        "returns_sha256": _sha256(staging / RETURNS),
+        "members": listed,
+    }
+    text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
+    write_atomically(staging / MANIFEST, text.encode())
+    _sync(staging / POLICIES)
+    _sync(staging)
+
+
+def _put_in_place(staging: Path, directory: Path) -> None:
+    previous = _previous(directory)
+    if directory.exists():
+        shutil.rmtree(previous, ignore_errors=True)  # left by an export that was stopped late
+        directory.rename(previous)
+    try:
+        staging.rename(directory)
+    except BaseException:
+        if previous.exists():
+            previous.rename(directory)
+        raise
+    _sync(directory.parent)
+    shutil.rmtree(previous, ignore_errors=True)
+
+
+def _previous(directory: Path) -> Path:
+    """Where an older portfolio is while a new one takes its place."""
+    return directory.with_name(f".{directory.name}.previous")
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    path = directory / MANIFEST
+    if not path.is_file():
+        raise FileNotFoundError(
+            f"There is no portfolio in {str(directory)!r}: it has no {MANIFEST}. "
+            "Write one with portfolio.export(directory)."
+        )
+    try:
+        manifest = json.loads(path.read_text("utf-8"))
+        form, version = manifest["format"], manifest["version"]
+    except (ValueError, TypeError, KeyError) as error:
+        raise _damaged(path, repr(error)) from None
+    if form != FORMAT:
+        raise _damaged(path, f"its format is {form!r}")
+    if version != VERSION:
+        raise PortfolioError(
+            f"{path} has format version {version}; this release reads {VERSION}. "
+            "Use the release that wrote it, or export it again with this one."
+        )
+    return dict(manifest)
+
+
+def _read_returns(path: Path, sha256: str, ids: list[int]) -> dict[str, Any]:
+    try:
+        _, returns = load_arrays(
+            _verified(path, sha256), kind="portfolio returns", arrays=[_key(i) for i in ids]
+        )
+    except (SdmbtlError, FileNotFoundError) as error:
+        raise PortfolioError(
+            f"The returns of the members cannot be read: {error} Without them no member can be "
+            "chosen. Copy or export the portfolio again; the policies can still be read one by one "
+            "with sdmbtl.policies.load_policy."
+        ) from None
+    return returns
+
+
+def _report(problems: list[str], usable: int, *, skip_damaged: bool) -> None:
+    """Raise or warn if policies are damaged."""
+    if not problems:
+        return
+    found = "; ".join(problems)
+    if not usable:
+        raise PortfolioError(
+            f"No policy of this portfolio is usable: {found} Copy or export it again."
+        )
+    if not skip_damaged:
+        others = f"The {usable} others are" if usable > 1 else "The other one is"
+        raise PortfolioError(
+            f"Damaged policies: {found} {others} usable: load with skip_damaged=True, or copy or "
+            "export the portfolio again."
+        )
+    # The level of the caller of Portfolio.load.
+    warnings.warn(f"Members left out of the portfolio: {found}", stacklevel=4)
+
+
+def _verified(path: Path, sha256: str) -> Path:
+    if not path.is_file():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    if _sha256(path) != sha256:
+        raise PortfolioError(f"{path} is not the file that was exported (its SHA-256 differs).")
+    return path
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _key(number: int) -> str:
+    """The name of a member in files."""
+    return f"{number:04d}"
+
+
+def _sync(directory: Path) -> None:
+    """Have the names in a directory on disk, where the system can do that."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _damaged(path: Path, why: str) -> PortfolioError:
+    return PortfolioError(
+        f"{path} is no portfolio of sdmbtl, or it is damaged ({why}). "
+        "Copy or export the portfolio again."
+    )

@@ -1,0 +1,237 @@
+"""What is wrong with the directory of a study, and what can be saved."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from sdmbtl.errors import PolicyError, SdmbtlError, StudyError
+from sdmbtl.policies import load_notes
+from sdmbtl.studies.database import StudyDatabase, TrialRecord
+from sdmbtl.studies.lock import exclusive
+from sdmbtl.studies.study import Study
+
+Level = Literal["ok", "note", "problem"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        level: "ok"; "note": harmless; "problem": something is lost, or the study cannot go on.
+        text: What was found.
+        remedy: What to do about it.
+    """
+
+    level: Level
+    text: str
+    remedy: str | None = None
+
+
+@dataclass
+class Diagnosis:
+    """Everything that was found, and what was done about it."""
+
+    findings: list[Finding] = field(default_factory=list)
+    repaired: list[str] = field(default_factory=list)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether no problem was found."""
+        return all(f.level != "problem" for f in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The diagnosis as JSON data."""
+        return {"healthy": self.healthy, **asdict(self)}
+
+    def add(self, level: Level, text: str, remedy: str | None = None) -> None:
+        """One more finding."""
+        self.findings.append(Finding(level, text, remedy))
+
+
+def examine(path: str | Path) -> Diagnosis:
+    """Look at every file of a study; nothing is changed.
+
+    Raises:
+        StudyError: If the directory is no study at all.
+    """
+    path = _study_directory(path)
+    diagnosis = Diagnosis()
+    database = StudyDatabase(path / "study.db")
+    trouble = _trouble(database)
+    if trouble is None:
+        study = Study(path)
+        diagnosis.add("ok", f"The database is whole: {_counted(study.trials)}.")
+        _examine_backup(database, diagnosis)
+        _examine_policies(study, diagnosis)
+        _examine_environment(study, diagnosis)
+    else:
+        diagnosis.add("problem", trouble, _rescue(path, database))
+        _list_policies(path, diagnosis)
+    for leftover in _leftovers(path):
+        diagnosis.add(
+            "note",
+            f"{leftover.name} is left over from an interrupted write.",
+            "--repair deletes it.",
+        )
+    return diagnosis
+
+
+def repair(path: str | Path) -> Diagnosis:
+    """Put right what can be put right; what is replaced is kept under another name.
+
+    A database that is damaged is replaced by its copy from the last finished policy. A policy
+    whose file is lost is marked to be trained again: with the same seed, so that it comes out
+    the same.
+    """
+    path = _study_directory(path)
+    done: list[str] = []
+    with exclusive(path / "study.lock"):
+        database = StudyDatabase(path / "study.db")
+        if _trouble(database) is not None:
+            done += _restore(path, database)
+        if _trouble(database) is None:
+            done += _mark_lost_policies(Study(path))
+            database.back_up()
+        for leftover in _leftovers(path):
+            leftover.unlink()
+            done.append(f"Deleted {leftover.name}.")
+    diagnosis = examine(path)
+    diagnosis.repaired = done
+    return diagnosis
+
+
+def _study_directory(path: str | Path) -> Path:
+    path = Path(path)
+    if not any((path / name).exists() for name in ("study.db", "study.backup.db", "policies")):
+        raise StudyError(f"There is no study in {str(path)!r}.")
+    return path
+
+
+def _trouble(database: StudyDatabase) -> str | None:
+    """What is wrong with a database, None if nothing."""
+    try:
+        database.check()
+    except SdmbtlError as error:
+        return str(error).split(" Run: ")[0].split(" What is left, and how")[0]
+    return None
+
+
+def _counted(trials: list[TrialRecord]) -> str:
+    counts = {s: sum(t.status == s for t in trials) for s in ("finished", "pending", "failed")}
+    return ", ".join(f"{n} {status}" for status, n in counts.items() if n) or "no policies yet"
+
+
+def _examine_backup(database: StudyDatabase, diagnosis: Diagnosis) -> None:
+    trouble = _trouble(StudyDatabase(database.backup_path))
+    if trouble is not None:
+        diagnosis.add("note", f"The copy of the database: {trouble}", "--repair makes a new one.")
+
+
+def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
+    trained = [t for t in study.trials if t.policy_sha256 is not None]
+    lost = 0
+    for trial in trained:
+        state = study.policy_state(trial)
+        if state != "whole":
+            lost += 1
+            diagnosis.add(
+                "problem",
+                f"The policy file {study.policy_path(trial.id).name} is {state}; its returns are "
+                "recorded.",
+                "--repair marks it to be trained again, with the same seed, when the study is "
+                "resumed. Until then the portfolio leaves it out.",
+            )
+    if trained and not lost:
+        diagnosis.add("ok", f"All {len(trained)} policy files are whole.")
+
+
+def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
+    if study.configuration.family is None:
+        return
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            study.family.make(study.space.target(0)).close()
+    except (SdmbtlError, ImportError) as error:
+        diagnosis.add(
+            "problem",
+            f"The environment {study.configuration.family['name']!r} cannot be made here: {error}",
+            "Install what is missing, or resume where it is installed; the recorded results are "
+            "not touched by this.",
+        )
+    else:
+        diagnosis.add("ok", f"The environment {study.family.name} can be made.")
+
+
+def _rescue(path: Path, database: StudyDatabase) -> str:
+    copy = StudyDatabase(database.backup_path)
+    if _trouble(copy) is not None:
+        return (
+            "There is no whole copy of it either. The policies listed below can be loaded one by "
+            "one with sdmbtl.policies.load_policy; start a new study in another directory."
+        )
+    kept = copy.trials()
+    later = [p for p in _policy_files(path) if int(p.stem) >= len(kept)]
+    lost = f"; lost are the records of {len(later)} later policies" if later else ""
+    return (
+        "--repair puts the copy from the last finished policy in its place: "
+        f"{_counted(kept)}{lost}. What is lost is trained again when the study is resumed, and "
+        "comes out the same."
+    )
+
+
+def _list_policies(path: Path, diagnosis: Diagnosis) -> None:
+    for file in _policy_files(path):
+        try:
+            notes = load_notes(file)
+        except PolicyError as error:
+            diagnosis.add("problem", str(error))
+        else:
+            diagnosis.add("note", f"{file.name} is whole: trained on {notes.get('context')}.")
+
+
+def _policy_files(path: Path) -> list[Path]:
+    return sorted(p for p in (path / "policies").glob("*.safetensors") if p.stem.isdigit())
+
+
+def _leftovers(path: Path) -> list[Path]:
+    return sorted([*path.glob(".*.tmp"), *(path / "policies").glob(".*.tmp")])
+
+
+def _restore(path: Path, database: StudyDatabase) -> list[str]:
+    if _trouble(StudyDatabase(database.backup_path)) is not None:
+        return []
+    done = []
+    for name in ("study.db", "study.db-journal"):  # the journal belongs to the damaged file
+        if (path / name).exists():
+            aside = _free_name(path / f"damaged-{name}")
+            (path / name).rename(aside)
+            done.append(f"Kept the damaged {name} as {aside.name}.")
+    shutil.copyfile(database.backup_path, database.path)
+    done.append("Put the copy of the database in its place.")
+    return done
+
+
+def _free_name(path: Path) -> Path:
+    candidate, number = path, 1
+    while candidate.exists():
+        number += 1
+        candidate = path.with_name(f"{path.name}.{number}")
+    return candidate
+
+
+def _mark_lost_policies(study: Study) -> list[str]:
+    done = []
+    for trial in study.trials:
+        if trial.policy_sha256 is None or study.policy_state(trial) == "whole":
+            continue
+        study.database.write(
+            trial.updated(status="pending", training=None, policy_sha256=None, returns=None)
+        )
+        done.append(f"Policy {trial.id} will be trained again when the study is resumed.")
+    return done

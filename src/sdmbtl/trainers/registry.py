@@ -1,0 +1,112 @@
+"""Trainers by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from sdmbtl.checks import did_you_mean
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import TrainerError
+from sdmbtl.trainers.base import Trainer
+
+AUTO = "auto"
+
+
+class _Entry(NamedTuple):
+    """Where a trainer is, which package it needs, and which extra of ours installs that."""
+
+    place: str
+    package: str
+    extra: str
+
+
+_TRAINERS = {
+    "ppo": _Entry("sdmbtl.trainers.batched_ppo:BatchedPPOTrainer", "jax", "jax"),
+    "sb3": _Entry(
+        "sdmbtl.trainers.stable_baselines:StableBaselinesTrainer", "stable_baselines3", "sb3"
+    ),
+}
+
+
+def trainer_names() -> tuple[str, ...]:
+    """Every name that `make_trainer` knows."""
+    return (AUTO, *_TRAINERS)
+
+
+def make_trainer(
+    name: str, family: EnvironmentFamily, space: ContextSpace, **options: Any
+) -> Trainer:
+    """Make a trainer by name, with the settings that the family recommends for it.
+
+    Args:
+        name: One of `trainer_names()`. "auto" is "ppo" if the family has a pure-function twin and
+            JAX is installed, otherwise "sb3".
+        family: The environments.
+        space: The context space.
+        **options: Settings of that trainer, before those of `family.training`. Of settings that
+            are mappings, such as hyperparameters, single entries are replaced. With another
+            `algorithm` than the recommended one, nothing is taken from the family.
+
+    Raises:
+        TrainerError: If the name or an option is unknown, or a package is missing.
+    """
+    if name not in trainer_names():
+        raise TrainerError(
+            f"Unknown trainer {name!r}; known: {', '.join(trainer_names())}."
+            f"{did_you_mean(name, trainer_names())}"
+        )
+    chosen = _recommended_trainer(family) if name == AUTO else name
+    trainer_class = _loaded(chosen)
+    settings = _merged(family.training.get(chosen, {}), options)
+    _check_options(chosen, trainer_class, settings)
+    return trainer_class(family, space, **settings)
+
+
+def _recommended_trainer(family: EnvironmentFamily) -> str:
+    # The package first: asking a family for its twin imports it.
+    return "ppo" if _is_installed("ppo") and family.functional() is not None else "sb3"
+
+
+def _is_installed(name: str) -> bool:
+    return find_spec(_TRAINERS[name].package) is not None
+
+
+def _loaded(name: str) -> type[Trainer]:
+    entry = _TRAINERS[name]
+    if not _is_installed(name):
+        raise TrainerError(
+            f"The trainer {name!r} needs {entry.package}, which is not installed. Install it "
+            f"with: pip install 'sdmbtl[{entry.extra}]'"
+        )
+    module, _, attribute = entry.place.partition(":")
+    found: type[Trainer] = getattr(import_module(module), attribute)
+    return found
+
+
+def _merged(recommended: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    algorithm = recommended.get("algorithm", "PPO")
+    if options.get("algorithm", algorithm) != algorithm:
+        return dict(options)
+    merged = {**recommended, **options}
+    for name, value in options.items():
+        if isinstance(value, Mapping) and isinstance(recommended.get(name), Mapping):
+            merged[name] = {**recommended[name], **value}
+    return merged
+
+
+def _check_options(name: str, trainer_class: type[Trainer], options: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(trainer_class).parameters
+    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        return  # the trainer checks them itself
+    known = [p for p in parameters if p not in ("family", "space")]
+    for option in options:
+        if option not in known:
+            raise TrainerError(
+                f"Unknown option {option!r}; {name!r} has {', '.join(known)}."
+                f"{did_you_mean(option, known)}"
+            )

@@ -1,0 +1,121 @@
+"""Playing a policy in Gymnasium environments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.contextual import ContextualEnv
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.policies import Policy
+
+#: Episodes played side by side. A policy always acts on so many observations, used or not: the
+#: last digits of a product depend on the size of a batch, and returns must not.
+LANES = 64
+
+
+def evaluate_in_gymnasium(
+    policy: Policy,
+    family: EnvironmentFamily,
+    space: ContextSpace,
+    contexts: Sequence[Mapping[str, float]],
+    *,
+    observe_context: bool,
+    episodes: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Play a policy on contexts.
+
+    Args:
+        policy: Any policy for the family's observations.
+        family: The environments.
+        space: The space in which the context is observed.
+        contexts: The n contexts.
+        observe_context: Whether the policy sees the context.
+        episodes: Number of episodes on each context.
+        seed: With the position of the context and the number of the episode, it sets the start
+            of each episode.
+
+    Returns:
+        (n, episodes) returns; NaN where the environment gave one.
+
+    Raises:
+        TrainingError: If an environment fails; the message names the context.
+    """
+    episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
+    seed = whole_number("seed", seed, low=0, error=TrainerError)
+    observed = space if observe_context else False
+    returns = np.zeros((len(contexts), episodes))
+    todo = iter(np.ndindex(returns.shape))
+    playing: dict[int, tuple[tuple[int, ...], ContextualEnv]] = {}
+    observations: NDArray[Any] = np.zeros((LANES, 0))
+
+    def start(lane: int) -> None:
+        """Begin the next episode, if there is one, in an environment of its own."""
+        nonlocal observations
+        if (episode := next(todo, None)) is None:
+            return
+        context = contexts[episode[0]]
+        with failures_named(context):
+            # A new one: Box2D's results depend on what its world did before the reset.
+            environment = family.make(context, observe_context=observed)
+            playing[lane] = episode, environment
+            if not observations.size:
+                observations = _batch_of_observations(environment)
+            observations[lane], _ = environment.reset(seed=_episode_seed(seed, episode))
+
+    try:
+        for lane in range(LANES):
+            start(lane)
+        while playing:
+            actions = policy.act(observations)
+            for lane, (episode, environment) in list(playing.items()):
+                with failures_named(contexts[episode[0]]):
+                    observations[lane], reward, terminated, truncated, _ = environment.step(
+                        actions[lane]
+                    )
+                returns[episode] += reward
+                if terminated or truncated:
+                    del playing[lane]
+                    environment.close()
+                    start(lane)
+    finally:
+        for _, environment in playing.values():
+            environment.close()
+    return returns
+
+
+@contextmanager
+def failures_named(context: Mapping[str, float]) -> Iterator[None]:
+    """Turn what an environment raises into an error that names its context."""
+    try:
+        yield
+    except (TrainerError, TrainingError):
+        raise
+    except Exception as error:
+        raise TrainingError(
+            f"The environment failed in the context {dict(context)}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _episode_seed(seed: int, episode: tuple[int, ...]) -> int:
+    return int(np.random.SeedSequence([seed, *episode]).generate_state(1)[0])
+
+
+def _batch_of_observations(environment: ContextualEnv) -> NDArray[Any]:
+    """(LANES, ...) zeros in the shape of observations."""
+    space = environment.observation_space
+    if space.shape is None:
+        raise TrainerError(
+            f"Policies act on observations that are one array. {environment.family.name!r} has "
+            f"{space}. Flatten them in 'build'."
+        )
+    return np.zeros((LANES, *space.shape), dtype=space.dtype)

@@ -1,0 +1,470 @@
+"""Training with Stable-Baselines3, for any Gymnasium environment."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
+
+from sdmbtl.checks import did_you_mean, finite_number, short_text, whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.registry import can_be_made_anywhere, make_family
+from sdmbtl.errors import PolicyError, SdmbtlError, TrainerError, TrainingError
+from sdmbtl.parallel import computed
+from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
+from sdmbtl.policies.stable_baselines import (
+    StableBaselinesPolicy,
+    algorithm_class,
+    classes_from_names,
+    policy_class_of,
+)
+from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.rollout import evaluate_in_gymnasium, failures_named
+
+#: Arguments of an algorithm that are not hyperparameters: ours to give, for output, or classes.
+_RESERVED = frozenset(
+    {
+        *("policy", "env", "seed", "_init_setup_model"),
+        *("verbose", "tensorboard_log"),
+        *("rollout_buffer_class", "replay_buffer_class"),
+    }
+)
+
+#: Of a job with more contexts, so many are evaluated during training, drawn once.
+MOST_EVALUATED = 64
+
+#: How often progress is reported in a training, besides at its end.
+REPORTS = 100
+
+
+class StableBaselinesTrainer(Trainer):
+    """Any algorithm of Stable-Baselines3, on any environment.
+
+    During training the policy is evaluated on its contexts from time to time, always on the same
+    episodes, and the best one is kept with the statistics of that moment; of equals the later.
+
+    Args:
+        family: The environments.
+        space: The context space.
+        observe_context: Whether policies see their context; see `Trainer`.
+        algorithm: "PPO", "A2C", "SAC", "TD3", "DDPG" or "DQN".
+        policy: Stable-Baselines3's short name of the policy.
+        steps: Environment steps for each policy; the algorithm rounds up to whole rollouts.
+        envs: Environments that are played side by side.
+        normalize: Whether observations and rewards are normalised by running statistics. Those
+            of the observations travel with the policy.
+        hyperparameters: Arguments of the algorithm as JSON data. In "policy_kwargs", classes are
+            given by name, for example {"activation_fn": "torch.nn.ReLU"}; "action_noise" is the
+            standard deviation of normal noise.
+        evaluate_every: Steps between two evaluations.
+        evaluate_episodes: Episodes on each context in an evaluation.
+        processes: Worker processes for several jobs. They are spawned, so a script needs its
+            `if __name__ == "__main__":`. A family that cannot be made again by name is trained
+            in this process.
+
+    Raises:
+        TrainerError: If a setting is unknown or unusable.
+    """
+
+    name = "sb3"
+
+    def __init__(
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        algorithm: str = "PPO",
+        policy: str = "MlpPolicy",
+        steps: int = 100_000,
+        envs: int = 8,
+        normalize: bool = False,
+        hyperparameters: Mapping[str, Any] | None = None,
+        evaluate_every: int = 10_000,
+        evaluate_episodes: int = 5,
+        processes: int = 1,
+    ) -> None:
+        super().__init__(family, space, observe_context=observe_context)
+        try:
+            policy_class_of(algorithm, policy)
+        except PolicyError as error:
+            raise TrainerError(str(error)) from None
+        self.algorithm, self.policy, self.normalize = algorithm, policy, normalize
+        self.steps = whole_number("steps", steps, low=1, error=TrainerError)
+        self.envs = whole_number("envs", envs, low=1, error=TrainerError)
+        self.hyperparameters = _checked_hyperparameters(algorithm, hyperparameters or {})
+        self.evaluate_every = whole_number(
+            "evaluate_every", evaluate_every, low=1, error=TrainerError
+        )
+        self.evaluate_episodes = whole_number(
+            "evaluate_episodes", evaluate_episodes, low=1, error=TrainerError
+        )
+        self.processes = whole_number("processes", processes, low=1, error=TrainerError)
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data; `processes` does not."""
+        return {
+            "observe_context": self.observe_context,
+            "algorithm": self.algorithm,
+            "policy": self.policy,
+            "steps": self.steps,
+            "envs": self.envs,
+            "normalize": self.normalize,
+            "hyperparameters": self.hyperparameters,
+            "evaluate_every": self.evaluate_every,
+            "evaluate_episodes": self.evaluate_episodes,
+        }
+
+    def train(
+        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+    ) -> list[Training]:
+        """Train one policy for each job. The same job gives the same policy.
+
+        Raises:
+            TrainingError: If a training went wrong; the message has the context and the cause.
+            TrainerError: If the algorithm does not take the settings or the environment.
+            ContextError: If a context is not usable.
+        """
+        for job in jobs:
+            self._check(job)
+        report = _Report(progress, self.steps, len(jobs))
+        if min(self.processes, len(jobs)) > 1 and can_be_made_anywhere(self.family):
+            return self._train_elsewhere(jobs, report)
+        return [self._train_here(job, partial(report, n)) for n, job in enumerate(jobs)]
+
+    def evaluate(
+        self,
+        policy: Policy,
+        contexts: Sequence[Mapping[str, float]],
+        *,
+        episodes: int,
+        seed: int,
+    ) -> NDArray[np.float64]:
+        """(n, episodes) returns of a policy on n contexts. The same seed gives the same returns."""
+        with _one_thread():
+            return evaluate_in_gymnasium(
+                policy,
+                self.family,
+                self.space,
+                contexts,
+                observe_context=self.observe_context,
+                episodes=episodes,
+                seed=seed,
+            )
+
+    def _check(self, job: TrainingJob) -> None:
+        whole_number("seed", job.seed, low=0, error=TrainerError)
+        if not job.contexts:
+            raise TrainerError("A training needs at least one context. Got none.")
+        for context in job.contexts:
+            self.family.full_context(context)
+
+    # -- one training --------------------------------------------------------------------
+
+    def _train_here(self, job: TrainingJob, report: Callable[[int, float], None]) -> Training:
+        seeds = _Seeds.of(job.seed)
+        with _one_thread(), _contained_randomness(seeds.training):
+            environments = self._environments(job, seeds.contexts)
+            try:
+                model = self._model(environments, seeds.training)
+                watcher = _Watcher(self, job, seeds, report)
+                self._learn(model, watcher, job)
+            finally:
+                environments.close()
+        watcher.raise_interruption()
+        report(self.steps, watcher.best_return)
+        return Training(
+            watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
+        )
+
+    def _learn(self, model: BaseAlgorithm, watcher: _Watcher, job: TrainingJob) -> None:
+        try:
+            model.learn(self.steps, callback=watcher)
+            if watcher.interruption is None:
+                watcher.evaluate()
+        except TrainingError:
+            raise
+        except Exception as error:
+            raise _failed(job, f"{type(error).__name__}: {error}") from error
+
+    def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
+        made: list[gymnasium.Env[Any, Any]] = []
+        observed = self.space if self.observe_context else False
+        for generator in np.random.default_rng(seed).spawn(self.envs):
+            with failures_named(job.contexts[0]):
+                env = self.family.make(job.contexts[0], observe_context=observed)
+            made.append(_OneContextEachEpisode(env, job.contexts, generator))
+        environments: VecEnv = VecMonitor(DummyVecEnv([partial(_same, env) for env in made]))
+        if self.normalize:
+            environments = VecNormalize(environments, gamma=self._discount())
+        return environments
+
+    def _discount(self) -> float:
+        usual = inspect.signature(algorithm_class(self.algorithm)).parameters["gamma"].default
+        return float(self.hyperparameters.get("gamma", usual))
+
+    def _model(self, environments: VecEnv, seed: int) -> BaseAlgorithm:
+        arguments: dict[str, Any] = {"device": "cpu", **self.hyperparameters}
+        if "policy_kwargs" in arguments:
+            arguments["policy_kwargs"] = classes_from_names(arguments["policy_kwargs"] or {})
+        if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples
+            arguments["train_freq"] = tuple(arguments["train_freq"])
+        if arguments.get("action_noise") is not None:
+            arguments["action_noise"] = _noise(arguments["action_noise"], environments)
+        try:
+            model = algorithm_class(self.algorithm)(
+                self.policy, environments, seed=seed, **arguments
+            )
+        except (AssertionError, TypeError, ValueError) as error:
+            raise TrainerError(
+                f"{self.algorithm} cannot be used on {self.family.name} with the hyperparameters "
+                f"{short_text(self.hyperparameters)}: {error}"
+            ) from error
+        # Without a logger of ours, every training would leave a folder for temporary files.
+        model.set_logger(Logger(folder=None, output_formats=[]))
+        return model
+
+    # -- several processes ---------------------------------------------------------------
+
+    def _train_elsewhere(self, jobs: Sequence[TrainingJob], report: _Report) -> list[Training]:
+        train = partial(
+            _train_in_worker, self.family.settings(), self.space.to_dict(), self.settings()
+        )
+        items = [(n, [dict(c) for c in job.contexts], job.seed) for n, job in enumerate(jobs)]
+        trainings: dict[int, Training] = {}
+        try:
+            for (number, _, _), (content, steps, source_return, curve) in computed(
+                train, items, min(self.processes, len(jobs))
+            ):
+                policy = policy_from_bytes(content)
+                trainings[number] = Training(policy, steps, source_return, curve)
+                report(number, self.steps, source_return)
+        except BrokenProcessPool as error:
+            raise TrainingError(
+                "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
+            ) from error
+        return [trainings[number] for number in range(len(jobs))]
+
+
+class _Seeds(NamedTuple):
+    """The seeds of one training: equal ones for two purposes would make these depend."""
+
+    training: int
+    contexts: int
+    evaluation: int
+
+    @classmethod
+    def of(cls, root: int) -> _Seeds:
+        return cls(*(int(s) for s in np.random.SeedSequence(root).generate_state(3)))
+
+
+class _Report:
+    """Sums up the progress of several trainings."""
+
+    def __init__(self, progress: Progress | None, steps: int, jobs: int) -> None:
+        self._progress = progress
+        self._steps = steps
+        self._done = [0] * jobs
+
+    def __call__(self, number: int, steps: int, mean_return: float) -> None:
+        self._done[number] = min(steps, self._steps)
+        if self._progress is not None:
+            self._progress(sum(self._done), self._steps * len(self._done), mean_return)
+
+
+class _Watcher(BaseCallback):
+    """Evaluates the policy during training and keeps the best one."""
+
+    best_policy: StableBaselinesPolicy
+
+    def __init__(
+        self,
+        trainer: StableBaselinesTrainer,
+        job: TrainingJob,
+        seeds: _Seeds,
+        report: Callable[[int, float], None],
+    ) -> None:
+        super().__init__()
+        self.best_return = -math.inf
+        self.curve: list[tuple[int, float]] = []
+        self.interruption: Exception | None = None
+        self._trainer, self._job, self._report = trainer, job, report
+        self._seed = seeds.evaluation
+        self._contexts = _some(job.contexts, seeds.evaluation)
+        self._next_evaluation = trainer.evaluate_every
+        self._next_report = 0.0
+
+    def raise_interruption(self) -> None:
+        """Raise what the caller's own function raised when progress was reported."""
+        if self.interruption is not None:
+            raise self.interruption
+
+    def evaluate(self) -> None:
+        """Play the policy as it is now, and keep it if it is the best.
+
+        Raises:
+            TrainingError: If its weights or its returns are not finite.
+        """
+        policy = StableBaselinesPolicy.from_model(self.model)
+        if not all(np.isfinite(array).all() for array in policy.arrays().values()):
+            raise _failed(self._job, f"weights are not finite after {self.num_timesteps} steps")
+        returns = self._trainer.evaluate(
+            policy, self._contexts, episodes=self._trainer.evaluate_episodes, seed=self._seed
+        )
+        mean = float(returns.mean())
+        if not math.isfinite(mean):
+            raise _failed(self._job, f"the mean return is {mean} after {self.num_timesteps} steps")
+        self.curve.append((self.num_timesteps, mean))
+        if mean >= self.best_return:
+            self.best_policy, self.best_return = policy, mean
+
+    def _on_step(self) -> bool:
+        # When all steps are taken, one more update follows, and the evaluation of the end.
+        if self._next_evaluation <= self.num_timesteps < self._trainer.steps:
+            self.evaluate()
+            self._next_evaluation = self.num_timesteps + self._trainer.evaluate_every
+        if self.num_timesteps >= self._next_report:
+            self._next_report = self.num_timesteps + self._trainer.steps / REPORTS
+            try:
+                self._report(self.num_timesteps, self._latest_return())
+            except Exception as error:  # noqa: BLE001 - the caller's own, raised after clean-up
+                self.interruption = error
+        return self.interruption is None
+
+    def _latest_return(self) -> float:
+        """Mean return of the latest episodes of training, NaN before the first has ended."""
+        returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
+        return float(np.mean(returns)) if returns else math.nan
+
+
+class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Takes one of several contexts at random for each episode."""
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        contexts: Sequence[Mapping[str, float]],
+        generator: np.random.Generator,
+    ) -> None:
+        super().__init__(env)
+        self._contexts = contexts
+        self._generator = generator
+        self._context = contexts[0]
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode on another context."""
+        self._context = self._contexts[int(self._generator.integers(len(self._contexts)))]
+        with failures_named(self._context):
+            return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take one step."""
+        with failures_named(self._context):
+            return self.env.step(action)
+
+
+def _train_in_worker(
+    family: Mapping[str, Any],
+    space: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    item: tuple[int, list[dict[str, float]], int],
+) -> tuple[bytes, int, float, list[tuple[int, float]]]:
+    """Train one job, all of it given as plain data, and return plain data."""
+    _, contexts, seed = item
+    trainer = StableBaselinesTrainer(
+        make_family(family["name"], **family["options"]), ContextSpace.from_dict(space), **settings
+    )
+    (training,) = trainer.train([TrainingJob(tuple(contexts), seed)])
+    content = policy_bytes(training.policy)
+    return content, training.steps, training.source_return, training.curve
+
+
+def _checked_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyperparameters as the JSON data they are."""
+    arguments = inspect.signature(algorithm_class(algorithm)).parameters
+    known = [name for name in arguments if name not in _RESERVED]
+    for name in given:
+        if name not in known:
+            raise TrainerError(
+                f"Unknown hyperparameter {name!r}; {algorithm} has {', '.join(known)}."
+                f"{did_you_mean(name, known)}"
+            )
+    try:
+        copied: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
+        classes_from_names(copied.get("policy_kwargs") or {})
+    except (TypeError, ValueError) as error:
+        reason = error if isinstance(error, SdmbtlError) else f"{error}. Give classes by name."
+        raise TrainerError(
+            f"Hyperparameters must be JSON data. Got {short_text(dict(given))}: {reason}"
+        ) from None
+    if copied.get("action_noise") is not None:
+        finite_number("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
+    return copied
+
+
+def _noise(deviation: float, environments: VecEnv) -> NormalActionNoise:
+    zeros = np.zeros(environments.action_space.shape or ())
+    return NormalActionNoise(zeros, zeros + deviation)
+
+
+def _some(contexts: Sequence[Mapping[str, float]], seed: int) -> list[Mapping[str, float]]:
+    """All contexts, or as many of them as an evaluation can play."""
+    if len(contexts) <= MOST_EVALUATED:
+        return list(contexts)
+    chosen = np.random.default_rng(seed).choice(len(contexts), MOST_EVALUATED, replace=False)
+    return [contexts[int(i)] for i in sorted(chosen)]
+
+
+def _failed(job: TrainingJob, cause: str) -> TrainingError:
+    contexts = [dict(context) for context in job.contexts]
+    where = f"the context {contexts[0]}" if len(contexts) == 1 else f"{len(contexts)} contexts"
+    return TrainingError(f"The training on {where} with seed {job.seed} failed: {cause}.")
+
+
+def _same(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
+    return env
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread of PyTorch: small networks are faster so, and sums always the same."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _contained_randomness(seed: int) -> Iterator[None]:
+    """Give what draws from the global generators this seed, and put them back afterwards."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng(devices=[]):
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002
+            torch.manual_seed(seed)
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002

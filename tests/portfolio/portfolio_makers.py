@@ -1,0 +1,49 @@
+"""Small portfolios for the tests."""
+
+import numpy as np
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.policies import MlpPolicy
+from sdmbtl.portfolio import Member, Portfolio
+
+NAN = float("nan")
+SPACE = ContextSpace(a=[0, 1, 2, 4], b=[10.0, 20.0, 30.0])
+LINE = ContextSpace(a=[0.0, 1.0, 2.0, 3.0])
+
+
+def linear_policy(*weights):
+    """Action 1 if the weighted sum of the observation is positive, otherwise 0."""
+    column = np.array(weights, dtype=np.float32)
+    size = len(column)
+    return MlpPolicy(
+        [np.column_stack([-column, column])], [np.zeros(2)], np.zeros(size), np.ones(size)
+    )
+
+
+def member(number, returns, context=None, space=LINE, policy=None):
+    policy = linear_policy(1.0, number) if policy is None else policy
+    returns = np.asarray(returns, dtype=float)
+    if returns.ndim == 1:
+        returns = returns[:, None]
+    return Member(number, space.target(0) if context is None else context, policy, returns)
+
+
+def on_line(*rows, **settings):
+    """Members 0, 1, ... with these returns on the four targets of LINE."""
+    return Portfolio(LINE, [member(i, row) for i, row in enumerate(rows)], **settings)
+
+
+def some_portfolio(seed=0, k=4, episodes=(5, 3, 1, 8), space=SPACE, missing=0.0, **settings):
+    """Random returns, members with different numbers of episodes, some not evaluated."""
+    rng = np.random.default_rng(seed)
+    members = []
+    for number, count in zip(range(k), episodes, strict=True):
+        returns = rng.normal(100, 10, size=(len(space), count))
+        returns[rng.random(len(space)) < missing] = NAN
+        returns[0, 0] = 100.0
+        members.append(
+            member(
+                3 * number, returns, space.target(number), space, linear_policy(*rng.normal(size=2))
+            )
+        )
+    return Portfolio(space, members, **settings)

@@ -1,0 +1,310 @@
+"""The portfolio as an object: members, coverage, fewer members, acting."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from portfolio_makers import LINE, NAN, SPACE, linear_policy, member, on_line, some_portfolio
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments import make_family
+from sdmbtl.errors import ContextError, PortfolioError
+from sdmbtl.portfolio import ContextPolicy, Member, Portfolio
+from sdmbtl.portfolio.covering import smallest_cover
+
+CARTPOLE = make_family("cartpole")
+
+
+class TestMembers:
+    def test_by_id_and_in_order(self):
+        members = [member(number, [1.0] * 4) for number in (7, 2, 11)]
+        portfolio = Portfolio(LINE, members)
+        assert len(portfolio) == 3
+        assert [m.id for m in portfolio] == [2, 7, 11]
+        assert portfolio[7].policy is members[0].policy
+        assert portfolio[np.int64(7)] is portfolio[7]
+        with pytest.raises(PortfolioError, match="There is no member 3; there are 2, 7, 11."):
+            portfolio[3]
+
+    def test_returns_are_copied_and_never_change(self):
+        returns = np.ones((4, 2))
+        portfolio = on_line(returns)
+        returns[:] = 9
+        assert portfolio[0].returns.max() == 1
+        with pytest.raises(ValueError, match="read-only"):
+            portfolio[0].returns[0, 0] = 2
+
+    def test_contexts_by_name_or_in_order(self):
+        portfolio = Portfolio(SPACE, [member(0, np.ones(12), context=[1, 15], space=SPACE)])
+        assert portfolio[0].context == {"a": 1.0, "b": 15.0}
+        with pytest.raises(ContextError, match="has no 'b'"):
+            Portfolio(SPACE, [member(0, np.ones(12), context={"a": 1}, space=SPACE)])
+
+    @pytest.mark.parametrize(
+        ("returns", "message"),
+        [
+            (np.ones(4), r"shape \(4, episodes\), .* Got shape \(4,\) .* returns\[:, None\]"),
+            (np.ones((5, 2)), r"Got shape \(5, 2\) instead.$"),
+            (np.ones((4, 2, 2)), r"Got shape \(4, 2, 2\) instead.$"),
+            ([["x"]] * 4, r"member 3 must be numbers. Got \[\['x'\]"),
+            ([[1.0], [1.0, 2.0], [1.0], [1.0]], "must be numbers"),
+            ([[1.0], [1.0], [math.inf], [1.0]], "infinite one on target 2"),
+            (np.full((4, 2), NAN), "Member 3 was evaluated on no target"),
+            (np.ones((4, 0)), "Member 3 was evaluated on no target"),
+        ],
+    )
+    def test_returns_that_are_none(self, returns, message):
+        with pytest.raises(PortfolioError, match=message):
+            Portfolio(LINE, [Member(3, {"a": 0.0}, linear_policy(1.0), returns)])
+
+    def test_other_arguments(self):
+        good = member(0, [1.0] * 4)
+        with pytest.raises(PortfolioError, match="at least one member. Got none."):
+            Portfolio(LINE, [])
+        with pytest.raises(PortfolioError, match=r"different ids. Got \[0, 0\]"):
+            Portfolio(LINE, [good, good])
+        with pytest.raises(PortfolioError, match="'id' must be a whole number >= 0. Got -1"):
+            Portfolio(LINE, [member(-1, [1.0] * 4, policy=good.policy)])
+        with pytest.raises(PortfolioError, match="Member 0 needs a sdmbtl.policies.Policy"):
+            Portfolio(LINE, [member(0, [1.0] * 4, policy=max)])
+
+    @pytest.mark.parametrize(
+        ("given_", "message"),
+        [
+            ((0, 1, 2), "is a pair"),
+            (5, "is a pair"),
+            ((0, math.inf), "must be a finite number"),
+            ((3, 3), r"must ascend. Got \(3, 3\)"),
+        ],
+    )
+    def test_return_range(self, given_, message):
+        with pytest.raises(PortfolioError, match=message):
+            on_line([1.0] * 4, return_range=given_)
+
+    @pytest.mark.parametrize(
+        "given_",
+        [
+            {"name": "CartPole"},
+            {"name": "x", "options": 3},
+            {"name": "x", "options": {"y": NAN}},
+            {"name": "x", "options": {"y": max}},
+            7,
+        ],
+    )
+    def test_family(self, given_):
+        with pytest.raises(PortfolioError, match="is JSON data with 'name' and 'options'"):
+            on_line([1.0] * 4, family=given_)
+
+
+class TestCoverage:
+    def test_mean_of_the_best(self):
+        portfolio = on_line([1.0, 5.0, NAN, 4.0], [3.0, 4.0, NAN, 1.0], return_range=(-2, 8))
+        assert portfolio.best_members.tolist() == [1, 0, -1, 0]
+        np.testing.assert_array_equal(portfolio.expected_returns, [3, 5, NAN, 4])
+        assert portfolio.coverage == 4.0
+        assert portfolio.share(portfolio.coverage) == 0.6
+        assert on_line([1.0] * 4).share(1.0) is None
+
+    def test_in_words(self):
+        portfolio = on_line(
+            [1.0, 5.0, NAN, 4.0], [3.0, 4.0, NAN, 1.0], [0.0, 0.0, NAN, 0.0], return_range=(-2, 8)
+        )
+        assert repr(portfolio) == "Portfolio(3 policies, 4 targets, coverage 4 (60 %))"
+        assert portfolio.describe().splitlines() == [
+            "3 policies, 4 targets, coverage 4 (60 %)",
+            "member 0, trained on {a=0}: 2 targets, mean return 4.5",
+            "member 1, trained on {a=0}: 1 target, mean return 3",
+            "member 2, trained on {a=0}: no target, others are better everywhere",
+            "1 target not evaluated",
+        ]
+        assert portfolio.table()[:2] == [
+            {"id": 0, "context": {"a": 0.0}, "targets": 2, "mean_return": 4.5},
+            {"id": 1, "context": {"a": 0.0}, "targets": 1, "mean_return": 3.0},
+        ]
+        assert math.isnan(portfolio.table()[2]["mean_return"])
+
+    def test_one_policy_without_a_range(self):
+        assert repr(on_line([1.0, 2.0, 3.0, 4.0])) == "Portfolio(1 policy, 4 targets, coverage 2.5)"
+        assert "not evaluated" not in on_line([1.0] * 4).describe()
+
+
+class TestSmallest:
+    def test_one_that_does_all_is_kept_whatever_its_id(self):
+        narrow = [[9.0 if i == j else 0.0 for j in range(4)] for i in range(4)]
+        portfolio = on_line(*narrow, [9.0] * 4, family={"name": "x", "options": {}})
+        fewer = portfolio.smallest()
+        assert [m.id for m in fewer] == [4]
+        assert fewer.coverage == portfolio.coverage
+        assert fewer.family == {"name": "x", "options": {}}
+
+    def test_the_greedy_first_choice_may_become_superfluous(self):
+        rows = [
+            [0, 9, 9, 9, 9, 0],  # adds most at first
+            [9, 9, 9, 0, 0, 0],  # but these two do it all
+            [0, 0, 0, 9, 9, 9],
+        ]
+        assert smallest_cover(np.array(rows, dtype=float), 0.0) == [1, 2]
+
+    def test_gains_too_small_for_the_sum(self):
+        assert smallest_cover(np.array([[1e17, 0.0], [0.0, 1.0]]), 0.0) == [0, 1]
+
+    def test_targets_stay_evaluated(self):
+        rows = np.array([[5.0, 5.0, NAN], [-50.0, -50.0, -90.0], [4.0, 4.0, NAN]])
+        assert smallest_cover(rows, 0.0) == [0, 1]
+        # Whatever may be lost: the only one that was evaluated there stays.
+        assert smallest_cover(rows, 1000.0) == [1]
+        # A target that nobody was evaluated on asks for nobody.
+        assert smallest_cover(np.array([[1.0, NAN], [2.0, NAN]]), 0.0) == [1]
+
+    def test_tolerance_is_a_share_of_the_range(self):
+        portfolio = on_line([10.0] * 4, [0.0, 0.0, 0.0, 18.0], return_range=(0, 20))
+        assert [m.id for m in portfolio.smallest()] == [0, 1]
+        assert [m.id for m in portfolio.smallest(0.0999)] == [0, 1]
+        smaller = portfolio.smallest(0.1)
+        assert [m.id for m in smaller] == [0]
+        assert smaller.return_range == (0.0, 20.0)
+        assert not smaller.observe_context
+        watching = on_line([1.0] * 4, observe_context=True).smallest()
+        assert watching.observe_context
+
+    def test_tolerance_needs_a_range(self):
+        with pytest.raises(PortfolioError, match="tolerance of 0.1 is a share of the return range"):
+            on_line([1.0] * 4).smallest(0.1)
+        with pytest.raises(PortfolioError, match="'tolerance' must be a finite number >= 0"):
+            on_line([1.0] * 4).smallest(-1)
+
+    @given(
+        st.lists(
+            st.lists(st.sampled_from([NAN, 0.0, 1.0, 2.0]), min_size=5, max_size=5),
+            min_size=1,
+            max_size=5,
+        ).filter(lambda rows: not np.isnan(rows).all()),
+        st.sampled_from([0.0, 0.3]),
+    )
+    def test_enough_and_nobody_in_vain(self, rows, allowed):
+        """Against all subsets: what is kept is enough, less of it is not, the fewest is near."""
+        means = np.array(rows)
+
+        def is_enough(positions):
+            kept = np.fmax.reduce(means[list(positions)], axis=0)
+            full = np.fmax.reduce(means, axis=0)
+            known = ~np.isnan(full)
+            return (full - kept)[known].mean() <= allowed
+
+        chosen = smallest_cover(means, allowed)
+        assert is_enough(chosen)
+        for number in range(1, len(chosen)):
+            assert not any(map(is_enough, itertools.combinations(chosen, number)))
+        fewest = next(
+            number
+            for number in range(1, len(means) + 1)
+            if any(map(is_enough, itertools.combinations(range(len(means)), number)))
+        )
+        assert len(chosen) <= fewest + 1
+
+
+class TestActing:
+    def test_the_chosen_policy(self):
+        left, right = linear_policy(-1.0), linear_policy(1.0)
+        portfolio = Portfolio(
+            LINE,
+            [
+                member(0, [9.0, 8.0, 1.0, 1.0], policy=left),
+                member(1, [1.0, 1.0, 8.0, 9.0], policy=right),
+            ],
+        )
+        assert portfolio.policy_for([0]) is left
+        assert portfolio.policy_for({"a": 2.9}) is right
+        assert portfolio.act([0], [2.0]) == 0
+        assert portfolio.act([3], [2.0]) == 1
+        assert portfolio.act([3], [[2.0], [-2.0]]).tolist() == [1, 0]
+
+    def test_a_policy_that_sees_the_context(self):
+        # Action 1 if the observation plus the first coordinate less the second is positive.
+        policy = linear_policy(1.0, 1.0, -1.0)
+        portfolio = Portfolio(
+            SPACE, [member(0, np.ones(12), space=SPACE, policy=policy)], observe_context=True
+        )
+        actor = portfolio.policy_for({"a": 4, "b": 20})
+        assert isinstance(actor, ContextPolicy)
+        assert actor.units.tolist() == [1.0, 0.5]
+        assert [actor.act([x]) for x in (-0.6, -0.4)] == [0, 1]
+        assert actor.act([[-0.6], [-0.4], [3.0]]).tolist() == [0, 1, 1]
+
+    def test_whole_numbers_do_not_cut_the_coordinates_off(self):
+        actor = ContextPolicy(linear_policy(1.0, 1.0), np.array([2 / 3]))
+        assert actor.act(np.array([[-1], [0]])).tolist() == [0, 1]
+
+    def test_observations_keep_their_type(self):
+        seen = []
+
+        class Watching(type(linear_policy(1.0))):
+            def act(self, observation):
+                seen.append(observation)
+
+        watching = Watching([np.eye(2)], [np.zeros(2)], np.zeros(2), np.ones(2))
+        for dtype in (np.float32, np.float64):
+            ContextPolicy(watching, np.array([0.25])).act(np.array([1.5], dtype=dtype))
+            assert seen[-1].dtype == dtype
+            assert seen[-1].tolist() == [1.5, 0.25]
+
+    def test_the_same_as_the_environment_shows_it(self):
+        """The wrapper appends what the environment would append."""
+        space = CARTPOLE.space()
+        context = {"length": 0.123, "masscart": 4.0, "masspole": 0.7}
+        rng = np.random.default_rng(0)
+        policy = linear_policy(*rng.normal(size=7))
+        portfolio = Portfolio(
+            space,
+            [member(0, np.ones(len(space)), space=space, policy=policy)],
+            family=CARTPOLE.settings(),
+            observe_context=True,
+        )
+        plain, watched = portfolio.make_env(context), CARTPOLE.make(context, observe_context=space)
+        actor = portfolio.policy_for(context)
+        for seed in range(20):
+            bare, shown = plain.reset(seed=seed)[0], watched.reset(seed=seed)[0]
+            assert actor.act(bare) == policy.act(shown)
+
+    def test_a_cartpole_episode(self):
+        space = ContextSpace(length=[0.3, 0.5, 1.0])
+        falls, balances = linear_policy(0, 0, -1, 0), linear_policy(0.05, 0.2, 1.0, 0.5)
+        portfolio = Portfolio(
+            space,
+            [
+                member(0, [9.0, 9.0, 9.0], space=space, policy=falls),
+                member(1, [500.0, 500.0, 500.0], space=space, policy=balances),
+            ],
+            family=CARTPOLE.settings(),
+            return_range=(0, 500),
+        )
+        context = {"length": 0.7}
+        env = portfolio.make_env(context, render_mode="rgb_array")
+        assert env.render_mode == "rgb_array"
+        assert env.context["length"] == 0.7
+        observation, _ = env.reset(seed=3)
+        policy = portfolio.policy_for(context)
+        total, done = 0.0, False
+        while not done:
+            observation, reward, terminated, truncated, _ = env.step(policy.act(observation))
+            total += reward
+            done = terminated or truncated
+        assert total == portfolio.choose(context).expected_return == 500.0
+
+    def test_options_of_the_family(self):
+        family = make_family("cartpole", physics="carl").settings()
+        portfolio = Portfolio(
+            ContextSpace(length=[0.5]),
+            [member(0, [1.0], space=ContextSpace(length=[0.5]))],
+            family=family,
+        )
+        assert portfolio.make_env([0.5]).family.physics == "carl"
+        assert portfolio.family == family
+        assert portfolio.family is not family
+
+    def test_unknown_environments(self):
+        with pytest.raises(PortfolioError, match="does not know its environments"):
+            some_portfolio().make_env([1, 10])

@@ -1,0 +1,323 @@
+"""Portfolios in directories: whole or not at all, and what is said if they are damaged."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from portfolio_makers import member, on_line, some_portfolio
+
+from sdmbtl.contexts import ContextSpace, Interval
+from sdmbtl.errors import PortfolioError
+from sdmbtl.policies import load_notes, load_policy
+from sdmbtl.portfolio import Portfolio, storage
+
+CONTEXTS = [[0, 10], [1.5, 12.0], [4, 30], [9, 99]]
+SETTINGS = {
+    "family": {"name": "CartPole", "options": {"physics": "carl"}},
+    "observe_context": True,
+    "return_range": (0, 200),
+}
+
+
+def some(seed=0):
+    return some_portfolio(seed, missing=0.2, **SETTINGS)
+
+
+def files(directory):
+    return {
+        str(path.relative_to(directory)): path.read_bytes()
+        for path in directory.rglob("*")
+        if path.is_file()
+    }
+
+
+def names(directory):
+    return sorted(path.name for path in directory.iterdir())
+
+
+def change_manifest(directory, **changes):
+    path = directory / "portfolio.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A directory with a portfolio, alone in its parent."""
+    directory = tmp_path / "here" / "mine"
+    some().export(directory)
+    return directory
+
+
+class TestRoundTrip:
+    def test_what_is_there(self, place):
+        policies = [f"policies/{n:04d}.safetensors" for n in (0, 3, 6, 9)]
+        assert sorted(files(place)) == [*policies, "portfolio.json", "returns.npz"]
+        manifest = json.loads((place / "portfolio.json").read_text())
+        assert manifest["version"] == 1
+        assert manifest["members"][1] == {
+            "id": 3,
+            "context": {"a": 0.0, "b": 20.0},
+            "file": "policies/0003.safetensors",
+            "sha256": manifest["members"][1]["sha256"],
+        }
+        notes = load_notes(place / "policies/0003.safetensors")
+        assert notes == {"id": 3, "context": {"a": 0.0, "b": 20.0}}
+        assert names(place.parent) == ["mine"]
+
+    def test_the_same_choices_and_bytes(self, place, tmp_path):
+        before, after = some(), Portfolio.load(place)
+        for context in CONTEXTS:
+            assert after.choose(context) == before.choose(context)
+        np.testing.assert_array_equal(after.expected_returns, before.expected_returns)
+        for one, other in zip(before, after, strict=True):
+            assert one.policy.act([0.3, 0.2]) == other.policy.act([0.3, 0.2])
+            np.testing.assert_array_equal(one.returns, other.returns)
+        for name in ("space", "family", "observe_context", "return_range"):
+            assert getattr(after, name) == getattr(before, name)
+        after.export(str(tmp_path / "again"))
+        assert files(tmp_path / "again") == files(place)
+
+    def test_without_settings_and_with_listed_targets(self, tmp_path):
+        space = ContextSpace([[0.1], [0.7]], u=Interval(0, 1))
+        Portfolio(space, [member(12345, [1.0, 2.0], space=space)]).export(tmp_path / "p")
+        again = Portfolio.load(str(tmp_path / "p"))
+        assert again.space == space
+        assert [m.id for m in again] == [12345]
+        assert (again.family, again.observe_context, again.return_range) == (None, False, None)
+
+    def test_needs_numpy_and_scipy_only(self, place):
+        code = (
+            "import sys\n"
+            "for name in ('gymnasium', 'jax', 'torch'): sys.modules[name] = None\n"
+            "from sdmbtl.portfolio import Portfolio\n"
+            f"portfolio = Portfolio.load({str(place)!r})\n"
+            "print(portfolio.choose([1.5, 12.0]).member)\n"
+            "print(portfolio[3].policy.act([0.3, 0.2]) in (0, 1))\n"
+            "print(*(m for m in sys.modules if m.startswith(('sdmbtl.trainers', 'sdmbtl.env'))))\n"
+        )
+        run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert run.stderr == ""
+        assert run.stdout == f"{some().choose([1.5, 12.0]).member}\nTrue\n\n"
+
+
+class TestReplacing:
+    def test_an_older_portfolio_goes_with_all_its_files(self, place):
+        on_line([1.0, 2.0, 3.0, 4.0]).export(place)
+        assert sorted(files(place)) == [
+            "policies/0000.safetensors",
+            "portfolio.json",
+            "returns.npz",
+        ]
+        assert names(place.parent) == ["mine"]
+
+    def test_an_empty_directory(self, tmp_path):
+        (tmp_path / "empty").mkdir()
+        some().export(tmp_path / "empty")
+        assert len(Portfolio.load(tmp_path / "empty")) == 4
+
+    def test_through_a_link(self, place, tmp_path):
+        link = tmp_path / "link"
+        link.symlink_to(place)
+        on_line([1.0, 2.0, 3.0, 4.0]).export(link)
+        assert link.is_symlink()
+        assert len(Portfolio.load(place)) == len(Portfolio.load(link)) == 1
+
+    @pytest.mark.parametrize(
+        ("name", "content", "message"),
+        [
+            ("thesis.tex", "years of work", "holds 'thesis.tex' and is not replaced"),
+            ("portfolio.json", '{"format": "shares"}', "is not empty and is not replaced"),
+            ("portfolio.json", "[1]", "is not empty and is not replaced"),
+            ("portfolio.json", "{}", "is not empty and is not replaced"),
+            ("portfolio.json", '{"format": ', "is not empty and is not replaced"),
+            ("returns.npz", "", "is not empty and is not replaced"),
+        ],
+    )
+    def test_anything_else_is_not_touched(self, tmp_path, name, content, message):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(PortfolioError, match=message):
+            some().export(tmp_path)
+        assert files(tmp_path) == {name: content.encode()}
+
+    def test_a_portfolio_with_something_else_in_it(self, place):
+        (place / "notes.txt").write_text("mine")
+        before = files(place)
+        with pytest.raises(PortfolioError, match="holds 'notes.txt'"):
+            some(1).export(place)
+        assert files(place) == before
+
+    def test_a_file(self, tmp_path):
+        (tmp_path / "file").write_text("x")
+        with pytest.raises(PortfolioError, match="file is a file"):
+            some().export(tmp_path / "file")
+
+
+class TestInterrupted:
+    @pytest.mark.parametrize(
+        "function", ["save_policy", "save_arrays", "write_atomically", "_sync", "_put_in_place"]
+    )
+    def test_while_writing(self, place, monkeypatch, function):
+        before, calls = files(place), []
+
+        def fails(*args, **kwargs):
+            calls.append(args)
+            if len(calls) > 1 or function not in ("save_policy", "_sync"):
+                raise OSError("disk full")
+            return original(*args, **kwargs)
+
+        original = getattr(storage, function)
+        monkeypatch.setattr(storage, function, fails)
+        with pytest.raises(OSError, match="disk full"):
+            some(1).export(place)
+        assert files(place) == before
+        assert names(place.parent) == ["mine"]
+
+    @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+    def test_between_the_renames(self, place, monkeypatch, error):
+        before, rename = files(place), Path.rename
+
+        def fails(path, target):
+            if path.name.endswith(".tmp"):
+                raise error
+            return rename(path, target)
+
+        monkeypatch.setattr(Path, "rename", fails)
+        with pytest.raises(error):
+            some(1).export(place)
+        assert files(place) == before
+        assert names(place.parent) == ["mine"]
+        shutil.rmtree(place)
+        with pytest.raises(error):
+            some(1).export(place)
+        assert names(place.parent) == []
+
+    def test_killed_at_any_step(self, tmp_path):
+        """Whenever the process dies, the old or the new portfolio is found, and replaced next."""
+        script = Path(__file__).with_name("killed_exports.py")
+        run = subprocess.run(
+            [sys.executable, script, tmp_path], capture_output=True, text=True, check=True
+        )
+        # Returns, two directories, the old one moved and the new one, their parent, left-overs.
+        assert run.stdout.split() == ["9"] * 9 + ["0"]
+        for seed in (0, 1):
+            some_portfolio(seed).export(tmp_path / str(-seed))
+        old, new = files(tmp_path / "0"), files(tmp_path / "-1")
+        for step in range(1, 11):
+            place = tmp_path / str(step) / "mine"
+            Portfolio.load(place).export(tmp_path / "found")
+            assert files(tmp_path / "found") == (old if step <= 6 else new)
+            some_portfolio(1).export(place)
+            assert files(place) == new
+            assert not (place.parent / ".mine.previous").exists()
+
+
+class TestDamage:
+    def test_nothing_there(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="There is no portfolio in .*nowhere'"):
+            Portfolio.load(tmp_path / "nowhere")
+        with pytest.raises(FileNotFoundError, match="it has no portfolio.json. Write one with"):
+            Portfolio.load(tmp_path)
+
+    @pytest.mark.parametrize("text", ["", "{", "[]", "3", "{}", '{"format": "sdmbtl portfolio"}'])
+    def test_json_that_is_none(self, place, text):
+        (place / "portfolio.json").write_text(text)
+        with pytest.raises(PortfolioError, match="portfolio.json is no portfolio of sdmbtl, or it"):
+            Portfolio.load(place)
+
+    def test_bytes_that_are_no_text(self, place):
+        (place / "portfolio.json").write_bytes(b"\xff\xfe\x00")
+        with pytest.raises(PortfolioError, match="or it is damaged"):
+            Portfolio.load(place)
+
+    @pytest.mark.parametrize(
+        "changes",
+        [
+            {"format": "shares"},
+            {"space": {"version": 1}},
+            {"space": 3},
+            {"members": None},
+            {"members": [3]},
+            {"members": [{"id": 0}]},
+            {"members": [{"id": "x", "context": {}, "file": "", "sha256": ""}]},
+        ],
+    )
+    def test_parts_that_are_none(self, place, changes):
+        change_manifest(place, **changes)
+        with pytest.raises(PortfolioError, match="portfolio.json is no portfolio of sdmbtl, or it"):
+            Portfolio.load(place)
+
+    def test_another_version(self, place):
+        change_manifest(place, version=2)
+        with pytest.raises(PortfolioError, match="has format version 2; this release reads 1. Use"):
+            Portfolio.load(place)
+
+    @pytest.mark.parametrize("how", ["changed", "swapped", "missing"])
+    def test_the_returns(self, place, tmp_path, how):
+        if how == "changed":
+            content = bytearray((place / "returns.npz").read_bytes())
+            content[len(content) // 2] ^= 1
+            (place / "returns.npz").write_bytes(content)
+        elif how == "swapped":
+            some(1).export(tmp_path / "other")
+            shutil.copy(tmp_path / "other" / "returns.npz", place)
+        else:
+            (place / "returns.npz").unlink()
+        with pytest.raises(PortfolioError) as caught:
+            Portfolio.load(place, skip_damaged=True)
+        assert str(caught.value).startswith("The returns of the members cannot be read: ")
+        assert "SHA-256" in str(caught.value) or "no file" in str(caught.value)
+
+    def test_returns_of_another_kind(self, place):
+        space = ContextSpace(a=[1.0])
+        storage.save_arrays(place / "returns.npz", kind="rows", space=space, arrays={})
+        change_manifest(place, returns_sha256=storage._sha256(place / "returns.npz"))
+        with pytest.raises(PortfolioError, match="holds rows; portfolio returns were expected"):
+            Portfolio.load(place)
+
+    @pytest.mark.parametrize("how", ["changed", "cut", "missing", "no policy"])
+    def test_one_policy(self, place, how):
+        path = place / "policies" / "0003.safetensors"
+        content = path.read_bytes()
+        if how == "missing":
+            path.unlink()
+        elif how == "no policy":
+            path.write_bytes(b"nothing")
+            manifest = json.loads((place / "portfolio.json").read_text())
+            manifest["members"][1]["sha256"] = storage._sha256(path)
+            change_manifest(place, members=manifest["members"])
+        else:
+            path.write_bytes(content[:-1] + (b"" if how == "cut" else bytes([content[-1] ^ 1])))
+        with pytest.raises(PortfolioError) as caught:
+            Portfolio.load(place)
+        assert str(caught.value).startswith("Damaged policies: member 3: ")
+        assert "0003.safetensors" in str(caught.value)
+        assert "The 3 others are usable: load with skip_damaged=True" in str(caught.value)
+        with pytest.warns(UserWarning, match="Members left out of the portfolio: member 3: ") as w:
+            rest = Portfolio.load(place, skip_damaged=True)
+        assert w[0].filename == __file__
+        assert [m.id for m in rest] == [0, 6, 9]
+        assert rest.choose([1, 10]).member in (0, 6, 9)
+        np.testing.assert_array_equal(rest[6].returns, some()[6].returns)
+
+    def test_several_policies(self, place):
+        for name in ("0000", "0003", "0009"):
+            (place / "policies" / f"{name}.safetensors").unlink()
+        with pytest.raises(PortfolioError) as caught:
+            Portfolio.load(place)
+        assert re.findall(r"member (\d)", str(caught.value)) == ["0", "3", "9"]
+        assert "The other one is usable" in str(caught.value)
+
+    def test_all_policies(self, place):
+        shutil.rmtree(place / "policies")
+        for skip in (False, True):
+            with pytest.raises(PortfolioError, match="No policy of this portfolio is usable"):
+                Portfolio.load(place, skip_damaged=skip)
+
+    def test_a_policy_can_be_read_alone(self, place):
+        policy = load_policy(place / "policies" / "0006.safetensors")
+        assert policy.act([1.0, 2.0]) == some()[6].policy.act([1.0, 2.0])

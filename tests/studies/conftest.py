@@ -1,0 +1,46 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from small_study import open_small, outcome
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """The small study, run without interruption."""
+    path = tmp_path_factory.mktemp("reference") / "study"
+    study = open_small(path)
+    study.run(budget=4)
+    return study
+
+
+@pytest.fixture(scope="session")
+def reference(finished):
+    return outcome(finished)
+
+
+@pytest.fixture(scope="session")
+def run_script(tmp_path_factory):
+    """Run a script of this folder; later processes use what the first one has compiled."""
+    cache = tmp_path_factory.mktemp("compiled")
+    environment = {
+        **os.environ,
+        "JAX_COMPILATION_CACHE_DIR": str(cache),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "PYTHONPATH": str(HERE),
+    }
+
+    def run(script, *arguments):
+        return subprocess.run(
+            [sys.executable, str(HERE / script), *map(str, arguments)],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=120,
+        )
+
+    return run

@@ -1,0 +1,31 @@
+"""Run the small study and die without warning at a stage: `killed_run.py PATH STAGE NUMBER`."""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+from small_study import open_small
+
+
+def die(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def main(path, stage, number):
+    left = number
+
+    def watch(event):
+        nonlocal left
+        left -= event.stage == stage
+        if left == 0:
+            die()
+
+    study = open_small(path)
+    if stage == "saving":  # the policy file is written under its temporary name only
+        Path.replace = die
+    study.run(budget=4, observer=watch)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))

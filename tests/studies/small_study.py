@@ -1,0 +1,27 @@
+"""A study that trains for real and takes a second: few targets, short training."""
+
+import hashlib
+import json
+
+from sdmbtl.environments import make_family
+from sdmbtl.studies import Study
+
+TRAINER = {"steps": 4096, "evaluate_every": 1, "epochs": 2, "evaluate_episodes": 2}
+
+
+def open_small(path, **changes):
+    space = make_family("CartPole").space("wide", levels=2)
+    settings = {"space": space, "seed": 3, "episodes": 2, "trainer_options": TRAINER}
+    return Study.open(path, "CartPole", **{**settings, **changes})
+
+
+def outcome(study):
+    """All that must be the same however often a study was interrupted."""
+    status = study.status()
+    del status["timing"], status["path"]
+    files = sorted((study.path / "policies").iterdir())
+    return {
+        "status": json.dumps(status),
+        "returns": study.returns.tobytes(),
+        "policies": [(f.name, hashlib.sha256(f.read_bytes()).hexdigest()) for f in files],
+    }

@@ -1,0 +1,135 @@
+"""Damaged and missing files: noticed, explained, and what was complete stays usable."""
+
+import random
+import shutil
+
+import pytest
+from small_study import open_small, outcome
+
+from sdmbtl.errors import DamagedStudyError, StudyError
+from sdmbtl.studies import Study
+from sdmbtl.studies.doctor import examine, repair
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    path = tmp_path / "study"
+    shutil.copytree(finished.path, path)
+    return path
+
+
+def cut(file, offset):
+    content = file.read_bytes()
+    file.write_bytes(content[:offset])
+
+
+def scribble(file, offset):
+    content = bytearray(file.read_bytes())
+    for i in range(offset, min(offset + 16, len(content))):
+        content[i] ^= 0xFF
+    file.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("how", [cut, scribble])
+@pytest.mark.parametrize("number", range(12))
+def test_damaged_database(how, number, copied, reference):
+    size = (copied / "study.db").stat().st_size
+    offset = 0 if number == 0 else random.Random(number).randrange(size)
+    how(copied / "study.db", offset)
+    try:
+        study = Study.open(copied)
+    except StudyError as error:
+        assert "damaged" in str(error)
+        assert "doctor" in str(error)
+        diagnosis = examine(copied)
+        assert not diagnosis.healthy
+        assert any("0003.safetensors is whole" in f.text for f in diagnosis.findings)
+        mended = repair(copied)
+        assert mended.healthy, mended.findings
+        assert any("damaged-study.db" in text for text in mended.repaired)
+        study = Study.open(copied)
+    # Where nothing was noticed, unused room of the file was hit: all is as it was.
+    assert outcome(study) == reference
+    assert study.portfolio().coverage == pytest.approx(study.performance, abs=1e9)
+
+
+def test_missing_database(copied, reference):
+    (copied / "study.db").unlink()
+    with pytest.raises(DamagedStudyError, match="There is no database.*doctor"):
+        Study.open(copied)
+    assert repair(copied).healthy
+    assert outcome(Study.open(copied)) == reference
+
+
+def test_both_databases_damaged(copied):
+    cut(copied / "study.db", 100)
+    cut(copied / "study.backup.db", 5000)
+    diagnosis = repair(copied)
+    assert not diagnosis.healthy
+    assert "no whole copy" in " ".join(f.remedy or "" for f in diagnosis.findings)
+    assert "trained on {'length'" in " ".join(f.text for f in diagnosis.findings)
+
+
+def test_older_copy_loses_only_what_came_later(copied, reference, tmp_path):
+    """The copy is from before the last policy: that one is trained again, and is the same."""
+    early = open_small(tmp_path / "early")
+    early.run(budget=3)
+    shutil.copy(early.path / "study.backup.db", copied / "study.backup.db")
+    cut(copied / "study.db", 3000)
+    text = " ".join(f.remedy or "" for f in examine(copied).findings)
+    assert "3 finished; lost are the records of 1 later policies" in text
+    assert repair(copied).healthy
+    study = Study.open(copied)
+    assert study.n_finished == 3
+    study.run(budget=4)
+    assert outcome(study) == reference
+
+
+@pytest.mark.parametrize("how", ["missing", "damaged"])
+def test_lost_policy(how, copied, reference):
+    file = copied / "policies" / "0001.safetensors"
+    if how == "missing":
+        file.unlink()
+    else:
+        scribble(file, 3000)
+    study = Study.open(copied)
+    assert study.n_finished == 4  # its returns are known
+    with pytest.warns(UserWarning, match=f"0001.safetensors is {how}"):
+        portfolio = study.portfolio()
+    assert [m.id for m in portfolio] == [0, 2, 3]
+    diagnosis = examine(copied)
+    assert f"0001.safetensors is {how}" in diagnosis.findings[1].text
+    mended = repair(copied)
+    assert mended.repaired == ["Policy 1 will be trained again when the study is resumed."]
+    assert mended.healthy
+    study = Study.open(copied)
+    study.run(budget=4)
+    assert outcome(study) == reference
+
+
+def test_policy_lost_before_evaluation(tmp_path, reference):
+    path = tmp_path / "study"
+
+    def stop(event):
+        if event.stage == "trained" and event.trial.id == 1:
+            raise KeyboardInterrupt
+
+    study = open_small(path)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(budget=4, observer=stop)
+    study.policy_path(1).unlink()
+    study.run(budget=4)
+    assert outcome(study) == reference
+
+
+def test_healthy_study(finished):
+    diagnosis = examine(finished.path)
+    assert diagnosis.healthy
+    assert [f.level for f in diagnosis.findings] == ["ok", "ok", "ok"]
+    assert diagnosis.findings[0].text == "The database is whole: 4 finished."
+    assert diagnosis.to_dict()["healthy"] is True
+
+
+def test_no_study(tmp_path):
+    with pytest.raises(StudyError, match="There is no study in"):
+        examine(tmp_path)

@@ -1,0 +1,144 @@
+"""Killed at any stage, a study goes on to the same contexts, bytes and summary."""
+
+import os
+import signal
+import threading
+
+import pytest
+from small_study import open_small, outcome
+
+from sdmbtl import SdmbtlError
+from sdmbtl.errors import StudyError
+from sdmbtl.studies import Study
+from sdmbtl.studies.doctor import examine, repair
+
+KILLED = -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("stage", "number"),
+    [
+        ("asked", 1),
+        ("training", 1),  # during the first training
+        ("training", 4),  # at the end of the second
+        ("saved", 2),  # between policy file and database
+        ("trained", 1),
+        ("evaluating", 3),
+        ("finished", 2),
+    ],
+)
+def test_killed_and_resumed(stage, number, tmp_path, run_script, reference):
+    path = tmp_path / "study"
+    assert run_script("killed_run.py", path, stage, number).returncode == KILLED
+    study = Study.open(path)
+    assert study.run(budget=4) == "the budget of 4 policies is used"
+    assert outcome(study) == reference
+
+
+def test_killed_while_writing(tmp_path, run_script, reference):
+    path = tmp_path / "study"
+    assert run_script("killed_run.py", path, "asked", 1).returncode == KILLED
+    assert run_script("killed_run.py", path, "saving", 0).returncode == KILLED
+    leftovers = list((path / "policies").glob(".*.tmp"))
+    assert len(leftovers) == 1
+    assert "left over" in " ".join(f.text for f in examine(path).findings)
+    assert repair(path).repaired == [f"Deleted {leftovers[0].name}."]
+    study = Study.open(path)
+    study.run(budget=4)
+    assert outcome(study) == reference
+
+
+def test_killed_again_and_again(tmp_path, run_script, reference):
+    path = tmp_path / "study"
+    for stage in ("training", "saved", "evaluating", "asked", "finished"):
+        assert run_script("killed_run.py", path, stage, 1).returncode == KILLED
+    assert Study.open(path).n_finished >= 1
+    study = Study.open(path)
+    study.run(budget=4)
+    assert outcome(study) == reference
+
+
+def test_keyboard_interrupt_in_training_is_no_failure(tmp_path, reference):
+    def interrupt(event):
+        if event.stage == "training" and event.trial.id == 1:
+            raise KeyboardInterrupt
+
+    study = open_small(tmp_path / "study")
+    with pytest.raises(KeyboardInterrupt):
+        study.run(budget=4, observer=interrupt)
+    assert [t.status for t in study.trials] == ["finished", "pending"]
+    assert study.trials[1].errors == []
+    study.run(budget=4)
+    assert outcome(study) == reference
+
+
+def test_budget_in_pieces(tmp_path, reference):
+    for budget in (1, 3, 4):
+        study = open_small(tmp_path / "study")
+        study.run(budget=budget)
+        assert study.n_finished == budget
+    assert outcome(study) == reference
+
+
+def test_a_faulty_observer_is_no_failed_training(tmp_path):
+    def faulty(event):
+        if event.stage == "training":
+            raise ZeroDivisionError
+
+    study = open_small(tmp_path / "study")
+    with pytest.raises(ZeroDivisionError):
+        study.run(budget=1, observer=faulty)
+    assert study.trials[0].status == "pending"
+    assert study.trials[0].errors == []
+
+
+def test_only_one_process_at_a_time(tmp_path):
+    path = tmp_path / "study"
+    inside, messages = threading.Event(), []
+
+    def meanwhile(event):
+        if event.stage == "asked" and not inside.is_set():
+            inside.set()
+            try:
+                Study.open(path).run(budget=1)
+            except StudyError as error:
+                messages.append(str(error))
+            messages.append(Study.open(path).status()["pending"])
+
+    open_small(path).run(budget=1, observer=meanwhile)
+    assert f"Another process (number {os.getpid()}) is working on the study" in messages[0]
+    assert messages[1] == 1  # looking is allowed
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with room for a few hundred kilobytes."""
+    import subprocess
+
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=220k", "tmpfs", place], capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("room", [8, 16, 24, 32, 48])
+def test_full_disk(room, small_disk, reference):
+    """Whatever it is that no longer fits: nothing is lost, and with room the study goes on."""
+    study = open_small(small_disk / "study")
+    study.run(budget=1)
+    ballast = small_disk / "ballast"
+    free = os.statvfs(small_disk).f_bavail * os.statvfs(small_disk).f_frsize
+    ballast.write_bytes(bytes(max(free - room * 1024, 0)))
+    with pytest.raises(SdmbtlError, match="Cannot write .*kept.*sdmbtl resume"):
+        study.run(budget=4)
+    assert Study.open(small_disk / "study").n_finished >= 1
+    assert examine(small_disk / "study").healthy
+    ballast.unlink()
+    again = Study.open(small_disk / "study")
+    again.run(budget=4)
+    assert outcome(again) == reference

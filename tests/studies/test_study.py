@@ -1,0 +1,292 @@
+"""Studies: the loop, its rules, failures as data, ask and tell, the result."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from small_study import TRAINER, open_small
+
+from sdmbtl import ContextSpace
+from sdmbtl.errors import ConfigurationError, RowError, StudyError, TrainerError
+from sdmbtl.policies import load_notes
+from sdmbtl.studies import Budget, NoGain, Standing, Study, TimeLimit
+
+SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
+
+
+def test_status_of_a_finished_study(finished):
+    status = finished.status()
+    assert json.loads(json.dumps(status, allow_nan=False)) == status
+    assert status["policies"] == status["budget"] == 4
+    assert status["environment"] == "CartPole"
+    assert status["steps"] == 4 * 4096
+    assert [r["id"] for r in status["rounds"]] == [0, 1, 2, 3]
+    for number, entry in enumerate(status["rounds"]):
+        assert finished.space.find(entry["context"]) is not None
+        best = finished.returns[: number + 1].mean(axis=2).max(axis=0).mean()
+        assert entry["performance"] == pytest.approx(best)
+        assert entry["coverage"] == pytest.approx(best / 500)
+        assert entry["steps"] == 4096
+    assert status["coverage"] == status["rounds"][-1]["coverage"]
+    gains = [r["gain"] for r in status["rounds"]]
+    assert gains[0] is None
+    assert sum(gains[1:]) == pytest.approx(
+        status["performance"] - status["rounds"][0]["performance"]
+    )
+    assert set(status["timing"]["seconds"]) == {"choosing", "training", "evaluation"}
+
+
+def test_policies_come_with_notes(finished):
+    notes = load_notes(finished.policy_path(2))
+    assert notes["id"] == 2
+    assert notes["context"] == finished.status()["rounds"][2]["context"]
+    assert notes["steps"] == 4096
+
+
+def test_training_curve_is_recorded(finished):
+    training = finished.trials[0].training
+    assert [steps for steps, _ in training["curve"]] == [2048, 4096]
+    assert training["source_return"] == max(value for _, value in training["curve"])
+
+
+def test_returns_are_those_of_the_policies(finished):
+    """The recorded rows come out again from the policy files, in Gymnasium too."""
+    from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+
+    member = finished.portfolio()[0]
+    played = evaluate_in_gymnasium(
+        member.policy,
+        finished.family,
+        finished.space,
+        list(finished.space),
+        observe_context=False,
+        episodes=20,
+        seed=0,
+    )
+    recorded = finished.returns[0].mean(axis=1)
+    assert np.corrcoef(played.mean(axis=1), recorded)[0, 1] > 0.9
+
+
+def test_another_configuration_is_refused(finished):
+    with pytest.raises(ConfigurationError) as caught:
+        open_small(
+            finished.path, seed=4, selector="random", trainer_options={**TRAINER, "steps": 8192}
+        )
+    text = str(caught.value)
+    assert "seed: recorded 3, now 4" in text
+    assert "selector.name: recorded 'auto', now 'random'" in text
+    assert "trainer.settings.steps: recorded 4096, now 8192" in text
+    assert "another directory" in text
+    assert open_small(finished.path).n_finished == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"episodes": 0}, StudyError, "'episodes' must be a whole number >= 1"),
+        ({"retries": -1}, StudyError, "'retries' must be a whole number >= 0"),
+        ({"selector": "best"}, ValueError, "Unknown selector 'best'"),
+        ({"trainer_options": {"step": 5}}, TrainerError, "Did you mean 'steps'"),
+    ],
+)
+def test_bad_settings_leave_nothing_behind(arguments, error, text, tmp_path):
+    with pytest.raises(error, match=text):
+        open_small(tmp_path / "study", **arguments)
+    assert not (tmp_path / "study").exists()
+
+
+def test_no_study_and_other_directories(tmp_path):
+    with pytest.raises(StudyError, match="There is no study in .*sdmbtl run"):
+        Study.open(tmp_path / "nothing")
+    (tmp_path / "letter.txt").write_text("hello")
+    with pytest.raises(StudyError, match="exists and is no study"):
+        Study.open(tmp_path, "CartPole")
+    with pytest.raises(StudyError, match="exists and is no study"):
+        Study.open(tmp_path / "letter.txt", "CartPole")
+
+
+def test_run_needs_an_end(tmp_path):
+    with pytest.raises(StudyError, match="needs a 'budget'"):
+        open_small(tmp_path / "study").run()
+
+
+def test_batches(tmp_path):
+    study = open_small(tmp_path / "study", batch=3)
+    stages = []
+    study.run(budget=4, observer=lambda event: stages.append((event.stage, event.trial.id)))
+    asked = [number for stage, number in stages if stage == "asked"]
+    assert asked == [0, 1, 2, 3]
+    assert stages[:3] == [("asked", 0), ("asked", 1), ("asked", 2)]
+    assert stages.index(("finished", 2)) < stages.index(("asked", 3))
+    assert study.n_finished == 4
+
+
+# -- stop rules ------------------------------------------------------------------------------------
+
+
+def standing(*performances, span=10.0, complete=False, seconds=None):
+    return Standing(list(performances), span, complete, seconds)
+
+
+def test_budget():
+    assert Budget(2).reason(standing(1.0)) is None
+    assert "2 policies" in Budget(2).reason(standing(1.0, 1.5))
+
+
+def test_time_limit():
+    assert TimeLimit(100).reason(standing(seconds=50.0)) is None
+    assert "too short for one more" in TimeLimit(100).reason(standing(seconds=150.0))
+    assert TimeLimit(0).reason(standing()) is not None
+
+
+def test_no_gain():
+    rule = NoGain(0.05, patience=2)
+    assert rule.reason(standing(1.0, 1.0)) is None  # too early to say
+    assert rule.reason(standing(1.0, 1.0, 1.6)) is None
+    assert "the last 2 policies added 0.4" in rule.reason(standing(1.0, 1.0, 1.4))
+    assert "highest return" in rule.reason(standing(10.0, complete=True))
+
+
+def test_rules_stop_a_study(tmp_path):
+    study = open_small(tmp_path / "study")
+    assert "time of 0 s" in study.run(budget=4, time_limit=0.0)
+    assert study.n_finished == 0
+    assert "the last 1 policies" in study.run(budget=8, min_gain=1.0, patience=1)
+    assert study.n_finished == 2
+
+
+def test_every_target_trained_on(tmp_path):
+    space = ContextSpace(length=[0.2, 1.0])
+    study = open_small(tmp_path / "study", space=space)
+    assert study.run(budget=5) == "every target has been trained on"
+    assert study.n_finished == 2
+
+
+# -- failures are data -----------------------------------------------------------------------------
+
+FAULTY = """
+import gymnasium
+
+BROKEN = {broken!r}
+
+def make(context):
+    if context["length"] in BROKEN:
+        raise RuntimeError("the motor is stuck")
+    env = gymnasium.make("CartPole-v1")
+    env.unwrapped.length = context["length"]
+    return env
+"""
+
+QUICK_SB3 = {
+    "steps": 64,
+    "envs": 2,
+    "evaluate_episodes": 1,
+    "hyperparameters": {"n_steps": 32, "batch_size": 32, "n_epochs": 1},
+}
+
+
+def faulty_study(tmp_path, monkeypatch, broken, lengths):
+    (tmp_path / "faulty.py").write_text(FAULTY.format(broken=broken))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sys.modules.pop("faulty", None)
+    return Study.open(
+        tmp_path / "study",
+        "faulty:make",
+        space=ContextSpace(length=lengths),
+        selector="independent",
+        trainer_options=QUICK_SB3,
+        episodes=1,
+        seed=0,
+    )
+
+
+def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
+    study = faulty_study(tmp_path, monkeypatch, [0.4], [0.2, 0.4, 0.6])
+    # An environment that cannot be made is found out in training and in evaluation alike, so
+    # every policy fails to be evaluated on the broken target.
+    with pytest.raises(StudyError, match="failed on 3 contexts in a row.*motor is stuck"):
+        study.run(budget=2)
+    assert [t.status for t in study.trials] == ["failed"] * 3
+    assert [t.attempt for t in study.trials] == [1, 1, 1]
+    assert all("the motor is stuck" in e for t in study.trials for e in t.errors)
+    assert len(study.trials[0].errors) == 2
+    assert study.status()["failed"] == 3
+    # Mended, the contexts are given back and the study goes on.
+    (tmp_path / "faulty.py").write_text(FAULTY.format(broken=[]))
+    sys.modules.pop("faulty", None)
+    study = Study.open(tmp_path / "study")
+    assert study.retry_failed() == 3
+    study.run(budget=2)
+    assert study.n_finished == 2
+    assert study.status()["rounds"][0]["status"] == "cancelled"
+
+
+# -- ask and tell -------------------------------------------------------------------------------------
+
+
+def test_ask_and_tell_without_an_environment(tmp_path):
+    path = tmp_path / "study"
+    (first,) = Study.open(path, space=SPACE, seed=1).ask()
+    study = Study.open(path)
+    assert study.pending[0].id == first.id
+    study.tell(first.id, np.arange(6.0))
+    second, third = Study.open(path).ask(2)
+    assert {second.id, third.id} == {1, 2}
+    study = Study.open(path)
+    study.tell(second.context, np.ones((6, 4)))
+    study.tell(third, status="failed", error="no licence")
+    assert [t.status for t in study.trials] == ["finished", "finished", "failed"]
+    assert study.trials[2].errors == ["no licence"]
+    assert study.performance == pytest.approx(np.maximum(np.arange(6.0), 1).mean())
+    again = Study.open(path)
+    assert again.selector.state_dict() == study.selector.state_dict()
+    with pytest.raises(StudyError, match="has no environment"):
+        again.run(budget=3)
+    with pytest.raises(StudyError, match="no trained policies"):
+        again.portfolio()
+
+
+def test_warm_start(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    study.tell({"a": 1.0, "b": 0.0}, [1, 2, 3, None, 5, 6])
+    assert study.trials[0].strategy == "told"
+    assert np.isnan(Study.open(study.path).selector.rows.returns[0, 3])
+    assert study.ask()[0].context != {"a": 1.0, "b": 0.0}
+
+
+@pytest.mark.parametrize("returns", [[1, 2], "abc", [[1, 2], [3]], None])
+def test_a_wrong_row_changes_nothing(returns, tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    (candidate,) = study.ask()
+    with pytest.raises(RowError):
+        study.tell(candidate, returns)
+    assert Study.open(study.path).trials[0].status == "pending"
+
+
+# -- the result ------------------------------------------------------------------------------------
+
+
+def test_portfolio_of_a_study(finished, tmp_path):
+    from sdmbtl.portfolio import Portfolio
+
+    portfolio = finished.portfolio()
+    portfolio.export(tmp_path / "exported")
+    loaded = Portfolio.load(tmp_path / "exported")
+    target = finished.space.target(5)
+    means = finished.returns.mean(axis=2)[:, 5]
+    assert loaded.choose(target).member == int(means.argmax())
+    env = loaded.make_env(target)
+    observation, _ = env.reset(seed=0)
+    assert loaded.act(target, observation) in (0, 1)
+
+
+def test_fresh_evaluation(finished):
+    returns = finished.evaluate(episodes=3)
+    assert returns.shape == (8, 3)
+    assert np.array_equal(returns, finished.evaluate(episodes=3))
+    assert not np.array_equal(returns, finished.evaluate(episodes=3, seed=1))
+    elsewhere = finished.evaluate([{"length": 0.5, "masscart": 1.0, "masspole": 0.1}], episodes=2)
+    assert elsewhere.shape == (1, 2)
+    with pytest.raises(StudyError, match="empty"):
+        finished.evaluate([])

@@ -1,0 +1,60 @@
+"""Work in several processes: every result, with its item, and nothing left behind."""
+
+import multiprocessing
+import os
+import time
+
+import pytest
+
+from sdmbtl.parallel import computed, single_threaded_children
+
+
+def described(number):
+    """What an item became, where, and with how many threads."""
+    return number**2, os.getpid(), os.environ.get("OMP_NUM_THREADS")
+
+
+def test_one_process_is_this_one_and_keeps_the_order():
+    results = list(computed(described, [3, 1, 2], 1))
+    assert [item for item, _ in results] == [3, 1, 2]
+    assert {pid for _, (_, pid, _) in results} == {os.getpid()}
+
+
+def test_several_processes_give_every_item_its_result():
+    results = dict(computed(described, list(range(9)), 2))
+    assert {item: square for item, (square, _, _) in results.items()} == {n: n**2 for n in range(9)}
+    assert os.getpid() not in {pid for _, pid, _ in results.values()}
+    assert {threads for _, _, threads in results.values()} == {"1"}
+
+
+def failing(number):
+    raise KeyError(number)
+
+
+def test_an_error_comes_back_and_the_workers_end():
+    others = multiprocessing.active_children()
+    with pytest.raises(KeyError, match="7"):
+        list(computed(failing, [7], 2))
+    deadline = time.monotonic() + 20
+    while set(multiprocessing.active_children()) - set(others):
+        assert time.monotonic() < deadline, "a worker is still there"
+        time.sleep(0.05)
+
+
+def test_other_processes_are_left_alone():
+    bystander = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
+    bystander.start()
+    list(computed(described, [], 2))
+    assert bystander.is_alive()
+    bystander.terminate()
+    bystander.join()
+
+
+def test_environment_is_left_as_it_was(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
+    with single_threaded_children():
+        assert os.environ["OMP_NUM_THREADS"] == "1"
+        assert os.environ["MKL_NUM_THREADS"] == "1"
+    assert os.environ["OMP_NUM_THREADS"] == "7"
+    assert "MKL_NUM_THREADS" not in os.environ

@@ -1,0 +1,82 @@
+"""Trainers by name, with the settings that a family recommends."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily, family_names, make_family
+from sdmbtl.errors import TrainerError
+from sdmbtl.trainers import make_trainer, registry, trainer_names
+
+FAMILIES = [make_family(name) for name in family_names() if name != "CARL"]
+
+
+def made(name="sb3", family="cartpole", **options):
+    family = make_family(family)
+    return make_trainer(name, family, family.space(), **options)
+
+
+def test_names():
+    assert trainer_names() == ("auto", "ppo", "sb3")
+    with pytest.raises(TrainerError, match="Unknown trainer 'sb4'.*Did you mean 'sb3'"):
+        made("sb4")
+
+
+def test_auto_is_ppo_where_there_is_a_pure_function_twin(monkeypatch):
+    assert registry._recommended_trainer(make_family("cartpole")) == "ppo"
+    assert registry._recommended_trainer(make_family("BipedalWalker")) == "sb3"
+    lonely = FactoryFamily(dict, ContextSpace(a=[0.0, 1.0]))
+    assert make_trainer("auto", lonely, lonely.space()).name == "sb3"
+    monkeypatch.setitem(sys.modules, "jax", None)
+    assert registry._recommended_trainer(make_family("cartpole")) == "sb3"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_recommended_settings_are_usable(family):
+    recommended = family.training["sb3"]
+    settings = make_trainer("sb3", family, family.space()).settings()
+    assert recommended.items() <= settings.items()
+
+
+def test_the_papers_steps_for_the_walker():
+    trainer = made(family="BipedalWalker")
+    assert (trainer.steps, trainer.envs, trainer.normalize) == (5_000_000, 32, True)
+    assert trainer.hyperparameters["clip_range"] == 0.18
+
+
+def test_options_come_before_the_recommended_ones():
+    usual = made().settings()
+    trainer = made(steps=77, hyperparameters={"gamma": 0.5})
+    changed = {**usual["hyperparameters"], "gamma": 0.5}
+    assert trainer.settings() == {**usual, "steps": 77, "hyperparameters": changed}
+    assert made().settings() == usual, "the family's settings must not change"
+
+
+def test_recommended_settings_are_for_their_algorithm():
+    assert made(algorithm="PPO").hyperparameters == made().hyperparameters
+    other = made(algorithm="DQN", hyperparameters={"buffer_size": 50})
+    assert other.hyperparameters == {"buffer_size": 50}
+
+
+def test_unknown_options():
+    with pytest.raises(TrainerError, match="'stepps'; 'sb3' has.*Did you mean 'steps'"):
+        made(stepps=3)
+    with pytest.raises(TrainerError, match="Unknown option 'family_name'"):
+        made(family_name=3)
+
+
+@pytest.mark.parametrize(("name", "package"), [("sb3", "stable_baselines3"), ("ppo", "jax")])
+def test_missing_packages(name, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(TrainerError, match=rf"{package}, which is not .*pip install 'sdmbtl\["):
+        made(name)
+
+
+def test_importing_trainers_imports_neither_torch_nor_jax():
+    code = (
+        "import sys, sdmbtl.trainers; "
+        "sys.exit(bool({'torch', 'jax', 'stable_baselines3'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,181 @@
+"""Playing policies: against a plain loop, however the episodes are grouped."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.policies import Policy
+from sdmbtl.trainers import rollout
+from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+
+CONTEXTS = [{"length": 0.1}, {"length": 0.5, "masspole": 1.0}, {"length": 3.0}]
+
+
+class Leaning(Policy):
+    """Pushes to the side to which the pole leans; remembers the batches it saw."""
+
+    kind = "leaning"
+
+    def __init__(self):
+        self.shapes = []
+
+    def act(self, observation):
+        observation = np.asarray(observation)
+        self.shapes.append(observation.shape)
+        return (observation[..., 2] > 0).astype(np.int64)
+
+    def arrays(self):
+        return {}
+
+    def description(self):
+        return {}
+
+    @classmethod
+    def from_arrays(cls, arrays, description):
+        return cls()
+
+
+def play(contexts=CONTEXTS, *, family=None, space=None, policy=None, **arguments):
+    family = family or make_family("cartpole")
+    arguments = {"observe_context": False, "episodes": 7, "seed": 5} | arguments
+    return evaluate_in_gymnasium(
+        policy or Leaning(), family, space or family.space(), contexts, **arguments
+    )
+
+
+def test_returns_are_those_of_a_plain_loop():
+    family, policy = make_family("cartpole"), Leaning()
+    expected = np.zeros((3, 7))
+    for i, context in enumerate(CONTEXTS):
+        for e in range(7):
+            env = family.make(context)
+            seed = int(np.random.SeedSequence([5, i, e]).generate_state(1)[0])
+            observation, _ = env.reset(seed=seed)
+            ended = False
+            while not ended:
+                action = int(policy.act(observation))
+                observation, reward, terminated, truncated, _ = env.step(action)
+                expected[i, e] += reward
+                ended = terminated or truncated
+    returns = play()
+    assert returns.dtype == np.float64
+    np.testing.assert_array_equal(returns, expected)
+    assert len(np.unique(returns)) > 7, "episodes and contexts must differ"
+
+
+@pytest.mark.parametrize("used", [1, 4, 21, 40])
+def test_grouping_does_not_matter(monkeypatch, used):
+    expected = play()
+    monkeypatch.setattr(rollout, "LANES", used)
+    np.testing.assert_array_equal(play(), expected)
+
+
+class Waving(Leaning):
+    """Moves the walker's joints by its own observations, each number for itself."""
+
+    def act(self, observation):
+        return np.sin(5 * np.asarray(observation)[..., :4])
+
+
+def test_nothing_remains_of_the_episode_before(monkeypatch):
+    """Box2D computes other digits in a world that was used, however it was seeded."""
+    family = make_family("BipedalWalker")
+    arguments = {"family": family, "policy": Waving(), "episodes": 3}
+    expected = play([{"friction": 1.0}], **arguments)
+    monkeypatch.setattr(rollout, "LANES", 1)
+    np.testing.assert_array_equal(play([{"friction": 1.0}], **arguments), expected)
+
+
+def test_a_policy_always_acts_on_batches_of_one_size():
+    policy = Leaning()
+    play(CONTEXTS[:1], policy=policy, episodes=2)
+    assert set(policy.shapes) == {(rollout.LANES, 4)}
+
+
+def test_the_seed_sets_the_episodes():
+    np.testing.assert_array_equal(play(), play())
+    assert not np.array_equal(play(), play(seed=6))
+
+
+def test_the_context_is_observed_in_the_space():
+    space = ContextSpace(length=[0.1, 0.5, 3.0])
+    policy = Leaning()
+    observed = play(policy=policy, space=space, observe_context=True)
+    assert set(policy.shapes) == {(rollout.LANES, 5)}
+    np.testing.assert_array_equal(observed, play())
+
+
+def test_no_contexts_and_unusable_numbers():
+    assert play([]).shape == (0, 7)
+    with pytest.raises(TrainerError, match="'episodes' must be a whole number >= 1"):
+        play(episodes=0)
+    with pytest.raises(TrainerError, match="'seed' must be a whole number >= 0"):
+        play(seed=-1)
+
+
+class Fragile(gymnasium.Env):
+    """Ends after three steps; its reward is NaN for a = 1, and a = 2 raises in the second step."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (4,), np.float32)
+    action_space = spaces.Discrete(2)
+    open_ones = 0
+
+    def __init__(self, context):
+        self.a, self.steps = context["a"], 0
+        Fragile.open_ones += 1
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        if self.a == 2 and self.steps == 2:
+            raise ZeroDivisionError("the wheel came off")
+        reward = float("nan") if self.a == 1 else 2.0
+        return np.zeros(4, np.float32), reward, False, self.steps == 3, {}
+
+    def close(self):
+        Fragile.open_ones -= 1
+
+
+FRAGILE = FactoryFamily(Fragile, ContextSpace(a=[0.0, 1.0, 2.0]))
+
+
+def test_returns_that_are_not_finite_come_back_as_they_are():
+    Fragile.open_ones = 0
+    returns = play([{"a": 0.0}, {"a": 1.0}], family=FRAGILE, episodes=2)
+    np.testing.assert_array_equal(returns, [[6.0, 6.0], [np.nan, np.nan]])
+    assert Fragile.open_ones == 0, "every environment is closed"
+
+
+def test_a_failing_environment_is_named_and_all_are_closed():
+    Fragile.open_ones = 0
+    with pytest.raises(
+        TrainingError, match=r"context \{'a': 2.0\}: ZeroDivisionError: the wheel came off"
+    ):
+        play([{"a": 0.0}, {"a": 2.0}], family=FRAGILE)
+    assert Fragile.open_ones == 0
+
+
+def test_an_environment_that_cannot_be_built_is_named():
+    def broken(context):
+        raise OSError("no display")
+
+    family = FactoryFamily(broken, ContextSpace(a=[0.0, 1.0]))
+    with pytest.raises(TrainingError, match=r"context \{'a': 1.0\}.*no display"):
+        play([{"a": 1.0}], family=family)
+
+
+def test_observations_must_be_arrays():
+    class Parts(Fragile):
+        observation_space = spaces.Dict({"x": spaces.Discrete(2)})
+
+    family = FactoryFamily(Parts, ContextSpace(a=[0.0, 1.0]))
+    with pytest.raises(TrainerError, match="one array.*Flatten them"):
+        play([{"a": 0.0}], family=family)

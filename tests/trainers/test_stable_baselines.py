@@ -1,0 +1,434 @@
+"""Training with Stable-Baselines3: it learns, repeats itself, and keeps to itself."""
+
+import json
+import os
+import random
+import tempfile
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily, make_family, register_family
+from sdmbtl.environments.registry import _FACTORIES, can_be_made_anywhere
+from sdmbtl.errors import ContextError, TrainerError, TrainingError
+from sdmbtl.policies import policy_bytes, policy_from_bytes
+from sdmbtl.trainers import TrainingJob, make_trainer
+from sdmbtl.trainers import stable_baselines as module
+from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
+
+TINY_PPO = {
+    "n_steps": 32,
+    "batch_size": 32,
+    "n_epochs": 1,
+    "policy_kwargs": {"net_arch": [8], "activation_fn": "torch.nn.ReLU"},
+}
+JOB = TrainingJob(({"length": 0.5},), seed=7)
+
+
+def tiny(family="cartpole", **options):
+    family = make_family(family) if isinstance(family, str) else family
+    options = {
+        "steps": 256,
+        "envs": 2,
+        "hyperparameters": TINY_PPO,
+        "evaluate_every": 100,
+        "evaluate_episodes": 2,
+    } | options
+    return StableBaselinesTrainer(family, family.space(), **options)
+
+
+def trained(job=JOB, **options):
+    (training,) = tiny(**options).train([job])
+    return training
+
+
+# -- learning and selecting --------------------------------------------------------------
+
+
+def test_it_learns_to_balance():
+    family = make_family("cartpole")
+    trainer = make_trainer("sb3", family, family.space(), steps=15_000, evaluate_every=5_000)
+    (training,) = trainer.train([TrainingJob(({},), seed=0)])
+    assert training.steps == 15_104, "whole rollouts of 8 x 32 steps"
+    assert training.source_return == max(value for _, value in training.curve) > 100
+    assert [steps for steps, _ in training.curve] == [5_000, 10_000, 15_104]
+    returns = trainer.evaluate(training.policy, [{}, {"length": 0.6}], episodes=10, seed=3)
+    assert returns.shape == (2, 10)
+    assert returns.mean() > 100, "chance actions balance for about 22 steps"
+    again = policy_from_bytes(policy_bytes(training.policy))
+    np.testing.assert_array_equal(
+        trainer.evaluate(again, [{}, {"length": 0.6}], episodes=10, seed=3), returns
+    )
+
+
+@pytest.mark.parametrize(("means", "best"), [([1, 3, 2], 1), ([1, 3, 3], 2), ([5, 3, 4], 0)])
+def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
+    seen, asked = [], []
+
+    def told(self, policy, contexts, *, episodes, seed):
+        seen.append(policy_bytes(policy))
+        asked.append((contexts, episodes, seed))
+        return np.full((1, 2), float(means[len(seen) - 1]))
+
+    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", told)
+    training = trained(normalize=True)
+    assert policy_bytes(training.policy) == seen[best]
+    assert training.source_return == means[best]
+    assert training.curve == list(zip([100, 200, 256], means, strict=True))
+    assert asked == [([{"length": 0.5}], 2, asked[0][2])] * 3, "the same episodes each time"
+    statistics = [policy_from_bytes(s).normalization.mean.tolist() for s in seen]
+    assert statistics[0] != statistics[1] != statistics[2]
+
+
+def test_normalisation_uses_the_discount_of_the_algorithm(monkeypatch):
+    discounts = []
+    original = module.VecNormalize
+
+    def recorded(environments, gamma):
+        discounts.append(gamma)
+        return original(environments, gamma=gamma)
+
+    monkeypatch.setattr(module, "VecNormalize", recorded)
+    trained(normalize=True)
+    trained(normalize=True, hyperparameters={**TINY_PPO, "gamma": 0.5})
+    assert discounts == [0.99, 0.5]
+    assert trained().policy.normalization is None
+
+
+def test_the_context_is_observed():
+    training = trained(observe_context=True)
+    assert training.policy.architecture.observation_space.shape == (4 + 3,)
+
+
+OFF_POLICY = {
+    "buffer_size": 200,
+    "learning_starts": 20,
+    "batch_size": 8,
+    "policy_kwargs": {"net_arch": [8]},
+}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "family", "hyperparameters"),
+    [
+        ("A2C", "Pendulum", {"policy_kwargs": {"net_arch": [8]}}),
+        ("PPO", "Pendulum", {**TINY_PPO, "use_sde": True}),
+        ("SAC", "Pendulum", OFF_POLICY),
+        ("TD3", "Pendulum", {**OFF_POLICY, "action_noise": 0.2}),
+        ("DDPG", "Pendulum", {**OFF_POLICY, "train_freq": [2, "step"]}),
+        ("DQN", "cartpole", OFF_POLICY),
+    ],
+)
+def test_every_algorithm(algorithm, family, hyperparameters):
+    job = TrainingJob(({"gravity": 9.0},), 1)
+    options = {
+        "family": family,
+        "algorithm": algorithm,
+        "steps": 60,
+        "evaluate_episodes": 1,
+        "hyperparameters": hyperparameters,
+    }
+    training = trained(job, **options)
+    again = policy_from_bytes(policy_bytes(training.policy))
+    assert again.architecture.algorithm == algorithm
+    size = training.policy.architecture.observation_space.shape
+    batch = np.random.default_rng(0).normal(size=(20, *size)).astype(np.float32)
+    np.testing.assert_array_equal(again.act(batch), training.policy.act(batch))
+    assert policy_bytes(trained(job, **options).policy) == policy_bytes(training.policy)
+
+
+# -- randomness --------------------------------------------------------------------------
+
+
+def global_states():
+    state = np.random.get_state()  # noqa: NPY002
+    return random.getstate(), state[1].tolist(), state[2], torch.get_rng_state().tolist()
+
+
+def test_the_same_job_gives_the_same_policy_whatever_happened_before():
+    first = trained(normalize=True)
+    random.seed(99)
+    np.random.seed(99)  # noqa: NPY002
+    torch.manual_seed(99)
+    before = global_states()
+    second = trained(normalize=True)
+    assert global_states() == before, "global generators are put back"
+    assert policy_bytes(first.policy) == policy_bytes(second.policy)
+    assert first.curve == second.curve
+    other = trained(TrainingJob(JOB.contexts, seed=8), normalize=True)
+    assert policy_bytes(other.policy) != policy_bytes(first.policy)
+
+
+def test_threads_are_put_back(monkeypatch):
+    used = []
+    original = module.evaluate_in_gymnasium
+
+    def recorded(*arguments, **named):
+        used.append(torch.get_num_threads())
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(module, "evaluate_in_gymnasium", recorded)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        policy = trained().policy
+        assert torch.get_num_threads() == 2
+        tiny().evaluate(policy, [{}], episodes=1, seed=0)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(used) == {1}
+
+
+class Noted(gymnasium.Env):
+    """Five steps long; notes the contexts of its episodes, and fails where it is told to."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+    resets: list = []  # noqa: RUF012
+    failure = None
+    reward = 1.0
+
+    def __init__(self, context):
+        # Some environments draw from the global generator when they are made.
+        self.context, self.offset = context, np.random.random()  # noqa: NPY002
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        Noted.resets.append(self.context["a"])
+        self.steps = 0
+        return self.np_random.random(2, dtype=np.float32) * np.float32(self.offset), {}
+
+    def step(self, action):
+        self.steps += 1
+        if Noted.failure is not None and len(Noted.resets) > 4:
+            raise Noted.failure
+        return np.zeros(2, np.float32), Noted.reward, False, self.steps == 5, {}
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    monkeypatch.setattr(Noted, "resets", [])
+    monkeypatch.setattr(Noted, "failure", None)
+    monkeypatch.setattr(Noted, "reward", 1.0)
+    return FactoryFamily(lambda c: Noted(c), ContextSpace(a=[0.0, 1.0, 2.0]))
+
+
+THREE = TrainingJob(({"a": 0.0}, {"a": 1.0}, {"a": 2.0}), seed=0)
+
+
+def test_every_episode_takes_one_of_the_contexts(noted):
+    first = trained(THREE, family=noted, evaluate_every=10_000, evaluate_episodes=1)
+    episodes = Noted.resets.copy()
+    shares = [episodes.count(a) / len(episodes) for a in (0.0, 1.0, 2.0)]
+    assert len(episodes) > 40
+    assert all(0.15 < share < 0.55 for share in shares)
+    Noted.resets.clear()
+    np.random.seed(5)  # noqa: NPY002
+    second = trained(THREE, family=noted, evaluate_every=10_000, evaluate_episodes=1)
+    assert Noted.resets == episodes
+    assert policy_bytes(first.policy) == policy_bytes(second.policy)
+    assert first.source_return == 5.0
+
+
+def test_of_many_contexts_some_are_evaluated(monkeypatch):
+    few = tuple({"a": float(i)} for i in range(64))
+    assert module._some(few, 0) == list(few)
+    many = tuple({"a": float(i)} for i in range(500))
+    chosen = module._some(many, 3)
+    assert len({c["a"] for c in chosen}) == 64
+    assert chosen == module._some(many, 3) != module._some(many, 4)
+
+
+# -- what can go wrong -------------------------------------------------------------------
+
+
+def test_a_failing_environment_is_told_with_its_context(noted):
+    Noted.failure = ZeroDivisionError("the wheel came off")
+    with pytest.raises(
+        TrainingError, match=r"context \{'a': 1.0\}: ZeroDivisionError: the wheel came off"
+    ) as caught:
+        trained(TrainingJob(({"a": 1.0},), 0), family=noted)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_returns_that_are_not_finite_end_the_training(noted):
+    Noted.reward = float("nan")
+    with pytest.raises(TrainingError, match=r"context \{'a': 1.0\} with seed 0 failed: "):
+        trained(TrainingJob(({"a": 1.0},), 0), family=noted)
+    with pytest.raises(TrainingError, match="training on 3 contexts with seed 0 failed"):
+        trained(THREE, family=noted)
+
+
+def test_the_mean_return_must_be_finite(monkeypatch):
+    monkeypatch.setattr(
+        StableBaselinesTrainer, "evaluate", lambda *a, **k: np.array([[1.0, np.inf]])
+    )
+    with pytest.raises(TrainingError, match="the mean return is inf after 100 steps"):
+        trained()
+
+
+def test_weights_that_are_not_finite_end_the_training(monkeypatch):
+    original = module.StableBaselinesPolicy.from_model
+
+    def spoilt(model):
+        with torch.no_grad():  # which acting does not need, so that returns stay finite
+            model.policy.value_net.bias.fill_(torch.inf)
+        return original(model)
+
+    monkeypatch.setattr(module.StableBaselinesPolicy, "from_model", spoilt)
+    with pytest.raises(TrainingError, match="weights are not finite after 100 steps"):
+        trained()
+
+
+def test_interrupts_pass_and_leave_the_generators(noted):
+    Noted.failure = KeyboardInterrupt()
+    before = global_states()
+    with pytest.raises(KeyboardInterrupt):
+        trained(THREE, family=noted)
+    assert global_states() == before
+
+
+def test_what_progress_raises_passes():
+    class StopError(Exception):
+        pass
+
+    def stop(done, total, mean_return):
+        if done > 100:
+            raise StopError
+
+    with pytest.raises(StopError):
+        tiny().train([JOB], stop)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"algorithm": "PP0"}, "Unknown algorithm 'PP0'.*Did you mean 'PPO'"),
+        ({"policy": "Mlp"}, "Unknown policy 'Mlp'; PPO has MlpPolicy"),
+        ({"steps": 0}, "'steps' must be a whole number >= 1"),
+        ({"envs": 1.5}, "'envs' must be"),
+        ({"evaluate_every": 0}, "'evaluate_every' must be"),
+        ({"evaluate_episodes": 0}, "'evaluate_episodes' must be"),
+        ({"processes": 0}, "'processes' must be"),
+        ({"hyperparameters": {"learning_rat": 1}}, "'learning_rat'.*Did you mean 'learning_rate'"),
+        ({"hyperparameters": {"seed": 1}}, "Unknown hyperparameter 'seed'"),
+        ({"hyperparameters": {"gamma": float("nan")}}, "must be JSON data"),
+        (
+            {"hyperparameters": {"policy_kwargs": {"activation_fn": torch.nn.ReLU}}},
+            "must be JSON data.*Give classes by name",
+        ),
+        (
+            {"hyperparameters": {"policy_kwargs": {"activation_fn": "ReLU"}}},
+            "Unknown class 'ReLU'.*'torch.nn.ReLU'",
+        ),
+        (
+            {"algorithm": "TD3", "hyperparameters": {"action_noise": -1}},
+            "'action_noise' must be a finite number >= 0",
+        ),
+    ],
+)
+def test_unusable_settings(options, text):
+    with pytest.raises(TrainerError, match=text):
+        tiny(**options)
+
+
+def test_unusable_jobs():
+    with pytest.raises(TrainerError, match="at least one context"):
+        tiny().train([TrainingJob((), 0)])
+    with pytest.raises(TrainerError, match="'seed' must be"):
+        tiny().train([TrainingJob(({},), -1)])
+    with pytest.raises(ContextError, match="Did you mean 'length'"):
+        tiny().train([JOB, TrainingJob(({"lenght": 1.0},), 0)])
+    with pytest.raises(TrainerError, match="SAC cannot be used on CartPole"):
+        trained(algorithm="SAC", hyperparameters=OFF_POLICY)
+
+
+def test_no_temporary_files_are_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    trained()
+    assert not list(tmp_path.iterdir())
+
+
+# -- settings, progress, processes -------------------------------------------------------
+
+
+def test_settings_make_the_trainer_again():
+    trainer = tiny(observe_context=True, normalize=True, processes=2)
+    settings = json.loads(json.dumps(trainer.settings(), allow_nan=False))
+    again = StableBaselinesTrainer(trainer.family, trainer.space, **settings)
+    assert again.settings() == trainer.settings()
+    (first,), (second,) = trainer.train([JOB]), again.train([JOB])
+    assert policy_bytes(first.policy) == policy_bytes(second.policy)
+    assert "processes" not in settings, "it does not change the outcome"
+
+
+def test_progress_goes_from_nothing_to_all():
+    calls = []
+    trainings = tiny(steps=250).train([JOB, JOB], lambda *call: calls.append(call))
+    done = [steps for steps, _, _ in calls]
+    assert [t.steps for t in trainings] == [256, 256]
+    assert done == sorted(done)
+    assert len(set(done)) > 50
+    assert done[0] < 10
+    assert done[-1] == 500
+    assert {total for _, total, _ in calls} == {500}
+    assert np.isnan(calls[0][2]), "no episode has ended"
+    assert calls[-1][2] == trainings[1].source_return
+
+
+def test_several_processes_give_the_same_policies():
+    jobs = [JOB, TrainingJob(({"length": 1.0}, {"length": 2.0}), 3), JOB]
+    calls = []
+    together = tiny(normalize=True, processes=2).train(jobs, lambda *call: calls.append(call))
+    alone = tiny(normalize=True).train(jobs)
+    for ours, expected in zip(together, alone, strict=True):
+        assert policy_bytes(ours.policy) == policy_bytes(expected.policy)
+        assert (ours.steps, ours.source_return) == (expected.steps, expected.source_return)
+        assert ours.curve == expected.curve
+    assert [done for done, _, _ in calls] == [256, 512, 768]
+
+
+def failing_elsewhere(context):
+    raise OSError(f"no display in process {os.getpid()}")
+
+
+def dying(context):
+    os._exit(3)
+
+
+def test_errors_come_back_from_other_processes():
+    space = ContextSpace(a=[0.0, 1.0])
+    jobs = [TrainingJob(({"a": 0.0},), seed) for seed in (0, 1)]
+    family = FactoryFamily(failing_elsewhere, space)
+    assert can_be_made_anywhere(family)
+    with pytest.raises(TrainingError, match="no display in process") as caught:
+        tiny(family, processes=2).train(jobs)
+    assert str(os.getpid()) not in str(caught.value)
+    with pytest.raises(TrainingError, match="A worker process died.*fewer 'processes'"):
+        tiny(FactoryFamily(dying, space), processes=2).train(jobs)
+
+
+def test_a_family_without_a_name_is_trained_in_this_process(noted):
+    assert not can_be_made_anywhere(noted)
+    jobs = [TrainingJob(({"a": 0.0},), seed) for seed in (0, 1)]
+    trainings = tiny(noted, processes=2).train(jobs)
+    assert len(trainings) == 2
+    assert Noted.resets, "the environments of this process were used"
+
+
+def test_a_family_registered_here_is_not_known_elsewhere():
+    assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
+
+    class Own(type(make_family("cartpole"))):
+        name = "OwnCartPole"
+
+    register_family("OwnCartPole", Own)
+    try:
+        assert not can_be_made_anywhere(make_family("owncartpole"))
+    finally:
+        del _FACTORIES["OwnCartPole"]
