@@ -38,7 +38,7 @@ def test_killed_and_resumed(stage, number, tmp_path, run_script, reference):
 def test_killed_while_writing(tmp_path, run_script, reference):
     path = tmp_path / "study"
     assert run_script("killed_run.py", path, "asked", 1).returncode == KILLED
-    assert run_script("killed_run.py", path, "saving", 0).returncode == KILLED
+    assert run_script("killed_run.py", path, "saving", 1).returncode == KILLED
     leftovers = list((path / "policies").glob(".*.tmp"))
     assert len(leftovers) == 1
     assert "left over" in " ".join(f.text for f in examine(path).findings)

@@ -112,13 +112,13 @@ def test_run_needs_an_end(tmp_path):
 
 
 def test_batches(tmp_path):
-    study = open_small(tmp_path / "study", batch=3)
+    study = open_small(tmp_path / "study", batch=2)
     stages = []
     study.run(budget=4, observer=lambda event: stages.append((event.stage, event.trial.id)))
     asked = [number for stage, number in stages if stage == "asked"]
     assert asked == [0, 1, 2, 3]
-    assert stages[:3] == [("asked", 0), ("asked", 1), ("asked", 2)]
-    assert stages.index(("finished", 2)) < stages.index(("asked", 3))
+    assert stages[:2] == [("asked", 0), ("asked", 1)]
+    assert stages.index(("finished", 1)) < stages.index(("asked", 2))
     assert study.n_finished == 4
 
 

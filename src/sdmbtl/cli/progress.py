@@ -43,7 +43,7 @@ class RunDisplay:
     ) -> None:
         self._study, self._console = study, console
         self._budget, self._time_limit = budget, time_limit
-        self._done = self._done_before = sum(t.status == "finished" for t in study.trials)
+        self._done = self._done_before = study.n_finished
         self._performance = study.performance
         self._earlier_pace = _earlier_pace(study)
         self._begun = self._latest = time.monotonic()
@@ -188,8 +188,7 @@ def _unfinished(study: Study) -> Event | None:
     """What a run goes on with before anything happens: a policy that was interrupted."""
     from sdmbtl.studies import Event
 
-    pending = (t for t in study.trials if t.status == "pending")
-    return next((Event("asked", trial) for trial in pending), None)
+    return next((Event("asked", trial) for trial in study.pending), None)
 
 
 def _earlier_pace(study: Study) -> float | None:

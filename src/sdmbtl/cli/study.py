@@ -366,7 +366,7 @@ def _stopped_cleanly(path: Path, limits: Limits, signals: StopSignals) -> Iterat
 def _finished(path: Path) -> int:
     from sdmbtl.studies import Study
 
-    return sum(t.status == "finished" for t in Study.open(path).trials)
+    return Study.open(path).n_finished
 
 
 def _introduction(study: Study) -> str:
@@ -377,8 +377,8 @@ def _introduction(study: Study) -> str:
     targets = f"{counted(len(study.space), 'target')} ({', '.join(study.space.names)})"
     text = f"{name}: {targets}, trainer {trainer}, study in {study.path}"
     if study.trials:
-        finished = sum(t.status == "finished" for t in study.trials)
-        text += f"\nGoing on after {counted(finished, 'finished policy', 'finished policies')}."
+        finished = counted(study.n_finished, "finished policy", "finished policies")
+        text += f"\nGoing on after {finished}."
     return text
 
 

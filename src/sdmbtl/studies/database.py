@@ -27,8 +27,19 @@ from sdmbtl.selectors.history import Status
 
 VERSION = 1
 
+#: What SQLite reports when not the file but its surroundings are the trouble.
+_OUTER_CAUSES = (
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PERM,
+)
+
 _SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT NOT NULL);
 CREATE TABLE trials (
     id INTEGER PRIMARY KEY,
     record TEXT NOT NULL,
@@ -121,8 +132,11 @@ class StudyDatabase:
     def facts(self) -> dict[str, Any]:
         """What was set with `create` and `set_fact`."""
         with self._reading() as database:
-            rows = database.execute("SELECT name, value FROM facts").fetchall()
-            facts = {name: json.loads(value) for name, value in rows}
+            rows = database.execute("SELECT name, value, digest FROM facts").fetchall()
+            for name, value, digest in rows:
+                if _digest(name + value, None) != digest:
+                    raise ValueError(f"the checksum of {name!r} is wrong")
+            facts = {name: json.loads(value) for name, value, _ in rows}
         if facts.get("version") != VERSION:
             raise StudyError(
                 f"{self.path} has format version {facts.get('version')!r}; this release reads "
@@ -214,11 +228,9 @@ class StudyDatabase:
     def _damage_noticed(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.OperationalError as error:
-            if "no such table" in str(error):
-                raise DamagedStudyError(self._damage(error)) from None
-            raise
         except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OUTER_CAUSES:
+                raise
             raise DamagedStudyError(self._damage(error)) from None
 
     def _damage(self, error: object) -> str:
@@ -257,7 +269,10 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _set(database: sqlite3.Connection, name: str, value: Any) -> None:
-    database.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (name, json.dumps(value)))
+    text = json.dumps(value)
+    database.execute(
+        "INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (name, text, _digest(name + text, None))
+    )
 
 
 @contextmanager

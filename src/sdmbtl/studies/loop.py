@@ -63,7 +63,9 @@ class Loop:
                 return "every target has been trained on"
             self._work(round_trials)
             for trial in (self.study.trials[t.id] for t in round_trials):
-                failures = failures + 1 if trial.status == "failed" else 0
+                if trial.status == "finished":
+                    failures = 0
+                failures += trial.status == "failed"  # a retry to come is neither
                 if failures >= GIVE_UP_AFTER:
                     raise StudyError(
                         f"The training failed on {failures} contexts in a row, the last time with: "

@@ -1,0 +1,51 @@
+"""Runs commands in this process, so that JAX compiles once."""
+
+import json
+
+from typer.testing import CliRunner
+
+from sdmbtl.cli import app
+
+TINY = """
+[dimensions.length]
+low = 0.1
+high = 2.0
+levels = 2
+scale = "log"
+[dimensions.masscart]
+low = 0.2
+high = 5.0
+levels = 2
+scale = "log"
+[dimensions.masspole]
+values = [0.02, 0.5]
+"""
+
+QUICK = ["--steps", "4096", "--episodes", "2"]
+
+
+class Command:
+    """Runs commands and keeps what they print apart."""
+
+    def __call__(self, *arguments, status=0, given=None):
+        result = CliRunner(env={"COLUMNS": "80"}).invoke(
+            app, [str(a) for a in arguments], input=given
+        )
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == status, result.output
+        return result
+
+    def json(self, *arguments, **options):
+        return json.loads(self(*arguments, "--json", **options).stdout, parse_constant=_refused)
+
+    def error(self, *arguments, **options):
+        """The sentence of a command that is refused; nothing else may be printed."""
+        result = self(*arguments, status=2, **options)
+        assert not result.stdout
+        assert "Traceback" not in result.stderr
+        return result.stderr
+
+
+def _refused(name):
+    raise AssertionError(f"{name} is no JSON")

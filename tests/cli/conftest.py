@@ -1,0 +1,26 @@
+"""Commands, and a small finished study."""
+
+import pytest
+from command_runner import QUICK, TINY, Command
+
+
+@pytest.fixture(scope="session")
+def command():
+    return Command()
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    path = tmp_path_factory.mktemp("spaces") / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory, command, tiny):
+    """A study with three policies, and what its run printed; not to be changed."""
+    path = tmp_path_factory.mktemp("studies") / "cartpole"
+    result = command(
+        "run", "CartPole", "--space", tiny, *QUICK, "--budget", 3, "--out", path, "--seed", 1
+    )
+    return path, result

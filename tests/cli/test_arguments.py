@@ -1,0 +1,62 @@
+"""What is written on a command line, as values."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from sdmbtl.cli.arguments import ArgumentError, context, nested_settings, seconds, settings
+from sdmbtl.cli.progress import RunDisplay, duration
+from sdmbtl.studies import Event, Study
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200), ("1h30m", 5400), ("1d", 86400)],
+)
+def test_times(text, value):
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "m", "-3s", "3 weeks", "1m1", "1e3s"])
+def test_what_is_no_time(text):
+    with pytest.raises(ArgumentError, match="A time is a number with its unit"):
+        seconds(text)
+
+
+def test_settings_are_json_or_text():
+    given = ["a=1", "b=[1, 2]", "c=text", "d=null", "e=x=y", "f="]
+    expected = {"a": 1, "b": [1, 2], "c": "text", "d": None, "e": "x=y", "f": ""}
+    assert settings(given, "--set") == expected
+
+
+def test_nested_settings():
+    given = ["h.gamma=0.98", 'h={"n": 3}', "h.net.width=8", "steps=5"]
+    assert nested_settings(given, "--set") == {
+        "h": {"gamma": 0.98, "n": 3, "net": {"width": 8}},
+        "steps": 5,
+    }
+
+
+def test_contexts():
+    assert context(["a=1, b=2", '{"c": 3}', "d=4"]) == {"a": 1, "b": 2, "c": 3, "d": 4}
+
+
+def test_durations():
+    assert [duration(s) for s in (5, 600, 9000)] == ["5 s", "10 min", "2.5 h"]
+
+
+def test_a_terminal_shows_what_happens_now(trained):
+    study = Study.open(trained[0])
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=25)
+    trial = study.trials[2]
+    with RunDisplay(study, console, budget=9, time_limit=60) as display:
+        display(Event("training", trial, 2048, 4096, 31.5))
+        display._live.refresh()
+        display(Event("finished", trial))
+    text = console.file.getvalue()
+    assert "Round 4 of 9" in text
+    assert "2,048 of 4,096 steps" in text
+    assert "return 31.5" in text
+    assert "left" in text
+    assert "4/9" in text

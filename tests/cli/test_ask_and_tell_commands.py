@@ -1,0 +1,98 @@
+"""ask and tell, for training elsewhere."""
+
+import json
+
+import pytest
+
+ROW = json.dumps([1, 2, 3, 4, 5, 6, 7, 8])
+
+
+@pytest.fixture
+def study(command, tiny, tmp_path):
+    path = tmp_path / "study"
+    command("ask", path, "--space", tiny)
+    return path
+
+
+def test_ask_makes_a_study_and_prints_json(command, tiny, tmp_path):
+    result = command("ask", tmp_path / "s", "--space", tiny, "--selector", "random", "--seed", 3)
+    one = json.loads(result.stdout)
+    assert list(one) == ["id", "context", "strategy", "structure", "reason", "numbers"]
+    assert (one["id"], one["strategy"]) == (0, "random")
+    two = json.loads(command("ask", tmp_path / "s", "-n", 2).stdout)
+    assert [c["id"] for c in two] == [1, 2]
+    status = command.json("status", tmp_path / "s")
+    assert (status["pending"], status["seed"], status["environment"]) == (3, 3, None)
+
+
+def test_the_settings_of_a_study_stay(command, study, tiny):
+    assert "seed: recorded 0, now 4" in command.error("ask", study, "--space", tiny, "--seed", 4)
+    assert "give --space FILE.toml too" in command.error("ask", study, "--seed", 4)
+
+
+def test_tell_the_only_candidate(command, study):
+    result = command("tell", study, "-", given=ROW)
+    assert "1 policy on 8 targets: mean best return 4.5" in result.stdout
+    assert "No candidate is pending" in command.error("tell", study, "-", given=ROW)
+
+
+def test_tell_by_number_context_and_object(command, study, tmp_path):
+    asked = [json.loads(command("ask", study).stdout) for _ in range(3)]
+    text = command.error("tell", study, "-", given=ROW)
+    assert "4 candidates are pending" in text
+    assert text.count("\n  --id ") == 4
+    episodes = [[i, i + 1] for i in range(8)]
+    (tmp_path / "row.json").write_text(json.dumps(episodes))
+    assert command.json("tell", study, tmp_path / "row.json", "--id", 1)["performance"] == 4.0
+    named = json.dumps({**asked[1], "returns": [9] + [None] * 7, "source_return": 2})
+    assert command.json("tell", study, "-", given=named)["performance"] == pytest.approx(
+        41 / 8 - 0.0625
+    )
+    context = json.dumps(asked[2]["context"])
+    status = command.json("tell", study, "-", "--context", context, given=ROW)
+    assert [entry["status"] for entry in status["rounds"]] == ["pending", *["finished"] * 3]
+
+
+def test_tell_a_policy_that_was_never_asked(command, study):
+    status = command.json(
+        *("tell", study, "-", "--context", "length=0.5, masscart=1", "--context", "masspole=0.1"),
+        given=ROW,
+    )
+    assert status["rounds"][1]["context"] == {"length": 0.5, "masscart": 1.0, "masspole": 0.1}
+    assert status["rounds"][1]["strategy"] == "told"
+
+
+def test_failed_and_cancelled(command, study):
+    command("ask", study)
+    status = command.json("tell", study, "--id", 0, "--failed", "--error", "no memory")
+    assert status["rounds"][0]["errors"] == ["no memory"]
+    status = command.json("tell", study, "--cancelled")
+    assert [entry["status"] for entry in status["rounds"]] == ["failed", "cancelled"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "text"),
+    [
+        ([], None, "What are its returns?"),
+        (["none.json"], None, "'none.json' cannot be read: No such file"),
+        (["-"], "[1, 2", "is not valid JSON"),
+        (["-"], "[1, 2]", "shape (8,)"),
+        (["-"], "3", "A row is a list"),
+        (["-"], '{"row": [1]}', "Got ['row'] instead"),
+        (["-"], "[Infinity, 1, 1, 1, 1, 1, 1, 1]", "must be finite"),
+        (["-", "--id", "7"], ROW, "There is no candidate 7"),
+        (["-", "--context", "length=1"], ROW, "has no 'masscart'"),
+        (["-", "--context", "{"], ROW, "--context is not valid JSON"),
+        (["-", "--failed"], ROW, "has no returns"),
+        (["--failed", "--cancelled"], None, "not both"),
+        (["-", "--error", "x"], ROW, "give --failed too"),
+    ],
+)
+def test_what_cannot_be_told(arguments, given, text, command, study):
+    assert text in command.error("tell", study, *arguments, given=given)
+    assert command.json("status", study)["pending"] == 1
+
+
+@pytest.mark.parametrize("name", ["resume", "evaluate", "portfolio"])
+def test_policies_that_are_elsewhere(name, command, study):
+    assert "are trained elsewhere" in command.error(name, study)

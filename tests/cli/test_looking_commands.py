@@ -1,0 +1,82 @@
+"""detect and environments, and how quickly the command line starts."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from sdmbtl import ContextSpace, ObservedRows, TransferMatrices
+from sdmbtl.environments import family_names
+
+SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[1.0, 2.0, 3.0, 4.0])
+DISTANCES = np.abs(SPACE.unit_targets[:, None] - SPACE.unit_targets).sum(axis=2)
+
+
+def test_a_mountain_in_a_matrix(command, tmp_path):
+    TransferMatrices(SPACE, 10 - 3 * DISTANCES).save(tmp_path / "m.npz")
+    text = command("detect", tmp_path / "m.npz").stdout
+    assert text.startswith("structure: mountain  (16 policies, 16 targets)")
+    assert "small variance holds: policies vary less" in text
+    assert "slope holds: performance falls on both sides in every dimension" in text
+    data = command.json("detect", tmp_path / "m.npz")
+    assert data["structure"] == "mountain"
+    assert np.allclose([data["slopes"][n]["left"] for n in SPACE.names], -3)
+
+
+def test_rows_without_structure(command, tmp_path):
+    rows = ObservedRows(SPACE, SPACE.targets[:3], np.arange(48.0).reshape(3, 16) % 7)
+    rows.save(tmp_path / "r.npz")
+    text = command("detect", tmp_path / "r.npz").stdout
+    assert text.startswith("structure: none  (3 policies, 16 targets)")
+    assert "does not hold" in text
+    assert "length" in text.split("dimension")[-1]
+
+
+def test_a_study(command, trained):
+    data = command.json("detect", trained[0])
+    assert (data["policies"], data["targets"]) == (3, 8)
+    assert [criterion["name"] for criterion in data["criteria"]] == ["small variance", "slope"]
+
+
+def test_what_has_no_structure_at_all(command, tmp_path):
+    assert "Give the directory of a study" in command.error("detect", tmp_path / "none.npz")
+    (tmp_path / "x.npz").write_text("[1]")
+    assert "is not a file of sdmbtl" in command.error("detect", tmp_path / "x.npz")
+    ObservedRows(SPACE, SPACE.targets[:1], np.ones((1, 16))).save(tmp_path / "one.npz")
+    assert "row" in command.error("detect", tmp_path / "one.npz")
+
+
+def test_environments(command):
+    found = {entry["name"]: entry for entry in command.json("environments")}
+    assert set(found) == set(family_names())
+    assert found["CartPole"]["trainer"] == "ppo"
+    assert found["CartPole"]["spaces"]["wide"]["targets"] == 512
+    assert found["BipedalWalker"]["trainer"] == "sb3"
+    text = command("environments").stdout
+    assert "    length: 8 values, 0.05 to 5 (log)" in text
+    assert "sdmbtl run CARL --option environment=" in text
+
+
+def test_every_command_has_help(command):
+    names = ["run", "resume", "status", "evaluate", "portfolio", "ask", "tell", "detect", "doctor"]
+    listed = command("--help").stdout
+    for name in [*names, "environments", "bench"]:
+        assert f" {name} " in listed
+        assert max(map(len, command(name, "--help").stdout.splitlines())) <= 80
+
+
+def test_start_up_is_quick_and_imports_nothing_heavy():
+    program = (
+        "import sys, sdmbtl.cli; heavy = {'jax', 'torch', 'gymnasium', 'stable_baselines3'};"
+        "sys.exit(str(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    times = []
+    for _ in range(3):
+        begun = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-m", "sdmbtl", "--help"], check=True, capture_output=True, timeout=60
+        )
+        times.append(time.perf_counter() - begun)
+    assert min(times) < 1.5

@@ -1,0 +1,98 @@
+"""Whole processes: interrupted by Ctrl-C, and with an environment of one's own."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+from command_runner import QUICK
+
+from sdmbtl.studies import Study
+
+SDMBTL = [sys.executable, "-m", "sdmbtl"]
+
+MANY = """
+[dimensions.length]
+values = [0.1, 0.3, 0.8, 2.0]
+[dimensions.masscart]
+values = [0.2, 0.5, 1.5, 5.0]
+[dimensions.masspole]
+values = [0.02, 0.5]
+"""
+
+OWN_ENVIRONMENT = """
+import gymnasium
+
+
+def pendulum(context):
+    return gymnasium.make("Pendulum-v1", g=context["gravity"], max_episode_steps=20)
+"""
+
+GRAVITIES = """
+[dimensions.gravity]
+values = [5, 10, 15]
+"""
+
+
+def n_finished(path):
+    if not (path / "study.db").exists():
+        return 0
+    return Study.open(path).n_finished
+
+
+def comparable(status):
+    return {k: v for k, v in status.items() if k not in ("path", "timing", "budget")}
+
+
+def test_interrupted_and_resumed(command, tmp_path):
+    (tmp_path / "many.toml").write_text(MANY)
+    same = ["run", "CartPole", "--space", "many.toml", *QUICK]
+    process = subprocess.Popen(
+        [*SDMBTL, *same, "--budget", "30", "--out", "study"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    study = tmp_path / "study"
+    deadline = time.monotonic() + 120
+    while n_finished(study) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    kept = n_finished(study)
+    assert process.returncode == 130, errors
+    assert 2 <= kept < 30
+    assert f"Interrupted; {kept} policies are kept. Go on with: sdmbtl resume study" in errors
+    assert "Traceback" not in errors
+    assert not output
+
+    resumed = command.json("resume", study, "--budget", kept + 2)
+    same[3] = tmp_path / "many.toml"
+    whole = command.json(*same, "--budget", kept + 2, "--out", tmp_path / "whole")
+    assert comparable(resumed) == comparable(whole)
+
+
+def test_an_environment_of_ones_own(tmp_path):
+    (tmp_path / "my_envs.py").write_text(OWN_ENVIRONMENT)
+    (tmp_path / "gravities.toml").write_text(GRAVITIES)
+    finished = subprocess.run(
+        [
+            *(*SDMBTL, "run", "my_envs:pendulum", "--space", "gravities.toml"),
+            *("--steps", "256", "--set", "hyperparameters.n_steps=32", "--set", "envs=2"),
+            *("--episodes", "2", "--budget", "2", "--json"),
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert finished.returncode == 0, finished.stderr
+    status = json.loads(finished.stdout)
+    assert status["environment"] == "my_envs:pendulum"
+    assert status["trainer"] == "sb3"
+    assert status["policies"] == 2
+    assert status["coverage"] is None  # nobody said what the range of returns is
+    assert "mean best return" in finished.stderr
+    assert (tmp_path / "runs" / "my_envs-pendulum" / "study.db").exists()

@@ -1,0 +1,285 @@
+"""run, resume, status, evaluate and doctor."""
+
+import os
+import shutil
+import signal
+import sqlite3
+from contextlib import suppress
+
+import pytest
+from command_runner import QUICK
+
+from sdmbtl.studies import Study
+from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
+
+CONTEXT = {"length", "masscart", "masspole"}
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    path = tmp_path / "copy"
+    shutil.copytree(trained[0], path)
+    return path
+
+
+def test_a_run_shows_every_policy_and_a_summary(trained):
+    _, result = trained
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("CartPole: 8 targets (length, masscart, masspole), trainer ppo")
+    assert [line[:14] for line in lines[1:4]] == [f"{k}/3  policy {k - 1} " for k in (1, 2, 3)]
+    assert all("trained " in line and "coverage 0." in line for line in lines[1:4])
+    assert "m-mbtl: too early to detect" in lines[1]
+    assert "(+0.0" in lines[2] or "(+0.1" in lines[2]
+    assert "policy  length  masscart  masspole  trained  coverage" in result.stdout
+    assert "Stopped: the budget of 3 policies is used." in result.stdout
+    assert "sdmbtl portfolio" in result.stdout
+    table = result.stdout.split("Next:")[0]
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_json_is_all_there_is_on_stdout(command, copied):
+    status = command.json("resume", copied)
+    assert status["stopped"] == "the budget of 3 policies is used"
+    assert [set(entry["context"]) for entry in status["rounds"]] == [CONTEXT] * 3
+
+
+def test_the_same_command_goes_on(command, copied, tiny):
+    same = ["run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", copied]
+    again = command(*same)
+    assert "Going on after 3 finished policies." in again.stderr
+    assert "the budget of 3 policies is used" in again.stdout
+    more = command.json(*same, "--budget", 4)
+    assert more["policies"] == 4
+    assert more["stopped"] == "the budget of 4 policies is used"
+    assert more["budget"] == 4
+
+
+def test_another_configuration_is_refused(command, trained, tiny):
+    text = command.error(
+        "run", "CartPole", "--space", tiny, *QUICK, "--seed", 2, "--out", trained[0]
+    )
+    assert "seed: recorded 1, now 2" in text
+
+
+def test_options_become_the_configuration(command, tiny, tmp_path, monkeypatch):
+    monkeypatch.setattr(Study, "run", lambda self, *_, **__: "nothing was done")
+    status = command.json(
+        *("run", "CartPole", "--space", tiny, *QUICK, "--out", tmp_path / "s", "--retries", 0),
+        *("--budget", 2, "--batch", 2, "--selector", "random", "--physics", "carl"),
+        *("--set", "learning_rate=0.002", "--set", "hidden=[16, 16]", "--observe-context"),
+    )
+    assert status["stopped"] == "nothing was done"
+    configuration = Study.open(tmp_path / "s").configuration
+    assert (configuration.batch, configuration.retries, configuration.episodes) == (2, 0, 2)
+    assert configuration.selector == {"name": "random", "options": {}}
+    assert configuration.family["options"]["physics"] == "carl"
+    settings = configuration.trainer["settings"]
+    assert settings["learning_rate"] == 0.002
+    assert settings["hidden"] == [16, 16]
+    assert settings["observe_context"] is True
+
+
+def test_quiet_and_levels(command, tmp_path):
+    result = command(
+        *("run", "CartPole", "--space", "forces", "--levels", 2, *QUICK, "--out", tmp_path / "s"),
+        *("--budget", 1, "--quiet"),
+    )
+    assert not result.output
+    space = Study.open(tmp_path / "s").space
+    assert space.shape == (2, 2, 2)
+    assert space.names == ("length", "force_mag", "gravity")
+
+
+def test_time_and_gain_end_a_run(command, copied):
+    assert "time" in command.json("resume", copied, "--time", "0s")["stopped"]
+    stopped = command.json("resume", copied, "--min-gain", 1, "--patience", 2)["stopped"]
+    assert "the last 2 policies added" in stopped
+
+
+def test_default_directory_and_budget(command, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    budgets = []
+
+    def run(self, budget, **limits):
+        budgets.append(budget)
+        return "nothing was done"
+
+    monkeypatch.setattr(Study, "run", run)
+    command("run", "CartPole", "--space", tiny)
+    assert (tmp_path / "runs" / "cartpole" / "study.db").exists()
+    assert budgets == [12]
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch):
+    def run(self, *_, **__):
+        os.kill(os.getpid(), number)
+        raise AssertionError("the signal was not noticed")
+
+    monkeypatch.setattr(Study, "run", run)
+    before = signal.getsignal(number)
+    result = command("resume", copied, "--time", "1h", status=status)
+    assert "Interrupted; 3 policies are kept. Go on with: sdmbtl resume" in result.stderr
+    assert result.stderr.rstrip().endswith("--time 1h")
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_that_a_library_swallows_still_ends_the_run(command, copied, monkeypatch):
+    def run(self, *_, observer, **__):
+        with suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGINT)
+        observer(None)
+
+    monkeypatch.setattr(Study, "run", run)
+    command("resume", copied, status=130)
+
+
+def test_a_failed_attempt_is_shown(command, tiny, tmp_path, monkeypatch):
+    failures = iter([FloatingPointError("the weights exploded")])
+    train = BatchedPPOTrainer.train
+
+    def sometimes(self, jobs, progress=None):
+        for failure in failures:
+            raise failure
+        return train(self, jobs, progress)
+
+    monkeypatch.setattr(BatchedPPOTrainer, "train", sometimes)
+    result = command(
+        "run", "CartPole", "--space", tiny, *QUICK, "--budget", 1, "--out", tmp_path / "s"
+    )
+    failed, finished = result.stderr.splitlines()[1:]
+    assert "attempt 1 failed, trying again with another seed: FloatingPointError" in failed
+    assert finished.startswith("1/1  policy 0")
+
+
+def test_contexts_that_failed_may_be_tried_again(command, tiny, tmp_path, monkeypatch):
+    def never(self, jobs, progress=None):
+        raise FloatingPointError("the weights exploded")
+
+    arguments = ["--space", tiny, *QUICK, "--budget", 2, "--out", tmp_path / "s"]
+    with monkeypatch.context() as patched:
+        patched.setattr(BatchedPPOTrainer, "train", never)
+        text = command.error("run", "CartPole", *arguments, "--retries", 0)
+    assert "attempt 1 failed, the context is given up: FloatingPointError: the weights" in text
+    assert "--retry-failed" in text
+    assert "failed: FloatingPointError" in command("status", tmp_path / "s").stdout
+    resumed = command("resume", tmp_path / "s", "--retry-failed")
+    assert "3 contexts whose training failed may be chosen again" in resumed.stderr
+    assert command.json("status", tmp_path / "s")["policies"] == 2
+
+
+def test_status(command, trained):
+    path, _ = trained
+    result = command("status", path)
+    assert "3 policies on 8 targets: mean best return" in result.stdout
+    assert f"sdmbtl resume {path} --budget" in result.stdout
+    status = command.json("status", path)
+    assert [entry["id"] for entry in status["rounds"]] == [0, 1, 2]
+    assert status["coverage"] == pytest.approx(status["performance"] / 500)
+    assert status["rounds"][0]["gain"] is None
+
+
+def test_status_before_the_beginning_and_while_another_runs(command, tiny, tmp_path):
+    study = Study.open(tmp_path / "s", "CartPole", space=str(tiny))
+    result = command("status", tmp_path / "s")
+    assert "No policy is finished yet; 8 targets." in result.stdout
+    assert command.json("status", tmp_path / "s")["performance"] is None
+    from sdmbtl.studies.lock import exclusive
+
+    with exclusive(study.path / "study.lock"):
+        command("status", tmp_path / "s")
+
+
+def test_a_study_without_budget_says_what_to_give(command, tiny, tmp_path):
+    Study.open(tmp_path / "s", "CartPole", space=str(tiny))
+    assert "Say when to stop: --budget" in command.error("resume", tmp_path / "s")
+
+
+def test_evaluate(command, trained):
+    path, _ = trained
+    result = command.json("evaluate", path, "--episodes", 3)
+    assert (result["count"], result["episodes"], result["contexts"]) == (8, 3, "targets")
+    low, high = result["interval"]
+    assert low < result["mean"] < high
+    means = [entry["mean"] for entry in result["by_context"]]
+    assert result["mean"] == pytest.approx(sum(means) / 8)
+    assert [entry["mean"] for entry in result["worst"]] == sorted(means)[:5]
+    other = command.json("evaluate", path, "--episodes", 3, "--seed", 5)
+    assert other["by_context"] != result["by_context"]
+
+
+def test_evaluate_between_the_targets(command, trained):
+    path, _ = trained
+    result = command.json("evaluate", path, "--samples", 64, "--episodes", 1)
+    space = Study.open(path).space
+    contexts = [entry["context"] for entry in result["by_context"]]
+    assert len(contexts) == 64
+    assert all(context in space and space.find(context) is None for context in contexts)
+    # Even on a logarithmic scale: about half lie below the geometric mean of 0.1 and 2.
+    assert sum(c["length"] < 0.2**0.5 for c in contexts) == pytest.approx(32, abs=4)
+    text = command("evaluate", path, "--samples", 1, "--episodes", 1).stdout
+    assert "1 new episode on each of 1 contexts between the targets" in text
+    assert "interval" not in text
+
+
+def test_doctor(command, trained, copied):
+    assert "healthy" in command("doctor", trained[0]).stdout
+    (copied / "policies" / "0001.safetensors").write_bytes(b"rust")
+    ill = command("doctor", copied, status=1)
+    assert "problem" in ill.stdout
+    assert "--repair" in ill.stdout
+    assert command.json("doctor", copied, status=1)["healthy"] is False
+    command("doctor", copied, "--repair")
+    assert command.json("doctor", copied)["healthy"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["run", "CartPol"], "Did you mean 'CartPole'?"),
+        (["run", "CartPole", "--space", "broad"], "it has wide, paper, forces"),
+        (["run", "CartPole", "--space", "none.toml"], "cannot be read"),
+        (["run", "CartPole", "--space", "x.toml", "--levels", "3"], "has its own levels"),
+        (["run", "envs:make"], "--space FILE.toml"),
+        (["run", "CartPole", "--option", "phys=carl"], "Did you mean 'physics'?"),
+        (["run", "CartPole", "--option", "physics"], "--option takes KEY=VALUE"),
+        (["run", "CartPole", "--set", "stepz=1"], "Did you mean 'steps'?"),
+        (["run", "CartPole", "--set", "a=1", "--set", "a.b=1"], "--set a.b is inside 'a'"),
+        (["run", "CartPole", "--trainer", "pp"], "Did you mean 'ppo'?"),
+        (["run", "CartPole", "--selector", "bset"], "Unknown selector 'bset'"),
+        (["run", "CartPole", "--selector-option", "x=1"], "Unknown option 'x'"),
+        (["run", "CartPole", "--time", "soon"], "as 90s, 30m, 2h or 1h30m. Got 'soon'"),
+        (["run", "CartPole", "--budget", "0"], "'budget' must be a whole number >= 1"),
+        (["run", "CartPole", "--out", "."], "exists and is no study"),
+        (["resume", "nowhere"], "There is no study in 'nowhere'"),
+        (["status", "nowhere"], "sdmbtl run CartPole --out nowhere"),
+        (["evaluate", "nowhere"], "There is no study in 'nowhere'"),
+        (["doctor", "nowhere"], "nowhere"),
+    ],
+)
+def test_errors_are_sentences(arguments, text, command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "something").touch()
+    assert text in command.error(*arguments)
+
+
+def test_files_that_may_not_be_read(command, copied, monkeypatch):
+    def closed(*_, **__):
+        raise PermissionError(13, "Permission denied", str(copied))
+
+    monkeypatch.setattr(Study, "open", closed)
+    assert command.error("status", copied).endswith(f"'{copied}': Permission denied.\n")
+
+    def locked(*_, **__):
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(Study, "open", locked)
+    assert "database cannot be used: unable to open" in command.error("status", copied)
+
+
+def test_a_missing_package_is_named_with_its_extra(command, copied, monkeypatch):
+    def incomplete(*_, **__):
+        raise ModuleNotFoundError("No module named 'jaxlib.xla'", name="jaxlib.xla")
+
+    monkeypatch.setattr(Study, "open", incomplete)
+    assert "pip install 'sdmbtl[jax]'" in command.error("status", copied)
