@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 run: setup
-	$(BIN)/sdmbtl bench synthetic --dim 3 --noise 5 --trials 4 --out results/quick
+	$(BIN)/sdmbtl run CartPole --space wide --budget 12 --out runs/cartpole
 
 test: setup lint
 	$(BIN)/python -m pytest

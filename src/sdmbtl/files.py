@@ -24,7 +24,7 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())
         temporary.replace(path)
-        _sync_directory(path.parent)
+        sync_directory(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -35,8 +35,8 @@ def write_atomically(path: Path, content: bytes) -> None:
         temporary.write_bytes(content)
 
 
-def _sync_directory(path: Path) -> None:
-    """Make a new name in a directory last; not every system can."""
+def sync_directory(path: Path) -> None:
+    """Have the names in a directory on disk, where the system can do that."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

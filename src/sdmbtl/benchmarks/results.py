@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -27,6 +26,7 @@ from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, SEQUENTIAL, SyntheticBenchm
 from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.files import write_atomically
 from sdmbtl.structure import MOUNTAIN
 from sdmbtl.transfer.matrix import min_max
 
@@ -80,9 +80,7 @@ def summarise(benchmark: SyntheticBenchmark, journal: Journal) -> dict[str, Any]
 def save_result(result: dict[str, Any], path: Path) -> None:
     """Write a result file, atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(_rounded(result), indent=1) + "\n")
-    temporary.replace(path)
+    write_atomically(path, (json.dumps(_rounded(result), indent=1) + "\n").encode())
 
 
 def load_result(path: Path) -> dict[str, Any]:

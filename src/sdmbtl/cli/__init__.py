@@ -7,12 +7,15 @@ from typing import Annotated
 import typer
 
 from sdmbtl import __version__
+from sdmbtl.cli.ask_tell import ask, tell
 from sdmbtl.cli.bench import bench
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
 from sdmbtl.cli.output import ErrorsInWords
 from sdmbtl.cli.portfolio import portfolio
-from sdmbtl.cli.study import ask, doctor, evaluate, resume, run, status, tell
+from sdmbtl.cli.run import resume, run
+from sdmbtl.cli.status import status
+from sdmbtl.cli.study import doctor, evaluate
 
 app = typer.Typer(
     cls=ErrorsInWords,

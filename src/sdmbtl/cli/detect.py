@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from sdmbtl.cli.output import JsonOption, counted, figure, plain_table, print_json, result_console
 from sdmbtl.errors import MatrixError
@@ -83,5 +84,5 @@ def _print_detection(detection: Detection, rows: ObservedRows) -> None:
         slopes.names, slopes.left, slopes.right, slopes.known, strict=True
     ):
         values = (figure(float(left), "+.4g"), figure(float(right), "+.4g"))
-        table.add_row(name, *(values if known else ("not known", "not known")))
+        table.add_row(Text(name), *(values if known else ("not known", "not known")))
     console.print(table)

@@ -94,10 +94,12 @@ def warnings_as_notes() -> Iterator[None]:
     """Show what the package warns of as notes, without the lines of code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        yield
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            note(f"Note: {warning.message}")
+        try:
+            yield
+        finally:
+            for warning in caught:
+                if issubclass(warning.category, UserWarning):
+                    note(f"Note: {warning.message}")
 
 
 def shown(context: Mapping[str, float]) -> str:
@@ -126,7 +128,7 @@ def add_context_columns(table: Table, names: Iterable[str]) -> None:
         table.add_column("context")
         return
     for name in names:
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(Text(name), justify="right", no_wrap=True)
 
 
 def context_cells(context: Mapping[str, float]) -> list[Text]:

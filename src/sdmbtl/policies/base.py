@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from importlib import import_module
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.errors import PolicyError
+from sdmbtl.files import write_atomically
 
 VERSION = 1
 
@@ -77,19 +77,6 @@ def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> byte
 def save_policy(path: str | Path, policy: Policy, notes: Mapping[str, Any] | None = None) -> None:
     """Write a policy to a file: a reader sees the old file or the new one, never half."""
     write_atomically(Path(path), policy_bytes(policy, notes))
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is on disk, whole, or not there at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def load_policy(path: str | Path) -> Policy:

@@ -90,33 +90,22 @@ class BatchedPPOTrainer(Trainer):
         """Train one policy for each job, in chunks. The same chunk gives the same policies."""
         chunks = [jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)]
         processes = min(self.processes, len(chunks))
-        total = self.ppo_settings.iterations * self.ppo_settings.batch * len(jobs)
-        done = 0
-
-        def report(trainings: Sequence[Training]) -> None:
-            nonlocal done
-            done += sum(t.steps for t in trainings)
-            if progress is not None:
-                mean = float(np.mean([t.source_return for t in trainings]))
-                progress(done, total, mean)
-
         if processes > 1 and can_be_made_anywhere(self.family):
-            return train_in_workers(self, chunks, processes, report)
-        if len(chunks) == 1:
-            return self._train_chunk(jobs, progress)
+            return train_in_workers(self, chunks, processes, progress)
         trained: list[Training] = []
         for chunk in chunks:
-            trained += self._train_chunk(chunk, None)
-            report(trained[-len(chunk) :])
+            trained += self._train_chunk(chunk, progress, before=len(trained), jobs=len(jobs))
         return trained
 
     def _train_chunk(
-        self, jobs: Sequence[TrainingJob], progress: Progress | None
+        self, chunk: Sequence[TrainingJob], progress: Progress | None, *, before: int, jobs: int
     ) -> list[Training]:
+        """Train a chunk of all the jobs, `before` of which are done."""
         settings = self.ppo_settings
-        tasks = self._stacked_tasks(jobs)
-        states = self._ppo.start(tasks, [job.seed for job in jobs])
-        curves: list[list[tuple[int, float]]] = [[] for _ in jobs]
+        whole = settings.iterations * settings.batch
+        tasks = self._stacked_tasks(chunk)
+        states = self._ppo.start(tasks, [job.seed for job in chunk])
+        curves: list[list[tuple[int, float]]] = [[] for _ in chunk]
         for first in range(0, settings.iterations, settings.evaluate_every):
             last = min(first + settings.evaluate_every, settings.iterations)
             states, means = self._ppo.advance(states, tasks, jnp.arange(first, last))
@@ -124,16 +113,16 @@ class BatchedPPOTrainer(Trainer):
             for curve, value in zip(curves, returns, strict=True):
                 curve.append((last * settings.batch, float(value)))
             if progress is not None:
-                done, total = last * settings.batch, settings.iterations * settings.batch
-                progress(done * len(jobs), total * len(jobs), float(returns.mean()))
+                done = before * whole + last * settings.batch * len(chunk)
+                progress(done, whole * jobs, float(returns.mean()))
         return [
             Training(
                 policy=self._policy(states, number, job),
-                steps=settings.iterations * settings.batch,
+                steps=whole,
                 source_return=float(states.best_return[number]),
                 curve=curve,
             )
-            for number, (job, curve) in enumerate(zip(jobs, curves, strict=True))
+            for number, (job, curve) in enumerate(zip(chunk, curves, strict=True))
         ]
 
     def evaluate(

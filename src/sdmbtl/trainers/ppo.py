@@ -339,15 +339,7 @@ class PPO:
         surprise = rewards * settings.reward_scale + settings.discount * following - values
         decay = settings.discount * settings.gae * (1.0 - over)
 
-        def backwards(
-            advantage: jax.Array, now: tuple[jax.Array, jax.Array]
-        ) -> tuple[jax.Array, jax.Array]:
-            advantage = now[0] + now[1] * advantage
-            return advantage, advantage
-
-        _, advantages = jax.lax.scan(
-            backwards, jnp.zeros(settings.envs), (surprise, decay), reverse=True
-        )
+        advantages = _accumulated(surprise, decay)
         samples = Samples(inputs, actions, log_probabilities, advantages, advantages + values)
         return worlds, samples, seen.reshape(-1, self.n_inputs)
 
@@ -500,6 +492,18 @@ def _taken(rows: jax.Array, index: jax.Array) -> jax.Array:
     if len(rows) == 1:
         return jnp.broadcast_to(rows[0], (len(index), *rows.shape[1:]))
     return rows[index]
+
+
+def _accumulated(surprise: jax.Array, decay: jax.Array) -> jax.Array:
+    """(T, E) sums over the later steps, each weighted with the decays up to it."""
+
+    def backwards(
+        total: jax.Array, now: tuple[jax.Array, jax.Array]
+    ) -> tuple[jax.Array, jax.Array]:
+        total = now[0] + now[1] * total
+        return total, total
+
+    return jax.lax.scan(backwards, jnp.zeros_like(surprise[0]), (surprise, decay), reverse=True)[1]
 
 
 def _chosen(logs: jax.Array, actions: jax.Array) -> jax.Array:

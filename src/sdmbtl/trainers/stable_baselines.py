@@ -7,7 +7,6 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,10 +24,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, Ve
 from sdmbtl.checks import did_you_mean, finite_number, short_text, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.registry import can_be_made_anywhere, make_family
+from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import PolicyError, SdmbtlError, TrainerError, TrainingError
-from sdmbtl.parallel import computed
-from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
+from sdmbtl.policies import Policy
 from sdmbtl.policies.stable_baselines import (
     StableBaselinesPolicy,
     algorithm_class,
@@ -37,6 +35,7 @@ from sdmbtl.policies.stable_baselines import (
 )
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium, failures_named
+from sdmbtl.trainers.workers import train_in_workers
 
 #: Arguments of an algorithm that are not hyperparameters: ours to give, for output, or classes.
 _RESERVED = frozenset(
@@ -144,9 +143,10 @@ class StableBaselinesTrainer(Trainer):
         """
         for job in jobs:
             self._check(job)
+        processes = min(self.processes, len(jobs))
+        if processes > 1 and can_be_made_anywhere(self.family):
+            return train_in_workers(self, [[job] for job in jobs], processes, progress)
         report = _Report(progress, self.steps, len(jobs))
-        if min(self.processes, len(jobs)) > 1 and can_be_made_anywhere(self.family):
-            return self._train_elsewhere(jobs, report)
         return [self._train_here(job, partial(report, n)) for n, job in enumerate(jobs)]
 
     def evaluate(
@@ -240,27 +240,6 @@ class StableBaselinesTrainer(Trainer):
         # Without a logger of ours, every training would leave a folder for temporary files.
         model.set_logger(Logger(folder=None, output_formats=[]))
         return model
-
-    # -- several processes ---------------------------------------------------------------
-
-    def _train_elsewhere(self, jobs: Sequence[TrainingJob], report: _Report) -> list[Training]:
-        train = partial(
-            _train_in_worker, self.family.settings(), self.space.to_dict(), self.settings()
-        )
-        items = [(n, [dict(c) for c in job.contexts], job.seed) for n, job in enumerate(jobs)]
-        trainings: dict[int, Training] = {}
-        try:
-            for (number, _, _), (content, steps, source_return, curve) in computed(
-                train, items, min(self.processes, len(jobs))
-            ):
-                policy = policy_from_bytes(content)
-                trainings[number] = Training(policy, steps, source_return, curve)
-                report(number, self.steps, source_return)
-        except BrokenProcessPool as error:
-            raise TrainingError(
-                "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
-            ) from error
-        return [trainings[number] for number in range(len(jobs))]
 
 
 class _Seeds(NamedTuple):
@@ -380,22 +359,6 @@ class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Take one step."""
         with failures_named(self._context):
             return self.env.step(action)
-
-
-def _train_in_worker(
-    family: Mapping[str, Any],
-    space: Mapping[str, Any],
-    settings: Mapping[str, Any],
-    item: tuple[int, list[dict[str, float]], int],
-) -> tuple[bytes, int, float, list[tuple[int, float]]]:
-    """Train one job, all of it given as plain data, and return plain data."""
-    _, contexts, seed = item
-    trainer = StableBaselinesTrainer(
-        make_family(family["name"], **family["options"]), ContextSpace.from_dict(space), **settings
-    )
-    (training,) = trainer.train([TrainingJob(tuple(contexts), seed)])
-    content = policy_bytes(training.policy)
-    return content, training.steps, training.source_return, training.curve
 
 
 def _checked_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:

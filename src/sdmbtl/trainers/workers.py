@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
 from typing import Any
@@ -14,7 +14,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import TrainingError
 from sdmbtl.parallel import computed
 from sdmbtl.policies import policy_bytes, policy_from_bytes
-from sdmbtl.trainers.base import Trainer, Training, TrainingJob
+from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.registry import make_trainer
 
 _Group = tuple[int, list[tuple[list[dict[str, float]], int]]]
@@ -25,7 +25,7 @@ def train_in_workers(
     trainer: Trainer,
     groups: Sequence[Sequence[TrainingJob]],
     processes: int,
-    report: Callable[[Sequence[Training]], None],
+    progress: Progress | None = None,
 ) -> list[Training]:
     """Train groups of jobs, each group at once in one of the processes.
 
@@ -33,7 +33,7 @@ def train_in_workers(
         trainer: Made again in each process, from its settings.
         groups: The jobs.
         processes: Number of processes.
-        report: Called with the trainings of a group when it is done.
+        progress: Called when a group is done.
 
     Raises:
         TrainingError: If a training went wrong, or a process died.
@@ -54,7 +54,11 @@ def train_in_workers(
     try:
         for (number, _), results in computed(partial(_train_group, recipe), items, processes):
             done[number] = [Training(policy_from_bytes(r[0]), *r[1:]) for r in results]
-            report(done[number])
+            if progress is not None:
+                share = len(done) / len(groups)
+                steps = sum(t.steps for trainings in done.values() for t in trainings)
+                mean = sum(t.source_return for t in done[number]) / len(done[number])
+                progress(steps, round(steps / share), mean)
     except BrokenProcessPool as error:
         raise TrainingError(
             "A worker process died, perhaps for lack of memory. Use fewer 'processes'."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
+from sdmbtl.files import replaced_atomically
 
 VERSION = 1
 
@@ -40,15 +40,8 @@ def save_arrays(
     if any(array.dtype.hasobject for array in arrays.values()):
         raise MatrixError("Object arrays cannot be saved: they would be pickled.")
     header = json.dumps({"version": VERSION, "kind": kind, "space": space.to_dict()})
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            np.savez_compressed(file, header=np.array(header), **arrays)  # type: ignore[arg-type]
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replaced_atomically(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, header=np.array(header), **arrays)  # type: ignore[arg-type]
 
 
 def load_arrays(

@@ -1,0 +1,142 @@
+"""How much of CartPole's spaces a few policies cover, chosen in different ways.
+
+    python benchmarks/coverage.py [--seeds 5] [--work runs/coverage]
+
+On `wide` (8 x 8 x 8 targets): the default selector, Random, independent training (the targets in
+turn, without choosing), the default selector with policies that see the context, and multi-task
+training (one policy that sees the context, trained on all targets for as many steps as the K
+policies together). On `paper` (9 x 10 x 10): the default selector with three policies.
+
+The policy for each target is chosen by the recorded returns; the coverage is measured on new
+episodes, as a share of the highest return. Interrupted, it goes on where it was. Written to
+results/coverage.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sdmbtl.environments import make_family
+from sdmbtl.seeds import derived_seed
+from sdmbtl.studies import Study
+from sdmbtl.trainers import TrainingJob, make_trainer
+
+RESULT = Path(__file__).parent.parent / "results" / "coverage.json"
+ROUNDS = (4, 8, 12)
+EPISODES = 10
+#: Name in the result, space, selector, options of the trainer, policies.
+STUDIES: tuple[tuple[str, str, str, dict[str, Any], tuple[int, ...]], ...] = (
+    ("auto", "wide", "auto", {}, ROUNDS),
+    ("random", "wide", "random", {}, ROUNDS),
+    ("independent", "wide", "independent", {}, ROUNDS),
+    ("auto, context observed", "wide", "auto", {"observe_context": True}, ROUNDS),
+    ("paper: auto", "paper", "auto", {}, (1, 2, 3)),
+)
+
+
+def study_coverage(
+    directory: Path,
+    name: str,
+    space: str,
+    selector: str,
+    options: dict[str, Any],
+    rounds: tuple[int, ...],
+    seed: int,
+) -> dict[str, Any]:
+    """Run a study, then measure the coverage of its first policies on new episodes."""
+    path = directory / f"{name.replace(' ', '-').replace(':', '').replace(',', '')}-{seed}"
+    study = Study.open(
+        path, "CartPole", space=space, selector=selector, trainer_options=options, seed=seed
+    )
+    study.run(budget=max(rounds))
+    recorded = study.returns.mean(axis=2)
+    portfolio = study.portfolio()
+    fresh = np.stack(
+        [
+            study.trainer.evaluate(
+                member.policy,
+                list(study.space),
+                episodes=EPISODES,
+                seed=derived_seed(seed, "coverage", member.id),
+            ).mean(axis=1)
+            for member in portfolio
+        ]
+    )
+    coverage = {
+        str(k): float(fresh[recorded[:k].argmax(axis=0), np.arange(len(study.space))].mean() / 500)
+        for k in rounds
+    }
+    contexts = [r["context"] for r in study.status()["rounds"]]
+    seconds = study.status()["timing"]["seconds"]
+    return {"coverage": coverage, "contexts": contexts, "seconds": seconds}
+
+
+def multi_task_coverage(k: int, seed: int) -> float:
+    """One policy for all targets, trained for as many steps as K policies."""
+    family = make_family("CartPole")
+    space = family.space("wide")
+    each = make_trainer("ppo", family, space).settings()["steps"]
+    trainer = make_trainer("ppo", family, space, observe_context=True, steps=k * each)
+    job = TrainingJob(tuple(space), derived_seed(seed, "multi-task", k))
+    (training,) = trainer.train([job])
+    returns = trainer.evaluate(
+        training.policy, list(space), episodes=EPISODES, seed=derived_seed(seed, "coverage", k)
+    )
+    return float(returns.mean() / 500)
+
+
+def main() -> None:
+    """Measure what is not measured yet, and write everything down."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--work", type=Path, default=Path("runs") / "coverage")
+    arguments = parser.parse_args()
+    notes = arguments.work / "measured.json"
+    measured: dict[str, dict[str, Any]] = json.loads(notes.read_text()) if notes.exists() else {}
+
+    def keep(method: str, seed: int, value: dict[str, Any]) -> None:
+        measured.setdefault(method, {})[str(seed)] = value
+        notes.parent.mkdir(parents=True, exist_ok=True)
+        notes.write_text(json.dumps(measured))
+        print(f"{method}, seed {seed}: {value['coverage']}", flush=True)
+
+    for seed in range(arguments.seeds):
+        for name, space, selector, options, rounds in STUDIES:
+            if str(seed) not in measured.get(name, {}):
+                keep(
+                    name,
+                    seed,
+                    study_coverage(arguments.work, name, space, selector, options, rounds, seed),
+                )
+        if str(seed) not in measured.get("multi-task", {}):
+            begun = time.monotonic()
+            coverage = {str(k): multi_task_coverage(k, seed) for k in ROUNDS}
+            keep(
+                "multi-task",
+                seed,
+                {"coverage": coverage, "seconds": {"training": time.monotonic() - begun}},
+            )
+    names = ("sdmbtl", "numpy", "scipy", "jax", "jaxlib", "gymnasium")
+    result = {
+        "command": f"python benchmarks/coverage.py --seeds {arguments.seeds}",
+        "environment": "CartPole",
+        "episodes": EPISODES,
+        "trainer": make_trainer(
+            "ppo", make_family("CartPole"), make_family("CartPole").space()
+        ).settings(),
+        "versions": {"python": platform.python_version(), **{n: version(n) for n in names}},
+        "measured": measured,
+    }
+    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

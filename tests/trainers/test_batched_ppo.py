@@ -1,0 +1,199 @@
+"""The batched trainer: it learns, it repeats itself exactly, it evaluates what Gymnasium plays."""
+
+import numpy as np
+import pytest
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import make_family
+from sdmbtl.errors import TrainerError
+from sdmbtl.policies import MlpPolicy, policy_bytes
+from sdmbtl.trainers import TrainingJob, make_trainer
+from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+
+QUICK = {"steps": 4096, "epochs": 2, "evaluate_every": 1, "evaluate_episodes": 2}
+
+
+def cartpole(**options):
+    family = make_family("CartPole")
+    space = family.space("wide", levels=2)
+    return make_trainer("ppo", family, space, **options)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    family = make_family("CartPole")
+    space = ContextSpace(length=[0.5, 4.0], masspole=[0.1, 1.0])
+    trainer = make_trainer("ppo", family, space, steps=40_960)
+    calls = []
+    (training,) = trainer.train(
+        [TrainingJob((space.target(0),), 7)], lambda *progress: calls.append(progress)
+    )
+    return trainer, training, calls
+
+
+def test_it_learns(learned):
+    _, training, calls = learned
+    assert training.source_return >= 475
+    assert training.steps == 40_960
+    assert [steps for steps, _ in training.curve] == [10_240, 20_480, 30_720, 40_960]
+    assert training.source_return == max(value for _, value in training.curve)
+    assert [c[:2] for c in calls] == [(steps, 40_960) for steps, _ in training.curve]
+
+
+def test_evaluation_agrees_with_gymnasium(learned):
+    trainer, training, _ = learned
+    contexts = list(trainer.space)
+    ours = trainer.evaluate(training.policy, contexts, episodes=50, seed=1)
+    assert ours.shape == (4, 50)
+    assert ours[0].mean() >= 450
+    theirs = evaluate_in_gymnasium(
+        training.policy,
+        trainer.family,
+        trainer.space,
+        contexts,
+        observe_context=False,
+        episodes=20,
+        seed=1,
+    )
+    assert np.allclose(ours.mean(axis=1), theirs.mean(axis=1), rtol=0.15, atol=15)
+
+
+def test_evaluation_repeats_itself(learned):
+    trainer, training, _ = learned
+    contexts = list(trainer.space)
+    first = trainer.evaluate(training.policy, contexts, episodes=3, seed=5)
+    assert np.array_equal(first, trainer.evaluate(training.policy, contexts, episodes=3, seed=5))
+    assert not np.array_equal(
+        first, trainer.evaluate(training.policy, contexts, episodes=3, seed=6)
+    )
+
+
+def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
+    trainer, training, _ = learned
+    contexts = list(trainer.space)
+    whole = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
+    monkeypatch.setattr("sdmbtl.trainers.batched_ppo.EPISODES_AT_ONCE", 8)
+    assert np.array_equal(whole, trainer.evaluate(training.policy, contexts, episodes=5, seed=2))
+
+
+def test_the_same_job_gives_the_same_bytes():
+    job = TrainingJob((cartpole().space.target(3),), 11)
+    one, other = (policy_bytes(cartpole(**QUICK).train([job])[0].policy) for _ in range(2))
+    assert one == other
+    different = TrainingJob(job.contexts, 12)
+    assert policy_bytes(cartpole(**QUICK).train([different])[0].policy) != one
+
+
+def test_processes_and_chunks():
+    """Two chunks in two processes are the two chunks in one."""
+    space = cartpole().space
+    jobs = [TrainingJob((space.target(i),), i) for i in range(4)]
+    calls = []
+    split = cartpole(chunk=2, processes=2, **QUICK).train(jobs, lambda *c: calls.append(c))
+    alone = cartpole(chunk=2, processes=1, **QUICK).train(jobs)
+    assert [policy_bytes(t.policy) for t in split] == [policy_bytes(t.policy) for t in alone]
+    assert [t.curve for t in split] == [t.curve for t in alone]
+    assert [c[:2] for c in calls] == [(8192, 16384), (16384, 16384)]
+    assert len({policy_bytes(t.policy) for t in split}) == 4
+
+
+def test_multi_task():
+    """One policy on several contexts, which it sees."""
+    trainer = cartpole(observe_context=True, **QUICK)
+    (training,) = trainer.train([TrainingJob(tuple(trainer.space), 0)])
+    assert training.policy.observation_size == 4 + 3
+    returns = trainer.evaluate(training.policy, list(trainer.space), episodes=2, seed=0)
+    assert returns.shape == (8, 2)
+    first, *others = training.policy.weights
+    blind = MlpPolicy(
+        [np.where(np.arange(7)[:, None] < 4, first, 0.0), *others],
+        training.policy.biases,
+        training.policy.shift,
+        training.policy.scale,
+    )
+    unseen = trainer.evaluate(blind, list(trainer.space), episodes=2, seed=0)
+    assert not np.array_equal(returns, unseen)
+
+
+def test_normalized_observations_travel_with_the_policy():
+    family = make_family("Acrobot")
+    space = family.space("wide", levels=1)
+    trainer = make_trainer("ppo", family, space, steps=2048, epochs=1)
+    assert trainer.settings()["normalize"] is True
+    (training,) = trainer.train([TrainingJob((space.target(0),), 0)])
+    policy = training.policy
+    assert policy.limit == 10.0
+    assert not np.allclose(policy.scale, 1.0)
+    ours = trainer.evaluate(policy, list(space), episodes=20, seed=0)
+    theirs = evaluate_in_gymnasium(
+        policy, family, space, list(space), observe_context=False, episodes=10, seed=0
+    )
+    assert np.allclose(ours.mean(), theirs.mean(), rtol=0.2)
+
+
+def test_continuous_actions_stay_within_bounds():
+    family = make_family("Pendulum")
+    space = family.space("wide", levels=1)
+    trainer = make_trainer("ppo", family, space, steps=2048, epochs=1)
+    (training,) = trainer.train([TrainingJob((space.target(0),), 0)])
+    assert training.policy.bounds == (-2.0, 2.0)
+    action = training.policy.act(np.full((4, 3), 5.0))
+    assert action.shape == (4, 1)
+    assert np.abs(action).max() <= 2.0
+    assert training.source_return < -100
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"stepz": 5}, "Unknown option 'stepz'.*Did you mean 'steps'"),
+        ({"chunk": 0}, "'chunk' must be a whole number >= 1"),
+        ({"processes": 0}, "'processes' must be a whole number >= 1"),
+    ],
+)
+def test_unusable_options(options, text):
+    with pytest.raises(TrainerError, match=text):
+        cartpole(**options)
+
+
+def test_no_pure_function_twin():
+    family = make_family("BipedalWalker")
+    with pytest.raises(TrainerError, match="BipedalWalker has no pure-function twin.*'sb3'"):
+        make_trainer("ppo", family, family.space())
+
+
+def test_jobs_must_fit_together():
+    trainer = cartpole(**QUICK)
+    target = trainer.space.target(0)
+    with pytest.raises(TrainerError, match="same number of contexts"):
+        trainer.train([TrainingJob((target,), 0), TrainingJob((target, target), 0)])
+    with pytest.raises(TrainerError, match="at least one"):
+        trainer.train([TrainingJob((), 0)])
+
+
+def test_a_policy_of_another_shape(learned):
+    trainer, _, _ = learned
+    layers = [np.zeros((4, 2), np.float32)]
+    other = MlpPolicy(layers, [np.zeros(2)], np.zeros(4), np.ones(4))
+    with pytest.raises(TrainerError, match="layers \\[4, 64, 64, 2\\]"):
+        trainer.evaluate(other, [trainer.space.target(0)], episodes=1, seed=0)
+
+
+def test_settings_make_it_again(learned):
+    trainer, _, _ = learned
+    again = make_trainer("ppo", trainer.family, trainer.space, **trainer.settings())
+    assert again.settings() == trainer.settings()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "reached"), [("Pendulum", -300), ("Acrobot", -110), ("MountainCar", -130)]
+)
+def test_recommended_settings_learn_the_usual_context(name, reached):
+    family = make_family(name)
+    space = family.space()
+    usual = {feature: family.defaults[feature] for feature in space.names}
+    trainer = make_trainer("ppo", family, space)
+    for training in trainer.train([TrainingJob((usual,), seed) for seed in range(3)]):
+        returns = trainer.evaluate(training.policy, [usual], episodes=50, seed=1)
+        assert returns.mean() > reached
