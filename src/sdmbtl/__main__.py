@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-
-#: Exit statuses of a program that a signal ended.
-STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 def main() -> None:
@@ -21,19 +16,7 @@ def main() -> None:
             f"The command line needs {error.name!r}, which is not installed. "
             "Install it with: pip install 'sdmbtl[cli]'"
         )
-    try:
-        app()
-    except SystemExit as end:
-        if end.code in STOPPED:
-            _leave(int(end.code))
-        raise
-
-
-def _leave(status: int) -> None:
-    """End at once: JAX may still be computing, and crashes when Python is cleared away under it."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    app()
 
 
 if __name__ == "__main__":

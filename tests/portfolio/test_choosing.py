@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import scipy
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from portfolio_makers import LINE, NAN, SPACE, member, on_line, some_portfolio
 
@@ -26,6 +26,7 @@ def brute_best(portfolio, target):
 
 
 class TestOnTargets:
+    @settings(max_examples=50, deadline=None)
     @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.3]))
     def test_the_best_mean(self, seed, missing):
         portfolio = some_portfolio(seed, missing=missing)
@@ -243,6 +244,7 @@ class TestBetweenTargets:
         portfolio = Portfolio(space, [member(0, returns, space=space)])
         assert portfolio.choose([1.5, 1.0]).expected_return == pytest.approx(11.5)
 
+    @settings(max_examples=50, deadline=None)
     @given(st.integers(0, 10**6), st.floats(0, 4), st.floats(10, 30), st.sampled_from([0.0, 0.3]))
     def test_within_the_returns_of_the_neighbours(self, seed, a, b, missing):
         portfolio = some_portfolio(seed, missing=missing)
@@ -257,6 +259,7 @@ class TestBetweenTargets:
             near = np.nanmean(returns[known & (distance <= limit)], axis=1)
             assert near.min() - 1e-9 <= predicted <= near.max() + 1e-9
 
+    @settings(max_examples=50, deadline=None)
     @given(st.integers(0, 10**6), st.permutations(range(4)), st.floats(-1, 5), st.floats(5, 35))
     def test_the_order_of_members_does_not_matter(self, seed, order, a, b):
         portfolio = some_portfolio(seed)

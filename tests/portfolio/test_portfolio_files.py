@@ -1,6 +1,7 @@
 """Portfolios in directories: whole or not at all, and what is said if they are damaged."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -196,21 +197,32 @@ class TestInterrupted:
             some(1).export(place)
         assert names(place.parent) == []
 
+    def test_after_a_killed_process_of_the_same_number(self, place):
+        (place.parent / f".mine.{os.getpid()}.tmp" / "policies").mkdir(parents=True)
+        some(1).export(place)
+        assert names(place.parent) == ["mine"]
+
+    def test_the_older_one_is_found_through_a_link(self, place, tmp_path):
+        (tmp_path / "link").symlink_to(place)
+        place.rename(place.parent / ".mine.previous")
+        assert len(Portfolio.load(tmp_path / "link")) == len(Portfolio.load(place)) == 4
+
     def test_killed_at_any_step(self, tmp_path):
         """Whenever the process dies, the old or the new portfolio is found, and replaced next."""
         script = Path(__file__).with_name("killed_exports.py")
         run = subprocess.run(
             [sys.executable, script, tmp_path], capture_output=True, text=True, check=True
         )
-        # Returns, two directories, the old one moved and the new one, their parent, left-overs.
-        assert run.stdout.split() == ["9"] * 9 + ["0"]
+        # Left-overs, returns, two directories, left-overs, the old one moved and the new one,
+        # their parent, and what has become superfluous.
+        assert run.stdout.split() == ["9"] * 10 + ["0"]
         for seed in (0, 1):
             some_portfolio(seed).export(tmp_path / str(-seed))
         old, new = files(tmp_path / "0"), files(tmp_path / "-1")
-        for step in range(1, 11):
+        for step in range(1, 12):
             place = tmp_path / str(step) / "mine"
             Portfolio.load(place).export(tmp_path / "found")
-            assert files(tmp_path / "found") == (old if step <= 6 else new)
+            assert files(tmp_path / "found") == (old if step <= 7 else new)
             some_portfolio(1).export(place)
             assert files(place) == new
             assert not (place.parent / ".mine.previous").exists()

@@ -1,8 +1,8 @@
 """Damaged and missing files: noticed, explained, and what was complete stays usable."""
 
-import random
 import shutil
 
+import numpy as np
 import pytest
 from small_study import open_small, outcome
 
@@ -34,23 +34,21 @@ def scribble(file, offset):
 @pytest.mark.parametrize("number", range(12))
 def test_damaged_database(how, number, copied, reference):
     size = (copied / "study.db").stat().st_size
-    offset = 0 if number == 0 else random.Random(number).randrange(size)
+    offset = 0 if number == 0 else int(np.random.default_rng(number).integers(size))
     how(copied / "study.db", offset)
-    try:
-        study = Study.open(copied)
-    except StudyError as error:
-        assert "damaged" in str(error)
-        assert "doctor" in str(error)
+    if not examine(copied).healthy:
+        with pytest.raises(DamagedStudyError, match=r"damaged.*doctor"):
+            Study.open(copied)
         diagnosis = examine(copied)
         assert not diagnosis.healthy
         assert any("0003.safetensors is whole" in f.text for f in diagnosis.findings)
         mended = repair(copied)
         assert mended.healthy, mended.findings
         assert any("damaged-study.db" in text for text in mended.repaired)
-        study = Study.open(copied)
+    study = Study.open(copied)
     # Where nothing was noticed, unused room of the file was hit: all is as it was.
     assert outcome(study) == reference
-    assert study.portfolio().coverage == pytest.approx(study.performance, abs=1e9)
+    assert len(study.portfolio()) == 4
 
 
 def test_missing_database(copied, reference):

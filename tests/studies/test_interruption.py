@@ -1,7 +1,9 @@
 """Killed at any stage, a study goes on to the same contexts, bytes and summary."""
 
 import os
+import shutil
 import signal
+import subprocess
 import threading
 
 import pytest
@@ -113,17 +115,14 @@ def test_only_one_process_at_a_time(tmp_path):
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system with room for a few hundred kilobytes."""
-    import subprocess
-
     place = tmp_path / "disk"
     place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=220k", "tmpfs", place], capture_output=True
-    )
-    if mounted.returncode:
+    mount, unmount = shutil.which("mount"), shutil.which("umount")
+    command = [mount, "-t", "tmpfs", "-o", "size=220k", "tmpfs", place]
+    if mount is None or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("mounting a small file system needs root")
     yield place
-    subprocess.run(["umount", place], check=True)
+    subprocess.run([unmount, place], check=True)
 
 
 @pytest.mark.parametrize("room", [8, 16, 24, 32, 48])

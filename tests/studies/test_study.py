@@ -222,7 +222,7 @@ def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
     assert study.status()["rounds"][0]["status"] == "cancelled"
 
 
-# -- ask and tell -------------------------------------------------------------------------------------
+# -- ask and tell ----------------------------------------------------------------------------------
 
 
 def test_ask_and_tell_without_an_environment(tmp_path):
@@ -245,6 +245,28 @@ def test_ask_and_tell_without_an_environment(tmp_path):
         again.run(budget=3)
     with pytest.raises(StudyError, match="no trained policies"):
         again.portfolio()
+
+
+def test_episodes_that_were_not_played(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    study.tell({"a": 0.0, "b": 0.0}, [[1, 3], [None, 2], [None, None], [0, 0], [1, 1], [2, 2]])
+    study.tell({"a": 2.0, "b": 0.0}, [1, 1, 1, 1, 1, 1])
+    assert study.selector.rows.returns[0, :3] == pytest.approx([2.0, 2.0, np.nan], nan_ok=True)
+    assert study.returns.shape == (2, 6, 2)
+    assert np.isnan(study.returns[1, :, 1]).all()
+
+
+def test_running_without_an_environment_chooses_nothing(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    with pytest.raises(StudyError, match="has no environment"):
+        study.run(budget=1)
+    assert study.trials == []
+
+
+def test_settings_that_do_not_change_the_outcome_are_not_recorded(tmp_path):
+    study = open_small(tmp_path / "study", trainer_options={**TRAINER, "processes": 1})
+    assert study.trainer.processes == 1
+    assert open_small(tmp_path / "study").configuration == study.configuration
 
 
 def test_warm_start(tmp_path):

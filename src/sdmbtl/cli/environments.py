@@ -32,14 +32,14 @@ def environments(as_json: JsonOption = False) -> None:
 
 
 def _described(family: EnvironmentFamily) -> dict[str, Any]:
-    from sdmbtl.trainers.registry import _recommended_trainer
+    from sdmbtl.trainers.registry import recommended_trainer
 
     spaces = {name: family.space(name) for name in family.ranges}
     return {
         "name": family.name,
         "features": dict(family.defaults),
         "return_range": family.return_range,
-        "trainer": _recommended_trainer(family),
+        "trainer": recommended_trainer(family),
         "spaces": {
             name: {
                 "targets": len(space),

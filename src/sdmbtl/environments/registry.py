@@ -146,6 +146,9 @@ def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return
     known = [p for p in parameters if p not in ("space", "factory")]
+    for needed, parameter in parameters.items():
+        if parameter.default is parameter.empty and needed not in (*options, "space", "factory"):
+            raise FamilyError(f"{name!r} needs the option {needed!r}.")
     for option in options:
         if option not in known:
             raise FamilyError(

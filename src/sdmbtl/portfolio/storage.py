@@ -50,8 +50,9 @@ def write(
     """
     directory = directory.resolve()  # a link stays one, and its target is replaced
     _check_replaceable(directory)
-    directory.parent.mkdir(parents=True, exist_ok=True)
     staging = directory.with_name(f".{directory.name}.{os.getpid()}.tmp")
+    # Left by a process that was killed: in a container the next one has the same number.
+    shutil.rmtree(staging, ignore_errors=True)
     try:
         _write_files(staging, space, members, settings)
         _put_in_place(staging, directory)

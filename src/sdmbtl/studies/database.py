@@ -102,8 +102,8 @@ class TrialRecord:
 
     @property
     def row(self) -> NDArray[np.float64] | None:
-        """(N,) mean return on each target."""
-        return None if self.returns is None else self.returns.mean(axis=1)
+        """(N,) mean return on each target, over the episodes that were played."""
+        return None if self.returns is None else mean_over_episodes(self.returns)
 
 
 class StudyDatabase:
@@ -212,6 +212,17 @@ class StudyDatabase:
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
+        try:
+            with self._connected() as database:
+                yield database
+        except sqlite3.OperationalError as error:
+            raise StudyError(
+                f"Cannot read {str(self.path)!r}: {error}. If another process is writing, try "
+                "again; otherwise check that the file may be read."
+            ) from None
+
+    @contextmanager
+    def _connected(self) -> Iterator[sqlite3.Connection]:
         if not self.path.exists():
             raise DamagedStudyError(
                 f"There is no database {str(self.path)!r}. Run: sdmbtl doctor {self.path.parent}"
@@ -221,7 +232,7 @@ class StudyDatabase:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with _explained(self.path), self._reading() as database, database:
+        with _explained(self.path), self._connected() as database, database:
             yield database
 
     @contextmanager
@@ -248,6 +259,13 @@ class StudyDatabase:
         if blob is not None:
             returns = np.frombuffer(blob, dtype="<f8").astype(np.float64).reshape(-1, episodes)
         return TrialRecord(id=number, returns=returns, **data)
+
+
+def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) means of (N, E) returns over the episodes that were played; NaN where none was."""
+    played = ~np.isnan(returns)
+    number = np.where(played.any(axis=1), played.sum(axis=1), np.nan)
+    return np.asarray(np.where(played, returns, 0.0).sum(axis=1) / number)
 
 
 def _encoded(record: TrialRecord) -> tuple[str, bytes | None]:

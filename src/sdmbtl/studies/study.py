@@ -19,7 +19,12 @@ from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import Candidate, Selector, make_selector
 from sdmbtl.studies.configuration import Configuration, configured, versions
-from sdmbtl.studies.database import StudyDatabase, TrialRecord, cannot_write
+from sdmbtl.studies.database import (
+    StudyDatabase,
+    TrialRecord,
+    cannot_write,
+    mean_over_episodes,
+)
 from sdmbtl.studies.events import Observer, unobserved
 from sdmbtl.studies.lock import exclusive
 from sdmbtl.studies.loop import Loop
@@ -42,6 +47,8 @@ class Study:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        #: Settings of the trainer as given now; those that change the outcome are recorded ones.
+        self._passing_options: dict[str, Any] = {}
         self.database = StudyDatabase(path / "study.db")
         facts = self.database.facts()
         try:
@@ -115,11 +122,12 @@ class Study:
             retries=retries,
         )
         if known:
-            study = cls(path)
-            configuration.check_same(study.configuration, path)
-            return study
-        cls._create(path, configuration)
-        return cls(path)
+            configuration.check_same(cls(path).configuration, path)
+        else:
+            cls._create(path, configuration)
+        study = cls(path)
+        study._passing_options = dict(trainer_options or {})
+        return study
 
     @classmethod
     def _is_study(cls, path: Path) -> bool:
@@ -165,11 +173,16 @@ class Study:
 
     @property
     def returns(self) -> NDArray[np.float64]:
-        """(k, N, E) returns of the finished policies on every target in every episode."""
+        """(k, N, E) returns of the finished policies on every target in every episode.
+
+        NaN where a policy was told with fewer episodes, or not evaluated.
+        """
         finished = [t.returns for t in self.trials if t.returns is not None]
-        if not finished:
-            return np.empty((0, len(self.space), self.configuration.episodes))
-        return np.stack(finished)
+        episodes = max((r.shape[1] for r in finished), default=self.configuration.episodes)
+        returns = np.full((len(finished), len(self.space), episodes), np.nan)
+        for each, given in zip(returns, finished, strict=True):
+            each[:, : given.shape[1]] = given
+        return returns
 
     @property
     def return_range(self) -> tuple[float, float] | None:
@@ -204,8 +217,9 @@ class Study:
         from sdmbtl.trainers import make_trainer
 
         family = self.family
-        settings = self.configuration.trainer or {"name": "auto", "settings": {}}
-        return make_trainer(settings["name"], family, self.space, **settings["settings"])
+        recorded = self.configuration.trainer or {"name": "auto", "settings": {}}
+        settings = {**self._passing_options, **recorded["settings"]}
+        return make_trainer(recorded["name"], family, self.space, **settings)
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -248,6 +262,7 @@ class Study:
             stops.append(NoGain(min_gain, patience))
         if not stops:
             raise StudyError("A run needs a 'budget', a 'time_limit', a 'min_gain' or a rule.")
+        _ = self.trainer  # a study that cannot train says so before anything is chosen
         with exclusive(self.path / "study.lock"):
             self.reload()
             if budget is not None:
@@ -305,7 +320,7 @@ class Study:
         with exclusive(self.path / "study.lock"):
             self.reload()
             array = None if returns is None else _episodes(returns)
-            row = None if array is None else array.mean(axis=1)
+            row = None if array is None else mean_over_episodes(array)
             self.selector.tell(candidate, row, status=status, source_return=source_return)
             number = candidate.id if isinstance(candidate, Candidate) else candidate
             if not isinstance(number, int | np.integer):  # a context, asked or new

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
 from itertools import pairwise
@@ -73,8 +72,7 @@ class BatchedPPOTrainer(Trainer):
             error=TrainerError,
         )
         self.ppo_settings = _checked_settings(settings)
-        with _one_thread():
-            jax.devices()
+        _start_backend()
         self._ppo = _compiled(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
         )
@@ -232,13 +230,15 @@ def _shown(job: TrainingJob) -> str:
     return f"{len(job.contexts)} contexts"
 
 
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Let XLA start with one thread: for networks this small a second one only costs time."""
+def _start_backend() -> None:
+    """Start JAX as small networks need it; without effect if it has been started before."""
+    # Computations that go on behind Python's back outlive a Ctrl-C, and crash at the exit.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
+    # XLA's number of threads: a second one only costs time here.
     before = os.environ.get("NPROC")
     os.environ["NPROC"] = "1"
     try:
-        yield
+        jax.devices()
     finally:
         if before is None:
             del os.environ["NPROC"]

@@ -60,14 +60,15 @@ def make_trainer(
             f"Unknown trainer {name!r}; known: {', '.join(trainer_names())}."
             f"{did_you_mean(name, trainer_names())}"
         )
-    chosen = _recommended_trainer(family) if name == AUTO else name
+    chosen = recommended_trainer(family) if name == AUTO else name
     trainer_class = _loaded(chosen)
     settings = _merged(family.training.get(chosen, {}), options)
     _check_options(chosen, trainer_class, settings)
     return trainer_class(family, space, **settings)
 
 
-def _recommended_trainer(family: EnvironmentFamily) -> str:
+def recommended_trainer(family: EnvironmentFamily) -> str:
+    """The trainer that "auto" stands for."""
     # The package first: asking a family for its twin imports it.
     return "ppo" if _is_installed("ppo") and family.functional() is not None else "sb3"
 
