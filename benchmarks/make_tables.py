@@ -1,4 +1,4 @@
-"""Write docs/results.md and the table in README.md from results/*.json.
+"""Write docs/results.md and the tables in README.md from results/*.json.
 
 python benchmarks/make_tables.py            # or: make tables
 python benchmarks/make_tables.py --check    # only say whether they are up to date
@@ -11,13 +11,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy
+
 from sdmbtl.benchmarks.published import published_table
 from sdmbtl.benchmarks.results import load_result, performance_table, share_table
 
 ROOT = Path(__file__).parent.parent
 RESULTS, DOCUMENT, README = ROOT / "results", ROOT / "docs" / "results.md", ROOT / "README.md"
-BEGIN, END = "<!-- made by benchmarks/make_tables.py -->", "<!-- end -->"
+BEGIN, END = "<!-- {} table, made by benchmarks/make_tables.py -->", "<!-- end -->"
 SHOWN = ("gp-mbtl", "m-mbtl", "m/gp-mbtl")
+#: Rows of the coverage table: name in the result file and in words.
+METHODS = {
+    "auto": "`auto`",
+    "random": "`random`",
+    "independent": "`independent`: the targets in turn",
+    "multi-task": "multi-task: one policy that sees the context, as many steps in all",
+    "auto, context observed": "`auto`, policies that see the context",
+}
 
 
 def synthetic_results() -> list[dict[str, Any]]:
@@ -26,7 +37,7 @@ def synthetic_results() -> list[dict[str, Any]]:
     return sorted(results, key=lambda r: (r["dim"], r["noise"], r["configurations"][0]["name"]))
 
 
-def document(results: list[dict[str, Any]], speed: dict[str, Any] | None) -> str:
+def document(results: list[dict[str, Any]], speed: dict[str, Any]) -> str:
     """The text of docs/results.md."""
     parts = [
         "# Results",
@@ -43,14 +54,13 @@ def document(results: list[dict[str, Any]], speed: dict[str, Any] | None) -> str
         shares = share_table(result)
         if shares is not None:
             parts.append(shares.to_markdown().strip())
-    if speed is not None:
-        parts.append("## Time and memory of selection")
-        parts.append(
-            "CPU milliseconds per round of M/GP-MBTL on one thread and peak memory of the process, "
-            "by `python benchmarks/selection_speed.py`; beside it a straightforward round with "
-            "GPyTorch (ExactGP, 500 Adam steps), in the same run."
-        )
-        parts.append(speed_table(speed))
+    parts.append("## Time and memory of selection")
+    parts.append(
+        "CPU milliseconds per round of M/GP-MBTL on one thread and peak memory of the process, "
+        "by `python benchmarks/selection_speed.py`; beside it a straightforward round with "
+        "GPyTorch (ExactGP, 500 Adam steps), in the same run."
+    )
+    parts.append(speed_table(speed))
     return "\n\n".join(parts) + "\n"
 
 
@@ -94,28 +104,74 @@ def readme_table(results: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def with_table(readme: str, table: str) -> str:
-    """README.md with the table between its marks."""
-    before, rest = readme.split(BEGIN)
-    _, after = rest.split(END)
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+def coverage_table(result: dict[str, Any]) -> str:
+    """Coverage of CartPole `wide` after 4, 8 and 12 policies: mean and 95 % interval over seeds."""
+    measured = result["measured"]
+    seeds = len(measured["auto"])
+    lines = [
+        f"| CartPole `wide`, 512 targets, {seeds} seeds | 4 policies | 8 policies | 12 policies |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for method, name in METHODS.items():
+        cells = [
+            _interval([m["coverage"][k] for m in measured[method].values()])
+            for k in ["4", "8", "12"]
+        ]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def _interval(values: list[float]) -> str:
+    """Mean and half width of the 95 % interval of Student's t."""
+    width = scipy.stats.t.ppf(0.975, len(values) - 1) * scipy.stats.sem(values)
+    return f"{np.mean(values):.3f} ± {width:.3f}"
+
+
+def training_table(speed: dict[str, Any]) -> str:
+    """Training steps per CPU-second, and how many times as many as stable-baselines3."""
+    rates = speed["steps_per_cpu_second"]
+    base = rates["stable-baselines3"]
+    rows = {
+        "stable-baselines3 PPO": base,
+        "`ppo`, one context": rates["one context"],
+        f"`ppo`, {speed['contexts']} contexts": rates["many"],
+    }
+    lines = ["| CartPole, 8 environments | steps per CPU-second | ratio |", "| --- | ---: | ---: |"]
+    lines += [f"| {name} | {rate:,.0f} | {rate / base:.1f} |" for name, rate in rows.items()]
+    return "\n".join(lines)
+
+
+def with_table(readme: str, name: str, table: str) -> str:
+    """README.md with a table between its marks."""
+    begin = BEGIN.format(name)
+    before, rest = readme.split(begin)
+    _, after = rest.split(END, 1)
+    return f"{before}{begin}\n{table}\n{END}{after}"
 
 
 def main() -> None:
     """Write both files, or check them."""
     results = synthetic_results()
-    speed_path = RESULTS / "selection-speed.json"
-    speed = json.loads(speed_path.read_text()) if speed_path.exists() else None
-    wanted = {
-        DOCUMENT: document(results, speed),
-        README: with_table(README.read_text(), readme_table(results)),
+    readme = README.read_text()
+    tables = {
+        "synthetic": readme_table(results),
+        "coverage": coverage_table(_read("coverage.json")),
+        "training": training_table(_read("training-speed.json")),
     }
+    for name, table in tables.items():
+        readme = with_table(readme, name, table)
+    wanted = {DOCUMENT: document(results, _read("selection-speed.json")), README: readme}
     for path, text in wanted.items():
         if path.exists() and path.read_text() == text:
             continue
         if "--check" in sys.argv:
             sys.exit(f"{path.name} is not what results/*.json say. Run: make tables")
         path.write_text(text)
+
+
+def _read(name: str) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((RESULTS / name).read_text())
+    return content
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """What the README shows runs, and its numbers are those of the result files."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -12,45 +13,84 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+#: What makes the long commands short; the README shows them as users will give them.
+SHORTER = {
+    "CartPole": ["--levels", "3", "--steps", "4096", "--episodes", "2"],
+    "my_envs:make_pendulum": ["--set", "envs=2", "--set", "hyperparameters.n_steps=64"],
+    "BipedalWalker": ["--levels", "1", "--steps", "256", "--episodes", "1", "--set", "envs=2"],
+    "--dim": ["--trials", "2", "--rounds", "6"],
+}
 
 
-def test_python_blocks_run_in_order(capsys):
+def blocks():
+    """(language, text) of the code blocks, in order."""
+    return re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+
+
+def commands(text):
+    return [
+        shlex.split(line, comments=True) for line in text.splitlines() if line.startswith("sdmbtl ")
+    ]
+
+
+def shorter(command):
+    for word, options in SHORTER.items():
+        if word in command and options[0] not in command:
+            command = [*command, *options]
+    if "my_envs:make_pendulum" in command:
+        command[command.index("--steps") + 1] = "256"
+    if "BipedalWalker" in command:
+        command[command.index("--budget") + 1] = "1"
+        command += ["--set", "hyperparameters.n_steps=64"]
+    return command
+
+
+def run(command, folder):
+    finished = subprocess.run(
+        [sys.executable, "-m", "sdmbtl", *command[1:]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert finished.returncode == 0, (command, finished.stderr)
+    return finished.stdout
+
+
+def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
+    """One folder, one Python session: as a reader would go through it."""
+    monkeypatch.chdir(tmp_path)
     names = {"__name__": "readme"}
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), names)  # noqa: S102 (our own README)
-    printed = capsys.readouterr().out
-    assert "mountain" in printed
-    assert len(re.findall(r"^ *[0-9.]+  {'length'", printed, flags=re.MULTILINE)) == 6
-
-
-COMMANDS = [
-    shlex.split(line, comments=True)
-    for block in blocks("console")
-    for line in block.splitlines()
-    if line.startswith("sdmbtl ")
-]
-
-
-def test_there_are_commands():
-    assert len(COMMANDS) == 3
-
-
-def test_commands_run(tmp_path):
-    """In order, in one folder; the long ones with few trials and rounds."""
-    for command in COMMANDS:
-        if "synthetic" in command and "--trials" not in command:
-            command = [*command, "--trials", "2", "--rounds", "6"]  # else it takes minutes
-        finished = subprocess.run(
-            [sys.executable, "-m", "sdmbtl", *command[1:]],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
-        assert finished.returncode == 0, finished.stderr
-    assert r"\toprule" in finished.stdout
+    printed, ran = "", 0
+    for language, text in blocks():
+        file = re.match(r"# (\w+\.\w+)\n", text)
+        if file:
+            (tmp_path / file[1]).write_text(text)
+        elif language == "python":
+            text = text.replace("budget=12", "budget=1")
+            exec(compile(text, "README.md", "exec"), names)  # noqa: S102 (our own README)
+        for command in commands(text) if language == "console" else []:
+            if command[1] == "tell":
+                (tmp_path / command[3]).write_text(json.dumps([-500.0] * 18))
+            printed += run(shorter(command), tmp_path)
+            ran += 1
+    assert ran == 15
+    for text in (
+        "12 policies on 27 targets",  # run
+        "27 targets: mean best return",  # status
+        "Mean return",  # evaluate
+        "structure: ",  # detect
+        "expected return",  # portfolio --context
+        "Exported to portfolio",
+        "The study is healthy",
+        "trainer sb3",
+        '"context"',  # ask
+        r"\toprule",
+    ):
+        assert text in printed, text
+    said = capsys.readouterr().out
+    assert "mountain" in said
+    assert len(re.findall(r"^ *[0-9.]+  {'length'", said, flags=re.MULTILINE)) == 6
 
 
 def test_links_lead_somewhere():

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+
+#: Exit statuses of a program that a signal ended.
+STOPPED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
 
 
 def main() -> None:
@@ -16,7 +21,19 @@ def main() -> None:
             f"The command line needs {error.name!r}, which is not installed. "
             "Install it with: pip install 'sdmbtl[cli]'"
         )
-    app()
+    try:
+        app()
+    except SystemExit as end:
+        if end.code in STOPPED:
+            _leave(int(end.code))
+        raise
+
+
+def _leave(status: int) -> None:
+    """End at once: JAX, interrupted while it compiles, crashes when Python is cleared away."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def die_at(step):
         return call
 
     storage.save_arrays = counted(storage.save_arrays)
-    storage._sync = counted(storage._sync)
+    storage.sync_directory = counted(storage.sync_directory)
     Path.rename = counted(Path.rename)
     shutil.rmtree = counted(shutil.rmtree)
 

@@ -160,14 +160,15 @@ class TestReplacing:
 
 class TestInterrupted:
     @pytest.mark.parametrize(
-        "function", ["save_policy", "save_arrays", "write_atomically", "_sync", "_put_in_place"]
+        "function",
+        ["save_policy", "save_arrays", "write_atomically", "sync_directory", "_put_in_place"],
     )
     def test_while_writing(self, place, monkeypatch, function):
         before, calls = files(place), []
 
         def fails(*args, **kwargs):
             calls.append(args)
-            if len(calls) > 1 or function not in ("save_policy", "_sync"):
+            if len(calls) > 1 or function not in ("save_policy", "sync_directory"):
                 raise OSError("disk full")
             return original(*args, **kwargs)
 

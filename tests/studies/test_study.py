@@ -81,6 +81,14 @@ def test_another_configuration_is_refused(finished):
     assert open_small(finished.path).n_finished == 4
 
 
+def test_the_same_space_by_another_name_is_the_same(tmp_path):
+    """The default space is the one called wide."""
+    for space in (None, "wide"):
+        study = Study.open(tmp_path / "study", "CartPole", space=space)
+        assert len(study.space) == 512
+        assert len(study.family.space()) == 512
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [

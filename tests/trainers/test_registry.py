@@ -25,12 +25,12 @@ def test_names():
 
 
 def test_auto_is_ppo_where_there_is_a_pure_function_twin(monkeypatch):
-    assert registry._recommended_trainer(make_family("cartpole")) == "ppo"
-    assert registry._recommended_trainer(make_family("BipedalWalker")) == "sb3"
+    assert registry.recommended_trainer(make_family("cartpole")) == "ppo"
+    assert registry.recommended_trainer(make_family("BipedalWalker")) == "sb3"
     lonely = FactoryFamily(dict, ContextSpace(a=[0.0, 1.0]))
     assert make_trainer("auto", lonely, lonely.space()).name == "sb3"
     monkeypatch.setitem(sys.modules, "jax", None)
-    assert registry._recommended_trainer(make_family("cartpole")) == "sb3"
+    assert registry.recommended_trainer(make_family("cartpole")) == "sb3"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)

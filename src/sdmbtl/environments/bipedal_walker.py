@@ -33,9 +33,9 @@ class BipedalWalker(EnvironmentFamily):
 
     The space "paper" has 0.2 to 1.6 times the usual values. It is as wide as the physics bears.
 
-    The range of returns has the price of falling, -100, and what Gymnasium calls solved, 300.
-    Motors cost up to 179 besides; the whole way is worth 364 before them at the usual scale and
-    364 * (30 / scale)² at others, so returns of other scales can lie outside.
+    There is no range of returns that fits all contexts: falling costs 100, motors up to 179 more,
+    and the whole way is worth 364 at the usual scale, where 300 is called solved, but
+    364 * (30 / scale)² at others.
     """
 
     name = "BipedalWalker"
@@ -48,7 +48,6 @@ class BipedalWalker(EnvironmentFamily):
         },
     }
     positive = frozenset({"friction", "scale"})
-    return_range = (-100.0, 300.0)
     # As many steps as in the paper, which otherwise has the defaults of Stable-Baselines3 and
     # chooses the best policy by 10 episodes; these settings are usual for the walker.
     training: Mapping[str, Mapping[str, Any]] = {

@@ -22,7 +22,7 @@ from typing import Any
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import PolicyError, PortfolioError, SdmbtlError
-from sdmbtl.files import write_atomically
+from sdmbtl.files import sync_directory, write_atomically
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
 from sdmbtl.transfer.storage import load_arrays, save_arrays
@@ -145,8 +145,8 @@ def _write_files(
     }
     text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
     write_atomically(staging / MANIFEST, text.encode())
-    _sync(staging / POLICIES)
-    _sync(staging)
+    sync_directory(staging / POLICIES)
+    sync_directory(staging)
 
 
 def _put_in_place(staging: Path, directory: Path) -> None:
@@ -160,7 +160,7 @@ def _put_in_place(staging: Path, directory: Path) -> None:
         if previous.exists():
             previous.rename(directory)
         raise
-    _sync(directory.parent)
+    sync_directory(directory.parent)
     shutil.rmtree(previous, ignore_errors=True)
 
 
@@ -239,17 +239,6 @@ def _sha256(path: Path) -> str:
 def _key(number: int) -> str:
     """The name of a member in files."""
     return f"{number:04d}"
-
-
-def _sync(directory: Path) -> None:
-    """Have the names in a directory on disk, where the system can do that."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _damaged(path: Path, why: str) -> PortfolioError:

@@ -26,8 +26,8 @@ class Configuration:
 
     Attributes:
         space: The context space, `ContextSpace.to_dict()`.
-        family: The environments, `EnvironmentFamily.settings()`; None if training is the
-            caller's and the study is only asked and told.
+        family: The environments, `EnvironmentFamily.settings()` without the space; None if
+            training is the caller's and the study is only asked and told.
         trainer: Name and settings of the trainer; None as above.
         selector: Name and options of the selector.
         seed: Root of every random number.
@@ -50,6 +50,13 @@ class Configuration:
     def __post_init__(self) -> None:
         for name, low in (("seed", 0), ("episodes", 1), ("batch", 1), ("retries", 0)):
             whole_number(name, getattr(self, name), low=low, error=StudyError)
+
+    def family_settings(self) -> dict[str, Any] | None:
+        """Name and options of the environments, the space among them, for `make_family`."""
+        if self.family is None:
+            return None
+        options = {**self.family["options"], "space": self.space}
+        return {"name": self.family["name"], "options": options}
 
     def to_dict(self) -> dict[str, Any]:
         """The configuration as JSON data."""
@@ -142,8 +149,10 @@ def _trained(
     family = make_family(env, space=space) if isinstance(env, str) else env
     targets = _targets(family, None if isinstance(env, str) else space)
     made = make_trainer(trainer, family, targets, **options)
+    settings = family.settings()
+    settings["options"].pop("space", None)  # recorded by itself, however it was named
     parts = {
-        "family": family.settings(),
+        "family": settings,
         "trainer": {"name": made.name, "settings": made.settings()},
     }
     return targets, family.return_range, parts

@@ -203,7 +203,7 @@ class Study:
         """The environments."""
         from sdmbtl.environments import make_family
 
-        settings = self.configuration.family
+        settings = self.configuration.family_settings()
         if settings is None:
             raise StudyError(
                 f"The study in {str(self.path)!r} has no environment: training is yours, with ask "
@@ -390,7 +390,7 @@ class Study:
         return Portfolio(
             self.space,
             members,
-            family=self.configuration.family,
+            family=self.configuration.family_settings(),
             observe_context=bool(trainer["settings"].get("observe_context", False)),
             return_range=self.return_range,
         )
