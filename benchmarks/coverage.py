@@ -24,7 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.environments import make_family
+from sdmbtl.files import write_atomically
 from sdmbtl.seeds import derived_seed
 from sdmbtl.studies import Study
 from sdmbtl.trainers import TrainingJob, make_trainer
@@ -99,13 +101,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--work", type=Path, default=Path("runs") / "coverage")
     arguments = parser.parse_args()
-    notes = arguments.work / "measured.json"
+    # Results of other code are not mixed with those of this.
+    work = arguments.work / code_fingerprint()
+    notes = work / "measured.json"
     measured: dict[str, dict[str, Any]] = json.loads(notes.read_text()) if notes.exists() else {}
 
     def keep(method: str, seed: int, value: dict[str, Any]) -> None:
         measured.setdefault(method, {})[str(seed)] = value
-        notes.parent.mkdir(parents=True, exist_ok=True)
-        notes.write_text(json.dumps(measured))
+        work.mkdir(parents=True, exist_ok=True)
+        write_atomically(notes, json.dumps(measured).encode())
         print(f"{method}, seed {seed}: {value['coverage']}", flush=True)
 
     for seed in range(arguments.seeds):
@@ -114,7 +118,7 @@ def main() -> None:
                 keep(
                     name,
                     seed,
-                    study_coverage(arguments.work, name, space, selector, options, rounds, seed),
+                    study_coverage(work, name, space, selector, options, rounds, seed),
                 )
         if str(seed) not in measured.get("multi-task", {}):
             begun = time.monotonic()
@@ -133,7 +137,10 @@ def main() -> None:
             "ppo", make_family("CartPole"), make_family("CartPole").space()
         ).settings(),
         "versions": {"python": platform.python_version(), **{n: version(n) for n in names}},
-        "measured": measured,
+        "measured": {
+            method: {str(seed): seeds[str(seed)] for seed in range(arguments.seeds)}
+            for method, seeds in measured.items()
+        },
     }
     RESULT.write_text(json.dumps(result, indent=1) + "\n")
 

@@ -45,6 +45,17 @@ def finite_number(
     return number
 
 
+def truth_value(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlError) -> bool:
+    """Check a value that is True or False, and not just something that counts as one.
+
+    Raises:
+        SdmbtlError: Of the type `error`, if it is neither.
+    """
+    if not isinstance(value, bool):
+        raise error(f"{name!r} must be true or false. Got {value!r} instead.")
+    return value
+
+
 def short_text(value: object, limit: int = 80) -> str:
     """A value as text for a message, cut if it is long."""
     text = repr(value)

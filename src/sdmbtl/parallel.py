@@ -52,6 +52,7 @@ def computed(
             for child in multiprocessing.active_children():
                 if child not in others:
                     child.terminate()
+                    child.join()
 
 
 @contextmanager

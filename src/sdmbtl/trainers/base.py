@@ -10,8 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import truth_value
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 
 #: Called during training with steps done, steps in all, and the latest mean return.
@@ -39,7 +41,8 @@ class Training:
     Attributes:
         policy: The best policy seen, by its mean return on the training contexts.
         steps: Environment steps that were really taken.
-        source_return: Mean return of the policy on its training contexts.
+        source_return: Mean return of the policy on its training contexts, in the evaluation by
+            which it was found the best: a little lucky.
         curve: (steps, mean return on the training contexts), as training went on.
     """
 
@@ -68,7 +71,7 @@ class Trainer(ABC):
     ) -> None:
         self.family = family
         self.space = space
-        self.observe_context = observe_context
+        self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
 
     @abstractmethod
     def train(

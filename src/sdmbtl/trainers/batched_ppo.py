@@ -85,7 +85,11 @@ class BatchedPPOTrainer(Trainer):
     def train(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
     ) -> list[Training]:
-        """Train one policy for each job, in chunks. The same chunk gives the same policies."""
+        """Train one policy for each job, in chunks.
+
+        The same chunk gives the same policies. In another chunk a policy comes out a little
+        different: the rounding of products depends on how many are computed at once.
+        """
         chunks = [jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)]
         processes = min(self.processes, len(chunks))
         if processes > 1 and can_be_made_anywhere(self.family):
@@ -154,6 +158,10 @@ class BatchedPPOTrainer(Trainer):
     # -- between contexts and arrays -----------------------------------------------------------
 
     def _tasks(self, contexts: Sequence[Mapping[str, float]]) -> Tasks:
+        if not contexts:
+            raise TrainerError("There are no contexts: give at least one.")
+        for context in contexts:
+            self.family.full_context(context)  # raises where the physics makes no sense
         vectors = np.stack([self.space.vector(context) for context in contexts])
         parameters = self._ppo.environment.parameters(self.space.names, vectors)
         seen = self.space.to_unit(vectors) if self.observe_context else np.empty((len(vectors), 0))
@@ -171,10 +179,11 @@ class BatchedPPOTrainer(Trainer):
 
     def _policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
         weights, scaling = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
-        if not all(np.isfinite(x).all() for x in jax.tree.leaves(weights)):
+        values = (states.best_return[number], weights, scaling)
+        if not all(np.isfinite(x).all() for x in jax.tree.leaves(values)):
             raise TrainingError(
-                f"The training on {_shown(job)} with seed {job.seed} gave weights that are not "
-                "finite. A smaller learning_rate may help."
+                f"The training on {_shown(job)} with seed {job.seed} gave returns or weights that "
+                "are not finite. A smaller learning_rate may help."
             )
         normalize = self.ppo_settings.normalize
         actions = self._ppo.environment.actions

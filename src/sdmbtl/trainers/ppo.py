@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import finite_number, truth_value, whole_number
 from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
@@ -25,6 +25,10 @@ Layers = list[tuple[jax.Array, jax.Array]]
 
 ADAM_MEAN, ADAM_SQUARE, ADAM_EPSILON = 0.9, 0.999, 1e-5
 TINY = 1e-8
+#: Seed of the order in which samples are learned from, in every training.
+SHUFFLES = 0x5EED
+#: Of several training contexts, so many are evaluated during training, always the same ones.
+MOST_EVALUATED = 64
 
 
 @dataclass(frozen=True)
@@ -72,27 +76,21 @@ class PPOSettings:
     evaluate_episodes: int = 10
 
     def __post_init__(self) -> None:
-        for name in [
-            "steps",
-            "envs",
-            "rollout",
-            "minibatch",
-            "epochs",
-            "evaluate_every",
-            "evaluate_episodes",
-        ]:
+        counts = ("steps", "envs", "rollout", "minibatch", "epochs")
+        for name in (*counts, "evaluate_every", "evaluate_episodes"):
             whole_number(name, getattr(self, name), low=1, error=TrainerError)
-        for name in [
-            "learning_rate",
-            "discount",
-            "gae",
-            "clip",
-            "entropy",
-            "value",
-            "max_gradient",
-        ]:
-            finite_number(name, getattr(self, name), low=0.0, error=TrainerError)
+        shares = ("discount", "gae")
+        for name in (*shares, "learning_rate", "clip", "entropy", "value", "max_gradient"):
+            number = finite_number(name, getattr(self, name), low=0.0, error=TrainerError)
+            if name in shares and number > 1:
+                raise TrainerError(f"{name!r} must be at most 1. Got {number!r} instead.")
         finite_number("reward_scale", self.reward_scale, error=TrainerError)
+        for name in ("anneal", "normalize"):
+            truth_value(name, getattr(self, name), error=TrainerError)
+        if not isinstance(self.hidden, list | tuple):
+            raise TrainerError(
+                f"'hidden' must list the units of each layer. Got {self.hidden!r} instead."
+            )
         object.__setattr__(self, "hidden", tuple(self.hidden))
         for units in self.hidden:
             whole_number("hidden", units, low=1, error=TrainerError)
@@ -255,9 +253,9 @@ class PPO:
         """
 
         def iterate(states: TrainState, iteration: jax.Array) -> tuple[TrainState, None]:
-            # The shuffles are the same for every policy: one sort serves all, and a policy does
-            # not depend on which others are trained beside it.
-            keys = jax.random.split(jax.random.PRNGKey(iteration), self.settings.epochs)
+            # The shuffles are the same for every policy: one sort serves all.
+            key = jax.random.fold_in(jax.random.PRNGKey(SHUFFLES), iteration)
+            keys = jax.random.split(key, self.settings.epochs)
             shuffles = jax.vmap(lambda k: jax.random.permutation(k, self.settings.batch))(keys)
 
             def one(state: TrainState, tasks: Tasks) -> TrainState:
@@ -416,38 +414,45 @@ class PPO:
 
     def _play(self, weights: Weights, scaling: Scaling, tasks: Tasks, keys: jax.Array) -> jax.Array:
         """(n,) returns of one whole episode in each of n contexts, with an (n, 2) key for each."""
-        states = jax.vmap(self.environment.reset)(keys, tasks.parameters)
-        return self._played(weights, scaling, tasks, Worlds(states, jnp.arange(len(keys)), keys))
-
-    def _played(
-        self, weights: Weights, scaling: Scaling, tasks: Tasks, worlds: Worlds
-    ) -> jax.Array:
-        parameters = _taken(tasks.parameters, worlds.task)
-        alive = jnp.ones(len(worlds.task), bool)
+        parameters = tasks.parameters
+        states = jax.vmap(self.environment.reset)(keys, parameters)
+        each = jnp.arange(len(keys))
+        alive = jnp.ones(len(keys), bool)
 
         def going_on(carry: _Episodes) -> jax.Array:
             return (carry[0] < self.environment.max_steps) & carry[3].any()
 
         def step(carry: _Episodes) -> _Episodes:
             age, states, total, alive = carry
-            inputs = self._inputs(self._observed(states, worlds.task, tasks), scaling)
+            inputs = self._inputs(self._observed(states, each, tasks), scaling)
             actions = self._best_action(weights, inputs)
             states, rewards, ended = jax.vmap(self.environment.step)(states, actions, parameters)
-            return age + 1, states, total + rewards * alive, alive & ~ended
+            return age + 1, states, total + jnp.where(alive, rewards, 0.0), alive & ~ended
 
-        begin = (jnp.int32(0), worlds.states, jnp.zeros(len(worlds.task)), alive)
+        begin = (jnp.int32(0), states, jnp.zeros(len(keys)), alive)
         return jax.lax.while_loop(going_on, step, begin)[2]
 
     def _keep_best(self, state: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
         """Evaluate the policy on its training contexts; remember it if it is the best so far."""
-        key, fresh = jax.random.split(state.key)
-        worlds = self._fresh(fresh, self.settings.evaluate_episodes, tasks)
-        mean = self._played(state.weights, state.scaling, tasks, worlds).mean()
+        key, play_key = jax.random.split(state.key)
+        rows = self._evaluated_rows(len(tasks.parameters))
+        judged = jax.tree.map(lambda x: x[rows], tasks)
+        keys = jax.random.split(play_key, len(rows))
+        mean = self._play(state.weights, state.scaling, judged, keys).mean()
         better = mean >= state.best_return  # of equally good ones the one trained longer
         now = (state.weights, state.scaling)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, state.best)
         best_return = jnp.where(better, mean, state.best_return)
         return state._replace(key=key, best=best, best_return=best_return), mean
+
+    def _evaluated_rows(self, n: int) -> NDArray[np.intp]:
+        """Which of n training contexts each episode of an evaluation is played in."""
+        if n == 1:
+            return np.zeros(self.settings.evaluate_episodes, dtype=np.intp)
+        # Evenly among all, the same each time: otherwise the luck of the draw, and not the
+        # policy, would decide which one is the best.
+        number = max(self.settings.evaluate_episodes, min(n, MOST_EVALUATED))
+        return np.linspace(0, n - 1, number).astype(np.intp)
 
 
 _Optimiser = tuple[Weights, Weights, Weights, jax.Array]

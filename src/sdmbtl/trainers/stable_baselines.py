@@ -21,7 +21,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
-from sdmbtl.checks import did_you_mean, finite_number, short_text, whole_number
+from sdmbtl.checks import did_you_mean, finite_number, short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere
@@ -105,7 +105,8 @@ class StableBaselinesTrainer(Trainer):
             policy_class_of(algorithm, policy)
         except PolicyError as error:
             raise TrainerError(str(error)) from None
-        self.algorithm, self.policy, self.normalize = algorithm, policy, normalize
+        self.algorithm, self.policy = algorithm, policy
+        self.normalize = truth_value("normalize", normalize, error=TrainerError)
         self.steps = whole_number("steps", steps, low=1, error=TrainerError)
         self.envs = whole_number("envs", envs, low=1, error=TrainerError)
         self.hyperparameters = _checked_hyperparameters(algorithm, hyperparameters or {})

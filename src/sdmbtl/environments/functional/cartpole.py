@@ -62,8 +62,9 @@ class FunctionalCartPole(FunctionalEnvironment):
         spin_rate = (gravity * sin - cos * drive) / (length * (4 / 3 - pole * cos**2 / total))
         acceleration = drive - moment * spin_rate * cos / total
         new = state + TIME_STEP * jnp.stack([velocity, acceleration, spin, spin_rate])
-        ended = (jnp.abs(new[0]) > POSITION_LIMIT) | (jnp.abs(new[2]) > ANGLE_LIMIT)
-        return new, jnp.float32(1.0), ended
+        # So that a state which is no number is an end, too.
+        within = (jnp.abs(new[0]) <= POSITION_LIMIT) & (jnp.abs(new[2]) <= ANGLE_LIMIT)
+        return new, jnp.float32(1.0), ~within
 
     def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
         """The state itself."""
