@@ -309,3 +309,10 @@ class TestActing:
     def test_unknown_environments(self):
         with pytest.raises(PortfolioError, match="does not know its environments"):
             some_portfolio().make_env([1, 10])
+
+    def test_code_that_a_file_names_is_not_run(self, tmp_path, monkeypatch):
+        (tmp_path / "foreign.py").write_text("raise SystemExit('I was imported')")
+        monkeypatch.chdir(tmp_path)
+        portfolio = some_portfolio(family={"name": "foreign:make", "options": {}})
+        with pytest.raises(PortfolioError, match="imported and called. If you trust it"):
+            portfolio.make_env([1, 10])

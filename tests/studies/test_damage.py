@@ -1,11 +1,13 @@
 """Damaged and missing files: noticed, explained, and what was complete stays usable."""
 
 import shutil
+import sys
 
 import numpy as np
 import pytest
 from small_study import open_small, outcome
 
+from sdmbtl import ContextSpace
 from sdmbtl.errors import DamagedStudyError, StudyError
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
@@ -118,6 +120,32 @@ def test_policy_lost_before_evaluation(tmp_path, reference):
     study.policy_path(1).unlink()
     study.run(budget=4)
     assert outcome(study) == reference
+
+
+def test_a_damaged_database_does_not_replace_its_copy(copied, reference):
+    study = Study.open(copied)
+    content = (copied / "study.db").read_bytes()
+    at = content.index(study.trials[2].returns.tobytes()[:32])
+    scribble(copied / "study.db", at)
+    with pytest.raises(DamagedStudyError, match="has changed on disk"):
+        study.database.back_up()
+    assert repair(copied).healthy
+    assert outcome(Study.open(copied)) == reference
+
+
+def test_the_doctor_runs_no_foreign_code(tmp_path, monkeypatch):
+    (tmp_path / "foreign.py").write_text(
+        "import gymnasium\ndef make(context):\n    return gymnasium.make('CartPole-v1')\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    Study.open(tmp_path / "study", "foreign:make", space=ContextSpace(length=[0.1, 0.2]))
+    (tmp_path / "foreign.py").write_text("raise SystemExit('I was imported')")
+    sys.modules.pop("foreign", None)
+    diagnosis = examine(tmp_path / "study")
+    assert (
+        diagnosis.findings[-1].text
+        == "The environment 'foreign:make' is your own; it was not tried."
+    )
 
 
 def test_healthy_study(finished):

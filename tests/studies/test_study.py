@@ -114,6 +114,64 @@ def test_no_study_and_other_directories(tmp_path):
         Study.open(tmp_path / "letter.txt", "CartPole")
 
 
+def test_making_a_study_twice_at_once_keeps_the_first(tmp_path):
+    """The second process has looked before the first one made it."""
+    first = Study.open(tmp_path / "study", space=SPACE)
+    first.ask()
+    Study._create(tmp_path / "study", first.configuration)
+    assert len(Study.open(tmp_path / "study").trials) == 1
+
+
+def test_killed_while_being_made(tmp_path):
+    path = tmp_path / "study"
+    (path / "policies").mkdir(parents=True)
+    (path / "study.lock").write_text("123")
+    (path / ".study.db.123.tmp").write_text("half")
+    assert Study.open(path, space=SPACE).trials == []
+
+
+def test_settings_are_compared_as_they_are_recorded(tmp_path):
+    options = {**TRAINER, "hidden": (8, 8)}
+    for _ in range(2):
+        open_small(tmp_path / "study", trainer_options=options)
+    with pytest.raises(StudyError, match="kept as JSON"):
+        Study.open(tmp_path / "other", space=SPACE, episodes=np.int64(3))
+
+
+def test_numbers_of_numpy_are_recorded(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    study.tell([0.5, 0.5], np.ones(6), source_return=np.float32(1.5))
+    assert Study.open(study.path).trials[0].source_return == 1.5
+
+
+def test_a_file_of_a_space_with_a_family(tmp_path):
+    from sdmbtl.environments import make_family
+
+    (tmp_path / "space.toml").write_text("[dimensions.length]\nvalues = [0.3, 0.9]\n")
+    study = Study.open(tmp_path / "study", make_family("CartPole"), space=tmp_path / "space.toml")
+    assert len(study.space) == 2
+
+
+def test_a_wrong_set_up_is_no_failed_training(tmp_path):
+    study = Study.open(
+        tmp_path / "study",
+        "CartPole",
+        space=ContextSpace(length=[0.3, 0.9]),
+        trainer="sb3",
+        trainer_options={"algorithm": "SAC", "steps": 64},
+    )
+    with pytest.raises(TrainerError):
+        study.run(budget=1)
+    assert study.trials[0].errors == []
+
+
+def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkeypatch):
+    from sdmbtl.environments.cartpole import CartPole
+
+    monkeypatch.setattr(CartPole, "training", {"ppo": {"entropy": 0.5, "steps": 5}})
+    assert Study.open(finished.path).trainer.settings() == finished.trainer.settings()
+
+
 def test_run_needs_an_end(tmp_path):
     with pytest.raises(StudyError, match="needs a 'budget'"):
         open_small(tmp_path / "study").run()
@@ -140,6 +198,12 @@ def standing(*performances, span=10.0, complete=False, seconds=None):
 def test_budget():
     assert Budget(2).reason(standing(1.0)) is None
     assert "2 policies" in Budget(2).reason(standing(1.0, 1.5))
+
+
+def test_time_limit_counts_a_whole_batch():
+    soon = Standing([], 1.0, best_possible=False, seconds_per_policy=30.0, batch=4)
+    assert TimeLimit(100).reason(soon) is not None
+    assert TimeLimit(130).reason(soon) is None
 
 
 def test_time_limit():
@@ -320,3 +384,7 @@ def test_fresh_evaluation(finished):
     assert elsewhere.shape == (1, 2)
     with pytest.raises(StudyError, match="empty"):
         finished.evaluate([])
+    with pytest.raises(StudyError, match="'seed' must be a whole number >= 0"):
+        finished.evaluate(seed=-1)
+    with pytest.raises(StudyError, match="'episodes' must be a whole number >= 1"):
+        finished.evaluate(episodes=-1)

@@ -5,7 +5,7 @@ import pytest
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
-from sdmbtl.errors import TrainerError
+from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.trainers import TrainingJob, make_trainer
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
@@ -169,6 +169,28 @@ def test_jobs_must_fit_together():
         trainer.train([TrainingJob((target,), 0), TrainingJob((target, target), 0)])
     with pytest.raises(TrainerError, match="at least one"):
         trainer.train([TrainingJob((), 0)])
+
+
+def test_contexts_that_make_no_sense():
+    family = make_family("CartPole")
+    trainer = make_trainer("ppo", family, ContextSpace(length=[0.0, 0.5]), **QUICK)
+    with pytest.raises(ContextError, match="'length' of CartPole must be above 0"):
+        trainer.train([TrainingJob(({"length": 0.0},), 0)])
+
+
+def test_a_training_that_diverges():
+    family = make_family("Pendulum")
+    space = family.space("wide", levels=1)
+    trainer = make_trainer("ppo", family, space, steps=2048, epochs=1, learning_rate=1e38)
+    with pytest.raises(TrainingError, match="not finite"):
+        trainer.train([TrainingJob((space.target(0),), 0)])
+
+
+def test_multi_task_is_judged_on_the_same_contexts():
+    trainer = cartpole(observe_context=True, **QUICK)
+    assert list(trainer._ppo._evaluated_rows(1)) == [0, 0]
+    assert list(trainer._ppo._evaluated_rows(8)) == list(range(8))
+    assert len(set(trainer._ppo._evaluated_rows(512))) == 64
 
 
 def test_a_policy_of_another_shape(learned):

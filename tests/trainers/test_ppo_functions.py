@@ -126,6 +126,9 @@ def test_an_episode_that_is_cut_off_counts_on_what_would_follow():
     [
         ({"steps": 0}, "'steps' must be a whole number >= 1"),
         ({"learning_rate": -1.0}, "'learning_rate' must be a finite number >= 0"),
+        ({"hidden": 64}, "'hidden' must list the units of each layer. Got 64"),
+        ({"gae": 1.5}, "'gae' must be at most 1. Got 1.5"),
+        ({"normalize": "no"}, "'normalize' must be true or false. Got 'no'"),
         ({"hidden": (64, 0)}, "'hidden' must be a whole number >= 1"),
         ({"minibatch": 100}, "must divide envs \\* rollout = 2048. Got 100"),
         ({"reward_scale": "x"}, "'reward_scale' must be a finite number"),

@@ -166,13 +166,17 @@ class Portfolio:
         """
         return self.policy_for(context).act(observation)
 
-    def make_env(self, context: ContextLike, **options: Any) -> ContextualEnv:
+    def make_env(
+        self, context: ContextLike, *, trust: bool = False, **options: Any
+    ) -> ContextualEnv:
         """Make the environment of a context, for `policy_for(context)` to act in.
 
-        Needs Gymnasium. A family that is a function of one's own is imported by its name.
+        Needs Gymnasium.
 
         Args:
             context: The context.
+            trust: Whether to import and call a function that the portfolio names as the maker of
+                its environments. What a file names is run then: be sure where it comes from.
             **options: As for `EnvironmentFamily.make`, for example render_mode="human".
 
         Raises:
@@ -182,6 +186,11 @@ class Portfolio:
             raise PortfolioError(
                 "This portfolio does not know its environments. Make it with "
                 "family=family.settings(), or make the environment yourself."
+            )
+        if ":" in self.family["name"] and not trust:
+            raise PortfolioError(
+                f"The environments of this portfolio are made by {self.family['name']!r}, which "
+                "would be imported and called. If you trust it: make_env(context, trust=True)."
             )
         from sdmbtl.environments import make_family
 

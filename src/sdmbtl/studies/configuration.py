@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -115,13 +116,19 @@ def configured(
         _space_alone(space) if env is None else _trained(env, space, trainer, trainer_options)
     )
     make_selector(selector, targets, **selector_options)
-    return Configuration(
+    made = Configuration(
         space=targets.to_dict(),
         selector={"name": selector, "options": dict(selector_options)},
         return_range=None if returns is None else list(returns),
         **parts,
         **numbers,
     )
+    try:  # as it will be read back: a tuple becomes a list
+        return Configuration.from_dict(json.loads(json.dumps(made.to_dict())))
+    except TypeError as error:
+        raise StudyError(
+            f"The settings of a study are kept as JSON: numbers, texts, lists. {error}."
+        ) from None
 
 
 _Parts = tuple[ContextSpace, tuple[float, float] | None, dict[str, Any]]
@@ -159,9 +166,11 @@ def _trained(
 
 
 def _targets(family: EnvironmentFamily, space: str | Path | ContextSpace | None) -> ContextSpace:
-    if isinstance(space, ContextSpace):
-        return space
-    return family.space(None if space is None else str(space))
+    if space is None or (isinstance(space, str) and space in family.ranges):
+        return family.space(space)
+    from sdmbtl.environments.family import read_space
+
+    return read_space(space)[0]
 
 
 def versions(configuration: Configuration) -> dict[str, str]:

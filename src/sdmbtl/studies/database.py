@@ -123,10 +123,15 @@ class StudyDatabase:
 
     def create(self, facts: Mapping[str, Any]) -> None:
         """Make the file; it is there with its facts, or not at all."""
-        with replaced_atomically(self.path) as temporary, closing(_connect(temporary)) as database:
+        texts = {n: json.dumps(v) for n, v in {"version": VERSION, **facts}.items()}
+        with (
+            _explained(self.path),
+            replaced_atomically(self.path) as temporary,
+            closing(_connect(temporary)) as database,
+        ):
             database.executescript(_SCHEMA)
-            for name, value in {"version": VERSION, **facts}.items():
-                _set(database, name, value)
+            for name, text in texts.items():
+                _set(database, name, text)
             database.commit()
 
     def facts(self) -> dict[str, Any]:
@@ -146,11 +151,12 @@ class StudyDatabase:
 
     def set_fact(self, name: str, value: Any) -> None:
         """Keep a fact about the study, as JSON data."""
+        text = json.dumps(value)
         with self._writing() as database:
-            _set(database, name, value)
+            _set(database, name, text)
 
-    def check(self) -> None:
-        """Read everything once.
+    def check(self) -> list[TrialRecord]:
+        """Read everything once; returns the trials.
 
         Raises:
             DamagedStudyError: If the file is not whole.
@@ -158,9 +164,9 @@ class StudyDatabase:
         with self._reading() as database:
             (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
             if answer != "ok":
-                raise DamagedStudyError(self._damage(answer))
+                raise DamagedStudyError(self._damage(" ".join(answer.split())))
         self.facts()
-        self.trials()
+        return self.trials()
 
     def trials(self) -> list[TrialRecord]:
         """Every trial, in order."""
@@ -172,13 +178,13 @@ class StudyDatabase:
 
     def write(self, *records: TrialRecord) -> None:
         """Add or replace trials, all of them or none."""
+        rows = [
+            (record.id, text, blob, _digest(text, blob))
+            for record in records
+            for text, blob in [_encoded(record)]
+        ]
         with self._writing() as database:
-            for record in records:
-                text, blob = _encoded(record)
-                database.execute(
-                    "INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?)",
-                    (record.id, text, blob, _digest(text, blob)),
-                )
+            database.executemany("INSERT OR REPLACE INTO trials VALUES (?, ?, ?, ?)", rows)
 
     def add_seconds(self, trial: int, stage: str, value: float) -> None:
         """Add to the time that a stage of a trial took."""
@@ -199,14 +205,14 @@ class StudyDatabase:
         return found
 
     def back_up(self) -> None:
-        """Replace the copy with the present state."""
-        with (
-            _explained(self.path),
-            replaced_atomically(self.backup_path) as temporary,
-            closing(_connect(self.path)) as source,
-            closing(_connect(temporary)) as copy,
-        ):
-            source.backup(copy)
+        """Replace the copy with the present state, if that is whole."""
+        with _explained(self.path), replaced_atomically(self.backup_path) as temporary:
+            with closing(_connect(self.path)) as source, closing(_connect(temporary)) as copy:
+                source.backup(copy)
+            try:
+                StudyDatabase(temporary).check()
+            except DamagedStudyError:
+                raise DamagedStudyError(self._damage("a record has changed on disk")) from None
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -286,8 +292,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _set(database: sqlite3.Connection, name: str, value: Any) -> None:
-    text = json.dumps(value)
+def _set(database: sqlite3.Connection, name: str, text: str) -> None:
     database.execute(
         "INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (name, text, _digest(name + text, None))
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import warnings
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from sdmbtl.errors import PolicyError, SdmbtlError, StudyError
+from sdmbtl.errors import DamagedStudyError, PolicyError, SdmbtlError, StudyError
+from sdmbtl.files import write_atomically
 from sdmbtl.policies import load_notes
 from sdmbtl.studies.database import StudyDatabase, TrialRecord
 from sdmbtl.studies.lock import exclusive
@@ -85,8 +85,8 @@ def repair(path: str | Path) -> Diagnosis:
     """Put right what can be put right; what is replaced is kept under another name.
 
     A database that is damaged is replaced by its copy from the last finished policy. A policy
-    whose file is lost is marked to be trained again: with the same seed, so that it comes out
-    the same.
+    whose file is lost is marked to be trained again with the same seed. It comes out the same,
+    but for rounding if several were trained at once.
     """
     path = _study_directory(path)
     done: list[str] = []
@@ -113,10 +113,14 @@ def _study_directory(path: str | Path) -> Path:
 
 
 def _trouble(database: StudyDatabase) -> str | None:
-    """What is wrong with a database, None if nothing."""
+    """How a database is damaged, None if it is not.
+
+    Raises:
+        StudyError: If it cannot be read for another reason, or is of another release.
+    """
     try:
         database.check()
-    except SdmbtlError as error:
+    except DamagedStudyError as error:
         return str(error).split(" Run: ")[0].split(" What is left, and how")[0]
     return None
 
@@ -143,15 +147,24 @@ def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
                 "problem",
                 f"The policy file {study.policy_path(trial.id).name} is {state}; its returns are "
                 "recorded.",
-                "--repair marks it to be trained again, with the same seed, when the study is "
-                "resumed. Until then the portfolio leaves it out.",
+                "--repair marks it to be trained again when the study is resumed: the same policy"
+                f"{_but_for_rounding(study)}. Until then the portfolio leaves it out.",
             )
     if trained and not lost:
         diagnosis.add("ok", f"All {len(trained)} policy files are whole.")
 
 
+def _but_for_rounding(study: Study) -> str:
+    """One policy alone is computed in another order than several at once."""
+    return ", but for rounding" if study.configuration.batch > 1 else ""
+
+
 def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
     if study.configuration.family is None:
+        return
+    name = study.configuration.family["name"]
+    if ":" in name:  # code from somewhere, which one may not want to run to look at its results
+        diagnosis.add("note", f"The environment {name!r} is your own; it was not tried.")
         return
     try:
         with warnings.catch_warnings():
@@ -160,7 +173,7 @@ def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
     except (SdmbtlError, ImportError) as error:
         diagnosis.add(
             "problem",
-            f"The environment {study.configuration.family['name']!r} cannot be made here: {error}",
+            f"The environment {name!r} cannot be made here: {error}",
             "Install what is missing, or resume where it is installed; the recorded results are "
             "not touched by this.",
         )
@@ -180,8 +193,7 @@ def _rescue(path: Path, database: StudyDatabase) -> str:
     lost = f"; lost are the records of {len(later)} later policies" if later else ""
     return (
         "--repair puts the copy from the last finished policy in its place: "
-        f"{_counted(kept)}{lost}. What is lost is trained again when the study is resumed, and "
-        "comes out the same."
+        f"{_counted(kept)}{lost}. What is lost is trained again when the study is resumed."
     )
 
 
@@ -200,7 +212,7 @@ def _policy_files(path: Path) -> list[Path]:
 
 
 def _leftovers(path: Path) -> list[Path]:
-    return sorted([*path.glob(".*.tmp"), *(path / "policies").glob(".*.tmp")])
+    return sorted([*path.glob(".*.tmp*"), *(path / "policies").glob(".*.tmp*")])
 
 
 def _restore(path: Path, database: StudyDatabase) -> list[str]:
@@ -212,7 +224,7 @@ def _restore(path: Path, database: StudyDatabase) -> list[str]:
             aside = _free_name(path / f"damaged-{name}")
             (path / name).rename(aside)
             done.append(f"Kept the damaged {name} as {aside.name}.")
-    shutil.copyfile(database.backup_path, database.path)
+    write_atomically(database.path, database.backup_path.read_bytes())
     done.append("Put the copy of the database in its place.")
     return done
 

@@ -11,7 +11,7 @@ from sdmbtl.errors import StudyError
 
 try:
     import fcntl
-except ModuleNotFoundError:  # Windows has none; there the file itself is the lock
+except ModuleNotFoundError:  # Windows has none: there nobody watches over two processes
     fcntl = None  # type: ignore[assignment]
 
 
@@ -30,7 +30,7 @@ def exclusive(path: Path) -> Iterator[None]:
         if fcntl is not None:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
+            except BlockingIOError:
                 holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
                 raise StudyError(
                     f"Another process (number {holder}) is working on the study in "

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.errors import ExhaustedError, StudyError, TrainingError
+from sdmbtl.errors import ExhaustedError, StudyError, TrainerError, TrainingError
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import Policy, load_policy, policy_bytes
 from sdmbtl.seeds import derived_seed
@@ -53,8 +53,9 @@ class Loop:
         while True:
             done = self.study.n_finished - before
             mean = (time.monotonic() - begun) / done if done else None
+            standing = self._standing(mean)
             for rule in rules:
-                reason = rule.reason(self._standing(mean))
+                reason = rule.reason(standing)
                 if reason is not None:
                     return reason
             try:
@@ -85,6 +86,7 @@ class Loop:
             span=span,
             best_possible=complete,
             seconds_per_policy=seconds_per_policy,
+            batch=self.study.configuration.batch,
         )
 
     def _ask_batch(self, budget: int | None) -> list[TrialRecord]:
@@ -128,18 +130,23 @@ class Loop:
             except Exception as error:
                 raise _ObserverError(error) from error
 
+        failure: Exception | None = None
         with self._timed(trials[0].id, "training"):
             try:
                 trainings = trainer.train(jobs, progress)
             except _ObserverError as error:
                 raise error.cause from None
+            except TrainerError:
+                raise
             except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
-                if len(trials) > 1:  # find out which of them it was
-                    for trial in trials:
-                        self._train([trial])
-                    return
-                self._fail(trials[0], error)
+                failure = error
+        if failure is not None:
+            if len(trials) == 1:
+                self._fail(trials[0], failure)
                 return
+            for trial in trials:  # find out which of them it was
+                self._train([trial])
+            return
         changed = []
         for trial, context, job, training in zip(trials, contexts, jobs, trainings, strict=True):
             notes = {"id": trial.id, "context": context, "seed": job.seed, "steps": training.steps}

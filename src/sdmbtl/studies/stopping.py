@@ -20,12 +20,14 @@ class Standing:
         span: Width of the range of returns: the known one, otherwise of those seen.
         best_possible: Whether no target could do better.
         seconds_per_policy: Mean time for one policy so far in this run, None before the first.
+        batch: Number of policies that are begun at once.
     """
 
     performances: Sequence[float]
     span: float
     best_possible: bool
     seconds_per_policy: float | None
+    batch: int = 1
 
 
 class StopRule(ABC):
@@ -59,7 +61,7 @@ class TimeLimit(StopRule):
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
         left = self.seconds - (time.monotonic() - self._begun)
-        if left <= 0 or left < (standing.seconds_per_policy or 0.0):
+        if left <= 0 or left < (standing.seconds_per_policy or 0.0) * standing.batch:
             return f"the time of {self.seconds:g} s is used, or too short for one more policy"
         return None
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
 from sdmbtl.policies import load_policy
@@ -121,11 +122,10 @@ class Study:
             batch=batch,
             retries=retries,
         )
-        if known:
-            configuration.check_same(cls(path).configuration, path)
-        else:
+        if not known:
             cls._create(path, configuration)
         study = cls(path)
+        configuration.check_same(study.configuration, path)
         study._passing_options = dict(trainer_options or {})
         return study
 
@@ -133,7 +133,7 @@ class Study:
     def _is_study(cls, path: Path) -> bool:
         if (path / "study.db").exists() or (path / "study.backup.db").exists():
             return True
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if path.exists() and (not path.is_dir() or not _is_as_good_as_empty(path)):
             raise StudyError(
                 f"{str(path)!r} exists and is no study. Choose a new directory, or an empty one."
             )
@@ -141,22 +141,24 @@ class Study:
 
     @classmethod
     def _create(cls, path: Path, configuration: Configuration) -> None:
-        database = StudyDatabase(path / "study.db")
         try:
             (path / "policies").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(path / "policies", error.strerror or error) from None
+        with exclusive(path / "study.lock"):
+            if cls._is_study(path):
+                return  # another process was faster
+            database = StudyDatabase(path / "study.db")
             database.create(
                 {"configuration": configuration.to_dict(), "versions": versions(configuration)}
             )
             database.back_up()
-        except OSError as error:
-            raise cannot_write(database.path, error.strerror or error) from None
 
     # -- what is known -------------------------------------------------------------------------
 
     def reload(self) -> None:
         """Take over what is recorded, for example by another process."""
-        self.database.check()
-        self.trials = self.database.trials()
+        self.trials = self.database.check()
         options = self.configuration.selector
         self.selector: Selector = make_selector(
             options["name"], self.space, seed=self.configuration.seed, **options["options"]
@@ -214,12 +216,14 @@ class Study:
     @cached_property
     def trainer(self) -> Trainer:
         """The trainer."""
-        from sdmbtl.trainers import make_trainer
+        from sdmbtl.trainers.registry import make_trainer, trainer_from_settings
 
         family = self.family
-        recorded = self.configuration.trainer or {"name": "auto", "settings": {}}
+        recorded = self.configuration.trainer
+        if recorded is None:
+            return make_trainer("auto", family, self.space)
         settings = {**self._passing_options, **recorded["settings"]}
-        return make_trainer(recorded["name"], family, self.space, **settings)
+        return trainer_from_settings(recorded["name"], family, self.space, settings)
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -266,7 +270,7 @@ class Study:
         with exclusive(self.path / "study.lock"):
             self.reload()
             if budget is not None:
-                self.database.set_fact("budget", budget)
+                self.database.set_fact("budget", int(budget))
             return Loop(self, observer or unobserved).run(stops, budget)
 
     @property
@@ -341,7 +345,7 @@ class Study:
             errors = [*record.errors, error] if error else record.errors
             self.record(
                 record.updated(
-                    status=status, returns=array, source_return=source_return, errors=errors
+                    status=status, returns=array, source_return=told.source_return, errors=errors
                 )
             )
             self.database.back_up()
@@ -417,9 +421,12 @@ class Study:
         listed = list(self.space) if contexts is None else list(contexts)
         if not listed:
             raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
+        seed = whole_number("seed", seed, low=0, error=StudyError)
         portfolio = self.portfolio()
         chosen = np.array([portfolio.choose(context).member for context in listed])
-        count = self.configuration.episodes if episodes is None else episodes
+        count = self.configuration.episodes
+        if episodes is not None:
+            count = whole_number("episodes", episodes, low=1, error=StudyError)
         returns = np.empty((len(listed), count))
         for number in np.unique(chosen):
             rows = np.flatnonzero(chosen == number)
@@ -444,6 +451,14 @@ class Study:
             f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
             f"mean best return {self.performance:.4g})"
         )
+
+
+def _is_as_good_as_empty(path: Path) -> bool:
+    """Whether a directory has nothing, or what the killed creation of a study may leave."""
+    names = [p.name for p in path.iterdir() if not p.name.startswith(".study.")]
+    policies = path / "policies"
+    has_policies = policies.is_dir() and any(policies.iterdir())
+    return set(names) <= {"policies", "study.lock"} and not has_policies
 
 
 def _selector_trial(trial: TrialRecord) -> dict[str, Any]:

@@ -67,6 +67,15 @@ def make_trainer(
     return trainer_class(family, space, **settings)
 
 
+def trainer_from_settings(
+    name: str, family: EnvironmentFamily, space: ContextSpace, settings: Mapping[str, Any]
+) -> Trainer:
+    """Make a trainer again from its `settings()`, whatever the family recommends by now."""
+    trainer_class = _loaded(name)
+    _check_options(name, trainer_class, settings)
+    return trainer_class(family, space, **settings)
+
+
 def recommended_trainer(family: EnvironmentFamily) -> str:
     """The trainer that "auto" stands for."""
     # The package first: asking a family for its twin imports it.

@@ -15,7 +15,7 @@ from sdmbtl.errors import TrainingError
 from sdmbtl.parallel import computed
 from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
-from sdmbtl.trainers.registry import make_trainer
+from sdmbtl.trainers.registry import trainer_from_settings
 
 _Group = tuple[int, list[tuple[list[dict[str, float]], int]]]
 _Results = list[tuple[bytes, int, float, list[tuple[int, float]]]]
@@ -84,4 +84,4 @@ def _made(recipe: str) -> Trainer:
     data: dict[str, Any] = json.loads(recipe)
     family = make_family(data["family"]["name"], **data["family"]["options"])
     space = ContextSpace.from_dict(data["space"])
-    return make_trainer(data["trainer"], family, space, **data["settings"])
+    return trainer_from_settings(data["trainer"], family, space, data["settings"])
