@@ -56,6 +56,35 @@ def truth_value(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlEr
     return value
 
 
+def checked_return_range(
+    given: object, *, error: type[SdmbtlError] = SdmbtlError
+) -> tuple[float, float]:
+    """Check the lowest and the highest return of an episode.
+
+    Raises:
+        SdmbtlError: Of the type `error`, if they are not two numbers in ascending order.
+    """
+    if not isinstance(given, list | tuple) or len(given) != 2:
+        raise error(
+            "The range of returns is a pair, the lowest and the highest. "
+            f"Got {short_text(given)} instead."
+        )
+    low = finite_number("lowest return", given[0], error=error)
+    high = finite_number("highest return", given[1], error=error)
+    if low >= high:
+        raise error(
+            f"The lowest return must be below the highest. Got {low:g} and {high:g} instead."
+        )
+    return low, high
+
+
+def share_of_range(value: float, known: tuple[float, float] | None) -> float | None:
+    """A return as a share of the range of returns; None if either is not known."""
+    if known is None or math.isnan(value):
+        return None
+    return (value - known[0]) / (known[1] - known[0])
+
+
 def short_text(value: object, limit: int = 80) -> str:
     """A value as text for a message, cut if it is long."""
     text = repr(value)

@@ -77,7 +77,7 @@ class TestMembers:
             ((0, 1, 2), "is a pair"),
             (5, "is a pair"),
             ((0, math.inf), "must be a finite number"),
-            ((3, 3), r"must ascend. Got \(3, 3\)"),
+            ((3, 3), "lowest return must be below the highest. Got 3 and 3"),
         ],
     )
     def test_return_range(self, given_, message):

@@ -169,9 +169,7 @@ class RunDisplay:
 
 def covered(study: Study, performance: float) -> str:
     """How well the targets are covered, in words."""
-    from sdmbtl.studies.status import share
-
-    coverage = share(study, performance)
+    coverage = study.share(performance)
     if coverage is None:
         return f"mean best return {figure(performance)}"
     return f"coverage {coverage:.3f}"

@@ -79,7 +79,7 @@ def evaluate(
         "seed": seed,
         "mean": float(means.mean()),
         "interval": _interval(means),
-        "coverage": _share(study, float(means.mean())),
+        "coverage": study.share(float(means.mean())),
         "worst": [{"context": contexts[i], "mean": means[i]} for i in order[:WORST]],
         "by_context": [
             {"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)
@@ -109,12 +109,6 @@ def _interval(means: Any) -> list[float] | None:
         return None
     margin = scipy.special.stdtrit(len(means) - 1, 0.975) * means.std(ddof=1) / np.sqrt(len(means))
     return [float(means.mean() - margin), float(means.mean() + margin)]
-
-
-def _share(study: Study, value: float) -> float | None:
-    from sdmbtl.studies.status import share
-
-    return share(study, value)
 
 
 def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium
 
-from sdmbtl.checks import did_you_mean, finite_number, short_text
+from sdmbtl.checks import checked_return_range, did_you_mean, finite_number, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.ranges import (
     Range,
-    checked_return_range,
     load_space,
     space_from_ranges,
 )
@@ -65,7 +64,7 @@ class EnvironmentFamily(ABC):
         if space is not None:
             self._space = self._read_space(space)
         if return_range is not None:
-            self.return_range = checked_return_range(return_range)
+            self.return_range = checked_return_range(return_range, error=ContextError)
 
     @abstractmethod
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:

@@ -11,7 +11,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sdmbtl.checks import did_you_mean, finite_number, short_text, whole_number
+from sdmbtl.checks import (
+    checked_return_range,
+    did_you_mean,
+    finite_number,
+    short_text,
+    whole_number,
+)
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.errors import ContextError
 
@@ -187,29 +193,7 @@ def _returns(data: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("min", "max"):
         if key not in table:
             raise ContextError(f"[returns] needs 'min' and 'max'. {key!r} is missing.")
-    return {"return_range": checked_return_range((table["min"], table["max"]))}
-
-
-def checked_return_range(given: object) -> tuple[float, float]:
-    """Check the lowest and the highest return of an episode.
-
-    Raises:
-        ContextError: If they are not two numbers in ascending order.
-    """
-    if not isinstance(given, list | tuple) or len(given) != 2:
-        raise ContextError(
-            "The range of returns is a pair, the lowest and the highest. "
-            f"Got {short_text(given)} instead."
-        )
-    low, high = (
-        finite_number(f"{end} return", value, error=ContextError)
-        for end, value in zip(("lowest", "highest"), given, strict=True)
-    )
-    if low >= high:
-        raise ContextError(
-            f"The lowest return must be below the highest. Got {low:g} and {high:g} instead."
-        )
-    return low, high
+    return {"return_range": checked_return_range((table["min"], table["max"]), error=ContextError)}
 
 
 def _check_keys(what: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:

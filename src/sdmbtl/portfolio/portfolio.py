@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import finite_number, short_text
+from sdmbtl.checks import checked_return_range, finite_number, share_of_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.contexts.space import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
@@ -87,7 +87,9 @@ class Portfolio:
         self.space = space
         self.family = _checked_family(family)
         self.observe_context = bool(observe_context)
-        self.return_range = _checked_range(return_range)
+        self.return_range: tuple[float, float] | None = None
+        if return_range is not None:
+            self.return_range = checked_return_range(return_range, error=PortfolioError)
         checked = sorted((checked_member(m, space) for m in members), key=lambda m: m.id)
         if not checked:
             raise PortfolioError("A portfolio needs at least one member. Got none.")
@@ -222,10 +224,7 @@ class Portfolio:
 
     def share(self, value: float) -> float | None:
         """A return as a share of the return range; None if the range is not known."""
-        if self.return_range is None:
-            return None
-        low, high = self.return_range
-        return (value - low) / (high - low)
+        return share_of_range(value, self.return_range)
 
     def smallest(self, tolerance: float = 0.0) -> Portfolio:
         """A portfolio without the members that add nothing, or hardly anything.
@@ -404,19 +403,3 @@ def _checked_family(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
             f"family.settings() gives it. Got {short_text(given)} instead."
         )
     return family
-
-
-def _checked_range(given: Sequence[float] | None) -> tuple[float, float] | None:
-    if given is None:
-        return None
-    if not isinstance(given, list | tuple) or len(given) != 2:
-        raise PortfolioError(
-            "'return_range' is a pair, the lowest and the highest return. "
-            f"Got {short_text(given)} instead."
-        )
-    low, high = (finite_number("return_range", end, error=PortfolioError) for end in given)
-    if low >= high:
-        raise PortfolioError(
-            f"'return_range' must ascend. Got ({low:g}, {high:g}) instead. Swap the two?"
-        )
-    return low, high

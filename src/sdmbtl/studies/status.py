@@ -33,7 +33,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "failed": sum(r["status"] == "failed" for r in rounds),
         "steps": sum((t.training or {}).get("steps", 0) for t in study.trials),
         "performance": _number(study.performance),
-        "coverage": share(study, study.performance),
+        "coverage": study.share(study.performance),
         "return_range": configuration.return_range,
         "rounds": rounds,
         "versions": facts.get("versions", {}),
@@ -52,7 +52,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
             mean = float(np.nanmean(best))
             entry |= {
                 "performance": mean,
-                "coverage": share(study, mean),
+                "coverage": study.share(mean),
                 "gain": _number(mean - before),
             }
             before = mean
@@ -78,14 +78,6 @@ def _described(study: Study, trial: TrialRecord) -> dict[str, Any]:
         "coverage": None,
         "gain": None,
     }
-
-
-def share(study: Study, value: float) -> float | None:
-    """A return as a share of the range of returns; None if the range or the return is unknown."""
-    known = study.return_range
-    if known is None or math.isnan(value):
-        return None
-    return (value - known[0]) / (known[1] - known[0])
 
 
 def _timing(study: Study) -> dict[str, Any]:

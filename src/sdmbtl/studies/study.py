@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
 from sdmbtl.policies import load_policy
@@ -191,6 +191,10 @@ class Study:
         """Lowest and highest return of an episode, if known."""
         known = self.configuration.return_range
         return None if known is None else (known[0], known[1])
+
+    def share(self, value: float) -> float | None:
+        """A return as a share of the range of returns; None if either is not known."""
+        return share_of_range(value, self.return_range)
 
     def status(self) -> dict[str, Any]:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
