@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import operator
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from sdmbtl.errors import SdmbtlError
 
@@ -89,6 +89,26 @@ def short_text(value: object, limit: int = 80) -> str:
     """A value as text for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def known_options(
+    owner: str,
+    options: Iterable[str],
+    known: Collection[str],
+    *,
+    error: type[SdmbtlError] = SdmbtlError,
+) -> None:
+    """Refuse options that their owner does not have.
+
+    Raises:
+        SdmbtlError: Of the type `error`, naming the first one and what there is.
+    """
+    for option in options:
+        if option not in known:
+            raise error(
+                f"Unknown option {option!r}; {owner!r} has {', '.join(known) or 'no options'}."
+                f"{did_you_mean(option, known)}"
+            )
 
 
 def did_you_mean(given: object, known: Collection[str]) -> str:

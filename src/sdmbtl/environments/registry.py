@@ -8,7 +8,7 @@ from typing import Any
 
 import gymnasium
 
-from sdmbtl.checks import did_you_mean
+from sdmbtl.checks import did_you_mean, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
@@ -149,12 +149,7 @@ def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]
     for needed, parameter in parameters.items():
         if parameter.default is parameter.empty and needed not in (*options, "space", "factory"):
             raise FamilyError(f"{name!r} needs the option {needed!r}.")
-    for option in options:
-        if option not in known:
-            raise FamilyError(
-                f"Unknown option {option!r}; {name!r} has {', '.join(known) or 'no options'}."
-                f"{did_you_mean(option, known)}"
-            )
+    known_options(name, options, known, error=FamilyError)
 
 
 def _plain(name: str) -> str:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from sdmbtl.checks import did_you_mean
+from sdmbtl.checks import did_you_mean, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Selector
@@ -77,10 +77,5 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         )
     factory = _FACTORIES[name]
     known = [p for p in inspect.signature(factory).parameters if p not in ("space", "seed")]
-    for option in options:
-        if option not in known:
-            raise SelectorError(
-                f"Unknown option {option!r}; {name!r} has {', '.join(known) or 'no options'}."
-                f"{did_you_mean(option, known)}"
-            )
+    known_options(name, options, known, error=SelectorError)
     return factory(space, seed=seed, **options)

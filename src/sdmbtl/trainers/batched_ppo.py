@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import did_you_mean, whole_number
+from sdmbtl.checks import known_options, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
@@ -224,12 +224,7 @@ def _compiled(environment: FunctionalEnvironment, settings: PPOSettings, n_coord
 
 def _checked_settings(settings: Mapping[str, Any]) -> PPOSettings:
     known = [f.name for f in fields(PPOSettings)]
-    for name in settings:
-        if name not in known:
-            raise TrainerError(
-                f"Unknown option {name!r}; 'ppo' has observe_context, chunk, processes, "
-                f"{', '.join(known)}.{did_you_mean(name, known)}"
-            )
+    known_options("ppo", settings, known, error=TrainerError)
     return PPOSettings(**settings)
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from sdmbtl.checks import did_you_mean
+from sdmbtl.checks import did_you_mean, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
@@ -114,9 +114,4 @@ def _check_options(name: str, trainer_class: type[Trainer], options: Mapping[str
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return  # the trainer checks them itself
     known = [p for p in parameters if p not in ("family", "space")]
-    for option in options:
-        if option not in known:
-            raise TrainerError(
-                f"Unknown option {option!r}; {name!r} has {', '.join(known)}."
-                f"{did_you_mean(option, known)}"
-            )
+    known_options(name, options, known, error=TrainerError)
