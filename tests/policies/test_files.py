@@ -265,7 +265,7 @@ def test_only_known_classes_can_be_kept():
     class Own(torch.nn.ReLU):
         pass
 
-    with pytest.raises(PolicyError, match="activations of torch.nn.*Own"):
+    with pytest.raises(PolicyError, match="activations of torch.nn.*Got <class"):
         StableBaselinesPolicy.from_model(model(policy_kwargs={"activation_fn": Own}))
 
     class OwnPolicy(PPO.policy_aliases["MlpPolicy"]):

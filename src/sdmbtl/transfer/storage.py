@@ -73,7 +73,7 @@ def load_arrays(
 
 def _damaged(path: str | Path, error: Exception) -> MatrixError:
     # NumPy takes a file that is no archive for a pickle, and advises to load it unsafely.
-    reason = "it is no npz archive" if "pickle" in str(error) else error
+    reason = "it is no npz archive" if "pickled data" in str(error) else error
     return MatrixError(
         f"{path} is not a file of sdmbtl, or it is damaged ({reason}). "
         "Write such files with .save(path)."
