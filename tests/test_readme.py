@@ -74,7 +74,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
                 (tmp_path / command[3]).write_text(json.dumps([-500.0] * 18))
             printed += run(shorter(command), tmp_path)
             ran += 1
-    assert ran == 15
+    assert ran == 16
     for text in (
         "12 policies on 27 targets",  # run
         "27 targets: mean best return",  # status

@@ -96,3 +96,18 @@ def test_what_cannot_be_told(arguments, given, text, command, study):
 @pytest.mark.parametrize("name", ["resume", "evaluate", "portfolio"])
 def test_policies_that_are_elsewhere(name, command, study):
     assert "are trained elsewhere" in command.error(name, study)
+
+
+def test_targets_are_listed_in_the_order_of_a_row(command, study):
+    before = command.json("targets", study)
+    assert [t["target"] for t in before] == list(range(8))
+    assert before[0]["policy"] is None
+    assert before[0]["context"] != before[1]["context"]
+    command("tell", study, "-", given=ROW)
+    after = command.json("targets", study)
+    assert [t["mean_return"] for t in after] == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert {t["policy"] for t in after} == {0}
+    assert [t["context"] for t in after] == [t["context"] for t in before]
+    text = command("targets", study).stdout
+    assert len(text.splitlines()) == 9
+    assert "mean return" in text

@@ -93,7 +93,7 @@ def test_quiet_and_levels(command, tmp_path):
 def test_time_and_gain_end_a_run(command, copied):
     assert "time" in command.json("resume", copied, "--time", "0s")["stopped"]
     stopped = command.json("resume", copied, "--min-gain", 1, "--patience", 2)["stopped"]
-    assert "the last 2 policies added" in stopped
+    assert "in the last 2 rounds" in stopped
 
 
 def test_default_directory_and_budget(command, tiny, tmp_path, monkeypatch):

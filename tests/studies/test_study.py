@@ -8,7 +8,7 @@ import pytest
 from small_study import TRAINER, open_small
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import ConfigurationError, RowError, StudyError, TrainerError
+from sdmbtl.errors import ConfigurationError, FamilyError, RowError, StudyError, TrainerError
 from sdmbtl.policies import load_notes
 from sdmbtl.studies import Budget, NoGain, Standing, Study, TimeLimit
 
@@ -108,6 +108,10 @@ def test_no_study_and_other_directories(tmp_path):
     with pytest.raises(StudyError, match="There is no study in .*sdmbtl run"):
         Study.open(tmp_path / "nothing")
     (tmp_path / "letter.txt").write_text("hello")
+    with pytest.raises(StudyError, match="There is no study in"):
+        Study.open(tmp_path)
+    with pytest.raises(StudyError, match="Cannot make a study in .*another directory"):
+        Study.open(tmp_path / "letter.txt" / "below", space=SPACE)
     with pytest.raises(StudyError, match="exists and is no study"):
         Study.open(tmp_path, "CartPole")
     with pytest.raises(StudyError, match="exists and is no study"):
@@ -216,7 +220,7 @@ def test_no_gain():
     rule = NoGain(0.05, patience=2)
     assert rule.reason(standing(1.0, 1.0)) is None  # too early to say
     assert rule.reason(standing(1.0, 1.0, 1.6)) is None
-    assert "the last 2 policies added 0.4" in rule.reason(standing(1.0, 1.0, 1.4))
+    assert "rose by 0.4 in the last 2 rounds" in rule.reason(standing(1.0, 1.0, 1.4))
     assert "highest return" in rule.reason(standing(10.0, complete=True))
 
 
@@ -224,8 +228,25 @@ def test_rules_stop_a_study(tmp_path):
     study = open_small(tmp_path / "study")
     assert "time of 0 s" in study.run(budget=4, time_limit=0.0)
     assert study.n_finished == 0
-    assert "the last 1 policies" in study.run(budget=8, min_gain=1.0, patience=1)
+    assert "in the last 1 rounds" in study.run(budget=8, min_gain=1.0, patience=1)
     assert study.n_finished == 2
+
+
+def test_what_is_pending_is_finished_first(tmp_path):
+    """A candidate that was asked for is trained, whatever the budget says."""
+    study = open_small(tmp_path / "study")
+    study.run(budget=1)
+    study.ask()
+    assert study.run(budget=1) == "the budget of 1 policy is used"
+    assert study.n_finished == 2
+    assert not study.pending
+
+
+def test_a_smaller_budget_does_not_replace_the_recorded_one(tmp_path):
+    study = open_small(tmp_path / "study")
+    study.run(budget=2)
+    study.run(budget=1)
+    assert study.status()["budget"] == 2
 
 
 def test_every_target_trained_on(tmp_path):
@@ -271,6 +292,12 @@ def faulty_study(tmp_path, monkeypatch, broken, lengths):
         episodes=1,
         seed=0,
     )
+
+
+def test_an_environment_that_cannot_be_made_makes_no_study(tmp_path, monkeypatch):
+    with pytest.raises(FamilyError, match="the motor is stuck"):
+        faulty_study(tmp_path, monkeypatch, [0.2], [0.2, 0.4])
+    assert not (tmp_path / "study").exists()
 
 
 def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sdmbtl import __version__
-from sdmbtl.cli.ask_tell import ask, tell
+from sdmbtl.cli.ask_tell import ask, targets, tell
 from sdmbtl.cli.bench import bench
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
@@ -43,7 +43,7 @@ def _root(
 
 for _panel, _commands in {
     "Train": (run, resume, status, evaluate, portfolio),
-    "Train elsewhere": (ask, tell),
+    "Train elsewhere": (ask, tell, targets),
     "Look around": (environments, detect, doctor),
 }.items():
     for _command in _commands:

@@ -6,12 +6,23 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 from rich.text import Text
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import JsonOption, note_console, print_json, shown
+from sdmbtl.cli.output import (
+    JsonOption,
+    add_context_columns,
+    context_cells,
+    figure,
+    note_console,
+    plain_table,
+    print_json,
+    result_console,
+    shown,
+)
 from sdmbtl.cli.status import summary
 from sdmbtl.cli.study import StudyArgument
 
@@ -58,6 +69,33 @@ def ask(
                 )
             )
     print_json(asked[0] if n is None else asked)
+
+
+def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
+    """List the targets, in the order of a row, and the best policy on each so far."""
+    from sdmbtl.studies import Study
+
+    study = Study.open(path)
+    policies = [None if p < 0 else int(p) for p in study.selector.best_candidates]
+    returns = [None if np.isnan(v) else float(v) for v in study.selector.rows.best]
+    listed = list(zip(study.space, policies, returns, strict=True))
+    if as_json:
+        print_json(
+            [
+                {"target": number, "context": context, "policy": policy, "mean_return": value}
+                for number, (context, policy, value) in enumerate(listed)
+            ]
+        )
+        return
+    table = plain_table()
+    table.add_column("target", justify="right")
+    add_context_columns(table, study.space.names)
+    for name in ("policy", "mean return"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for number, (context, policy, value) in enumerate(listed):
+        best = "-" if policy is None else str(policy)
+        table.add_row(str(number), *context_cells(context), best, figure(value))
+    result_console().print(table)
 
 
 def tell(

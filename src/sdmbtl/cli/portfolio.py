@@ -75,7 +75,7 @@ def _chosen(portfolio: Portfolio, choice: Choice) -> str:
     return (
         f"policy {choice.member}, trained on {shown(choice.source)}\n"
         f"expected return {choice.expected_return:.4g} (95 % interval {low:.4g} to {high:.4g}; "
-        f"uncertainty {figure(choice.uncertainty)}){of_range}\n"
+        f"uncertainty {figure(round(choice.uncertainty, 6))}){of_range}\n"
         f"{choice.reason}"
     )
 

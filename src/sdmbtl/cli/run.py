@@ -69,6 +69,14 @@ class Limits:
     min_gain: float | None
     patience: int
 
+    def __post_init__(self) -> None:
+        from sdmbtl.studies.stopping import Budget, NoGain
+
+        if self.budget is not None:  # said before a study is made
+            Budget(self.budget)
+        if self.min_gain is not None:
+            NoGain(self.min_gain, self.patience)
+
     @property
     def given(self) -> bool:
         """Whether anything says when to stop."""

@@ -123,7 +123,10 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
     place = quote(str(path))
     steps = []
     if status["environment"] is None:
-        steps = [(f"sdmbtl ask {place}", "the next context to train on")]
+        steps = [
+            (f"sdmbtl ask {place}", "the next context to train on"),
+            (f"sdmbtl targets {place}", "the targets in order, and who is best on each"),
+        ]
     elif status["policies"]:
         steps = [
             (f"sdmbtl portfolio {place}", "which policy covers what; export them"),
@@ -131,8 +134,12 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         ]
     if "stopped" in status:
         steps.append((f"sdmbtl status {place}", "this table again"))
-    elif status["environment"] is not None and (status["budget"] or 0) > status["policies"]:
-        steps.append((f"sdmbtl resume {place}", "go on to the budget"))
+    elif status["environment"] is not None and status["failed"]:
+        steps.append((f"sdmbtl resume {place} --retry-failed", "once the cause is mended"))
+    elif status["environment"] is not None and (
+        status["pending"] or (status["budget"] or 0) > status["policies"]
+    ):
+        steps.append((f"sdmbtl resume {place}", "go on"))
     elif status["environment"] is not None:
         more = status["policies"] + DEFAULT_BUDGET
         steps.append((f"sdmbtl resume {place} --budget {more}", "train more"))

@@ -113,7 +113,7 @@ def _interval(means: Any) -> list[float] | None:
 
 def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
     console = result_console()
-    of = "all targets" if result["contexts"] == "targets" else "contexts between the targets"
+    of = "targets" if result["contexts"] == "targets" else "contexts between the targets"
     interval = ""
     if result["interval"] is not None:
         low, high = result["interval"]

@@ -155,6 +155,7 @@ def _trained(
 
     family = make_family(env, space=space) if isinstance(env, str) else env
     targets = _targets(family, None if isinstance(env, str) else space)
+    family.make(targets.target(0)).close()  # if it cannot be made, no study is
     made = make_trainer(trainer, family, targets, **options)
     settings = family.settings()
     settings["options"].pop("space", None)  # recorded by itself, however it was named

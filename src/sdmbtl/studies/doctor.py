@@ -69,6 +69,12 @@ def examine(path: str | Path) -> Diagnosis:
         _examine_backup(database, diagnosis)
         _examine_policies(study, diagnosis)
         _examine_environment(study, diagnosis)
+        if study.pending and study.configuration.family is not None:
+            diagnosis.add(
+                "note",
+                f"To be trained still: policy {', '.join(str(t.id) for t in study.pending)}.",
+                f"sdmbtl resume {path}",
+            )
     else:
         diagnosis.add("problem", trouble, _rescue(path, database))
         _list_policies(path, diagnosis)

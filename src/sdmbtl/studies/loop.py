@@ -56,7 +56,7 @@ class Loop:
             standing = self._standing(mean)
             for rule in rules:
                 reason = rule.reason(standing)
-                if reason is not None:
+                if reason is not None and (rule.even_if_pending or not self.study.pending):
                     return reason
             try:
                 round_trials = self.study.pending or self._ask_batch(budget)
@@ -70,7 +70,7 @@ class Loop:
                 if failures >= GIVE_UP_AFTER:
                     raise StudyError(
                         f"The training failed on {failures} contexts in a row, the last time with: "
-                        f"{trial.errors[-1]}. Mend the cause, then go on with: sdmbtl resume "
+                        f"{trial.errors[-1].rstrip('.')}. Mend the cause, then: sdmbtl resume "
                         f"{self.study.path} --retry-failed"
                     )
 

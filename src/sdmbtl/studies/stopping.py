@@ -6,6 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import StudyError
@@ -31,7 +32,14 @@ class Standing:
 
 
 class StopRule(ABC):
-    """Decides, between two policies, whether to stop."""
+    """Decides, between two policies, whether to stop.
+
+    Attributes:
+        even_if_pending: Whether it stops a study that has candidates to be trained still; usually
+            these are finished first.
+    """
+
+    even_if_pending: ClassVar[bool] = False
 
     @abstractmethod
     def reason(self, standing: Standing) -> str | None:
@@ -47,12 +55,15 @@ class Budget(StopRule):
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
         if len(standing.performances) >= self.policies:
-            return f"the budget of {self.policies} policies is used"
+            plural = "policy" if self.policies == 1 else "policies"
+            return f"the budget of {self.policies} {plural} is used"
         return None
 
 
 class TimeLimit(StopRule):
     """Stop when the next policy would probably end after so many seconds from now."""
+
+    even_if_pending = True
 
     def __init__(self, seconds: float) -> None:
         self.seconds = finite_number("time_limit", seconds, low=0.0, error=StudyError)
@@ -87,7 +98,7 @@ class NoGain(StopRule):
         gain = standing.performances[-1] - standing.performances[-1 - self.patience]
         if gain < self.min_gain * standing.span:
             return (
-                f"the last {self.patience} policies added {gain:.4g} to the mean best return, "
+                f"the mean best return rose by {gain:.4g} in the last {self.patience} rounds, "
                 f"less than {self.min_gain:g} of the range of {standing.span:.4g}"
             )
         return None

@@ -23,7 +23,6 @@ from sdmbtl.studies.configuration import Configuration, configured, versions
 from sdmbtl.studies.database import (
     StudyDatabase,
     TrialRecord,
-    cannot_write,
     mean_over_episodes,
 )
 from sdmbtl.studies.events import Observer, unobserved
@@ -102,14 +101,15 @@ class Study:
             StudyError: If there is no study and nothing to make one from.
         """
         path = Path(path)
-        known = cls._is_study(path)
         if env is None and space is None:
-            if not known:
+            if not _has_database(path):
                 raise StudyError(
-                    f"There is no study in {str(path)!r}. Name an environment to make one: "
-                    f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole')."
+                    f"There is no study in {str(path)!r}. Make one with an environment: "
+                    f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
+                    f"training of your own: sdmbtl ask {path} --space FILE.toml."
                 )
             return cls(path)
+        known = cls._is_study(path)
         configuration = configured(
             env,
             space=space,
@@ -131,7 +131,7 @@ class Study:
 
     @classmethod
     def _is_study(cls, path: Path) -> bool:
-        if (path / "study.db").exists() or (path / "study.backup.db").exists():
+        if _has_database(path):
             return True
         if path.exists() and (not path.is_dir() or not _is_as_good_as_empty(path)):
             raise StudyError(
@@ -144,7 +144,9 @@ class Study:
         try:
             (path / "policies").mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise cannot_write(path / "policies", error.strerror or error) from None
+            raise StudyError(
+                f"Cannot make a study in {str(path)!r}: {error.strerror}. Choose another directory."
+            ) from None
         with exclusive(path / "study.lock"):
             if cls._is_study(path):
                 return  # another process was faster
@@ -273,7 +275,7 @@ class Study:
         _ = self.trainer  # a study that cannot train says so before anything is chosen
         with exclusive(self.path / "study.lock"):
             self.reload()
-            if budget is not None:
+            if budget is not None and budget > self.database.facts().get("budget", 0):
                 self.database.set_fact("budget", int(budget))
             return Loop(self, observer or unobserved).run(stops, budget)
 
@@ -455,6 +457,10 @@ class Study:
             f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
             f"mean best return {self.performance:.4g})"
         )
+
+
+def _has_database(path: Path) -> bool:
+    return (path / "study.db").exists() or (path / "study.backup.db").exists()
 
 
 def _is_as_good_as_empty(path: Path) -> bool:
