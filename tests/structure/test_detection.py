@@ -291,13 +291,14 @@ class TestSmallVariance:
         equal = ObservedRows(space, [[0], [1]], [[2.0, 0.0], [0.0, 2.0]])
         less = SmallVarianceCriterion().evaluate(equal)
         assert less.explanation == (
-            "policies vary less on their own contexts (0) than one policy does over the targets (1)"
+            "policies vary less on their own contexts (0, relative to the mean there) than one "
+            "policy does over the targets (1)"
         )
         assert less.passed
         more = ObservedRows(space, [[0], [1]], [[2.0, 2.0], [0.0, 0.0]])
         assert SmallVarianceCriterion().evaluate(more).explanation == (
-            "policies do not vary less on their own contexts (1) than one policy does over the "
-            "targets (0)"
+            "policies do not vary less on their own contexts (1, relative to the mean there) than "
+            "one policy does over the targets (0)"
         )
 
     def test_equality_does_not_pass(self):

@@ -35,7 +35,7 @@ class SmallVarianceCriterion(Criterion):
             value=quality,
             threshold=dissimilarity,
             explanation=(
-                f"policies {verb} on their own contexts ({quality:.3g}) than one policy does "
-                f"over the targets ({dissimilarity:.3g})"
+                f"policies {verb} on their own contexts ({quality:.3g}, relative to the mean "
+                f"there) than one policy does over the targets ({dissimilarity:.3g})"
             ),
         )
