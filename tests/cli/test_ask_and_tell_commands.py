@@ -111,3 +111,10 @@ def test_targets_are_listed_in_the_order_of_a_row(command, study):
     text = command("targets", study).stdout
     assert len(text.splitlines()) == 9
     assert "mean return" in text
+
+
+def test_told_twice(command, study):
+    command("tell", study, "-", "--id", 0, given=ROW)
+    text = command.error("tell", study, "-", "--id", 0, given=ROW)
+    assert "This was told before" in text
+    assert "skip_if_finished" not in text

@@ -25,6 +25,7 @@ from sdmbtl.cli.output import (
 )
 from sdmbtl.cli.status import summary
 from sdmbtl.cli.study import StudyArgument
+from sdmbtl.errors import DuplicateTellError
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -135,13 +136,19 @@ def tell(
         candidate: int | dict[str, Any] = arguments.context(context)
     else:
         candidate = _candidate(study, number, told)
-    study.tell(
-        candidate,
-        told.get("returns"),
-        status="failed" if failed else "cancelled" if cancelled else "finished",
-        source_return=told.get("source_return"),
-        error=error,
-    )
+    try:
+        study.tell(
+            candidate,
+            told.get("returns"),
+            status="failed" if failed else "cancelled" if cancelled else "finished",
+            source_return=told.get("source_return"),
+            error=error,
+        )
+    except DuplicateTellError:
+        raise ArgumentError(
+            f"This was told before; 'sdmbtl status {path}' shows what is recorded. A policy is "
+            "told once."
+        ) from None
     found = study.status()
     if as_json:
         print_json(found)
