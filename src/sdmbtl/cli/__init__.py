@@ -11,6 +11,7 @@ from sdmbtl.cli.ask_tell import ask, targets, tell
 from sdmbtl.cli.bench import bench
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
+from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords
 from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.run import resume, run
@@ -45,7 +46,8 @@ for _panel, _commands in {
     "Train": (run, resume, status, evaluate, portfolio),
     "Train elsewhere": (ask, tell, targets),
     "Look around": (environments, detect, doctor),
+    "Compare": (matrix,),
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
-app.add_typer(bench, name="bench", rich_help_panel="Look around")
+app.add_typer(bench, name="bench", rich_help_panel="Compare")

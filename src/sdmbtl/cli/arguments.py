@@ -74,6 +74,18 @@ def nested_settings(given: Iterable[str], option: str) -> dict[str, Any]:
     return found
 
 
+def family_options(option: Iterable[str] | None, physics: str | None) -> dict[str, Any]:
+    """Options of an environment family, from --option and --physics."""
+    found = settings(option or (), "--option")
+    return found if physics is None else {**found, "physics": physics}
+
+
+def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
+    """Settings of a trainer, from --set and --steps."""
+    found = nested_settings(set_ or (), "--set")
+    return found if steps is None else {**found, "steps": steps}
+
+
 def context(given: Iterable[str]) -> dict[str, Any]:
     """A context from JSON objects or KEY=VALUE texts, one or several in each argument.
 

@@ -8,14 +8,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.results import (
@@ -30,6 +22,7 @@ from sdmbtl.benchmarks.results import (
 from sdmbtl.benchmarks.runner import DEFAULT_SELECTORS, SyntheticBenchmark, journal_path
 from sdmbtl.benchmarks.synthetic import further_configurations
 from sdmbtl.benchmarks.tables import Table
+from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.output import INTERRUPTED
 
 bench = typer.Typer(help="Compare selectors on known transfer matrices.", no_args_is_help=True)
@@ -156,23 +149,10 @@ def _print_table(table: Table, output_format: Format) -> None:
 def _run_with_progress(
     benchmark: SyntheticBenchmark, journal: Journal, jobs: int, notes: Console
 ) -> None:
-    columns = (
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=notes, transient=True) as bar:
-        task = bar.add_task(benchmark.name, total=None)
-
-        def show(done: int, total: int, label: str) -> None:
-            bar.update(task, completed=done, total=total, description=label or benchmark.name)
-
+    with WorkBar(notes, benchmark.name) as bar:
         try:
-            benchmark.run(journal, jobs=jobs, progress=show)
+            benchmark.run(journal, jobs=jobs, progress=bar)
         except KeyboardInterrupt:
-            bar.stop()
             notes.print(
                 f"Interrupted; {len(journal)} results are kept. "
                 "Give the same command again to go on."

@@ -190,19 +190,15 @@ def run(
 
     path = out or Path("runs") / env.lower().replace(":", "-")
     limits = Limits(budget, time, min_gain, patience)
-    family_options = arguments.settings(option or (), "--option")
-    if physics is not None:
-        family_options["physics"] = physics
-    trainer_options = arguments.nested_settings(set_ or (), "--set")
-    if steps is not None:
-        trainer_options["steps"] = steps
+    family_options = arguments.family_options(option, physics)
+    trainer_options = arguments.trainer_options(set_, steps)
     if observe_context:
         trainer_options["observe_context"] = True
     signals = StopSignals()
     with _stopped_cleanly(path, limits, signals):
         study = Study.open(
             path,
-            _family(env, space, levels, family_options),
+            made_family(env, space, levels, family_options),
             selector=selector,
             selector_options=arguments.settings(selector_option or (), "--selector-option"),
             trainer=trainer,
@@ -247,9 +243,10 @@ def resume(
         _run(study, limits, signals, as_json=as_json, quiet=quiet)
 
 
-def _family(
+def made_family(
     env: str, space: str | None, levels: int | None, options: dict[str, Any]
 ) -> EnvironmentFamily:
+    """The environments as they are named on the command line."""
     from sdmbtl.environments import make_family
 
     if ":" in env and space is None:

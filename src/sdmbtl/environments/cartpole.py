@@ -21,7 +21,8 @@ class CartPole(EnvironmentFamily):
     """Gymnasium's CartPole-v1; `length` is half the length of the pole.
 
     Spaces: "wide" is what no single policy balances. "paper" has 0.4 to 2 times the usual length
-    and 0.2 to 2 times the usual masses. "forces" varies the cart's push and gravity.
+    and 0.2 to 2 times the usual masses. "forces" varies the cart's push and gravity,
+    "everything" all five features.
 
     Args:
         physics: Gymnasium computes the total mass and the pole's moment once, from the usual
@@ -58,10 +59,18 @@ class CartPole(EnvironmentFamily):
             "force_mag": Range(2.0, 30.0, 8, "log"),
             "gravity": Range(3.0, 30.0, 8, "log"),
         },
+        "everything": {
+            "length": Range(0.1, 2.0, 4, "log"),
+            "masscart": Range(0.1, 10.0, 4, "log"),
+            "masspole": Range(0.01, 2.0, 4, "log"),
+            "force_mag": Range(3.0, 30.0, 4, "log"),
+            "gravity": Range(3.0, 30.0, 4, "log"),
+        },
     }
     positive = frozenset({"length", "masscart", "masspole"})
     return_range = (0.0, 500.0)
     training: Mapping[str, Mapping[str, Any]] = {
+        "ppo": {"epochs": 5, "learning_rate": 0.001},
         "sb3": {
             "steps": 100_000,
             "envs": 8,

@@ -1,5 +1,6 @@
 """Transfer data: rows J(pi_x, ·) as observed, full matrices, their decomposition."""
 
+from sdmbtl.transfer.dataset import TransferDataset
 from sdmbtl.transfer.decomposition import Decomposition, SobolHoeffding
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.matrix import TransferMatrices
@@ -10,6 +11,7 @@ __all__ = [
     "ObservedRows",
     "SeparableGap",
     "SobolHoeffding",
+    "TransferDataset",
     "TransferMatrices",
     "as_row",
 ]

@@ -1,0 +1,205 @@
+"""`sdmbtl matrix`: make a transfer matrix by real training."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sdmbtl.cli import arguments
+from sdmbtl.cli.arguments import ArgumentError
+from sdmbtl.cli.bar import WorkBar
+from sdmbtl.cli.output import JsonOption, counted, note, note_console, print_json, result_console
+from sdmbtl.cli.run import made_family
+from sdmbtl.cli.signals import Stopped, StopSignals
+
+if TYPE_CHECKING:
+    from sdmbtl.matrices import MatrixFactory
+    from sdmbtl.transfer import TransferDataset
+
+_CHOICE, _TRAINING = "Contexts", "Training"
+
+
+def matrix(
+    env: Annotated[
+        str,
+        typer.Argument(
+            metavar="ENV",
+            help="An environment family ('sdmbtl environments' lists them), or module:function.",
+        ),
+    ],
+    seeds: Annotated[int, typer.Option(help="Trainings of every source.", min=1)] = 3,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory of the matrix.", show_default="matrices/env"),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Root of every random number.", min=0)] = 0,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes.", min=1, show_default="all cores")
+    ] = None,
+    as_json: JsonOption = False,
+    space: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|FILE.toml",
+            help="The contexts: a space of the family, or a file.",
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    levels: Annotated[
+        int | None,
+        typer.Option(
+            help="Values of each dimension, for a space of the family.",
+            min=1,
+            rich_help_panel=_CHOICE,
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="An option of the family.", rich_help_panel=_CHOICE),
+    ] = None,
+    physics: Annotated[
+        str | None,
+        typer.Option(help="The same as --option physics=...", rich_help_panel=_CHOICE),
+    ] = None,
+    trainer: Annotated[
+        str, typer.Option(help="auto, ppo or sb3.", rich_help_panel=_TRAINING)
+    ] = "auto",
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            help="Environment steps for each policy; as the trainer recommends if left out.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="A setting of the trainer, as hyperparameters.gamma=0.98",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = None,
+    episodes: Annotated[
+        int,
+        typer.Option(help="Episodes for each policy on each target.", rich_help_panel=_TRAINING),
+    ] = 10,
+    multi_task: Annotated[
+        str,
+        typer.Option(
+            metavar="K,K,...",
+            help="Train multi-task policies too, with the steps of K policies; '' for none.",
+            rich_help_panel=_TRAINING,
+        ),
+    ] = "6,12,50",
+) -> None:
+    """Train a policy on every context and evaluate it on every other.
+
+    The result is DIR/matrix.npz with the returns of each seed, and
+    DIR/matrix.json, which says how they were made. The same settings give
+    the same bytes of returns. Interrupted at any moment, it goes on where it
+    was when the same command is given again; with more --seeds, it adds to
+    what is there.
+    """
+    signals = StopSignals()
+    path = out or Path("matrices") / env.lower().replace(":", "-")
+    with signals.handled():
+        try:
+            family = made_family(env, space, levels, arguments.family_options(option, physics))
+            factory = _factory(
+                path,
+                family,
+                trainer,
+                arguments.trainer_options(set_, steps),
+                episodes=episodes,
+                seed=seed,
+                multi_task=_budgets(multi_task),
+            )
+            dataset = _made(factory, seeds, jobs, signals)
+        except Stopped as stop:
+            note(
+                f"Interrupted; finished pieces are kept in {quote(str(path))}. "
+                "Give the same command again to go on."
+            )
+            raise typer.Exit(stop.exit_status) from None
+    if as_json:
+        print_json(_summary(dataset) | {"path": str(factory.path)})
+    else:
+        _print(dataset, factory.path)
+
+
+def _factory(
+    path: Path,
+    family: Any,
+    trainer: str,
+    trainer_options: dict[str, Any],
+    **settings: Any,
+) -> MatrixFactory:
+    from sdmbtl.environments.registry import can_be_made_anywhere
+    from sdmbtl.matrices import MatrixFactory, Recipe
+    from sdmbtl.trainers import make_trainer
+
+    if not can_be_made_anywhere(family):
+        raise ArgumentError(
+            f"The environments of {family.name!r} cannot be made again from their settings, so "
+            "their matrix could not be resumed. Use a registered family or module:function."
+        )
+    made = make_trainer(trainer, family, family.space(), **trainer_options)
+    return MatrixFactory(path, Recipe.of(made, **settings))
+
+
+def _made(
+    factory: MatrixFactory, seeds: int, jobs: int | None, signals: StopSignals
+) -> TransferDataset:
+    from sdmbtl.trainers.workers import available_cores
+
+    recipe = factory.recipe
+    n = len(recipe.space)
+    note(
+        f"{recipe.family['name']}: {counted(n, 'context')} ({', '.join(recipe.space.names)}), "
+        f"{counted(seeds, 'seed')}, trainer {recipe.trainer} with {recipe.training['steps']:,} "
+        f"steps, {counted(recipe.episodes, 'episode')} for each pair, in {factory.out}"
+    )
+    with WorkBar(note_console(), factory.name, unit="policies") as bar:
+
+        def show(done: int, total: int, label: str) -> None:
+            signals.check()
+            bar(done, total, label)
+
+        return factory.make(seeds, jobs=jobs or available_cores(), progress=show)
+
+
+def _budgets(text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ArgumentError(
+            f"--multi-task takes whole numbers separated by commas, as 6,12,50. Got {text!r}."
+        ) from None
+
+
+def _summary(dataset: TransferDataset) -> dict[str, Any]:
+    returns = dataset.returns
+    diagonal = returns.diagonal(axis1=1, axis2=2)
+    return {
+        **dataset.card,
+        "contexts": len(dataset.space),
+        "mean_return": float(returns.mean()),
+        "mean_return_at_source": float(diagonal.mean()),
+        "mean_best_return": float(returns.max(axis=1).mean()),
+        "multi_task": {k: float(v.mean()) for k, v in dataset.multi_task.items()},
+    }
+
+
+def _print(dataset: TransferDataset, path: Path) -> None:
+    summary = _summary(dataset)
+    console = result_console()
+    console.print(f"Mean return of a policy on all targets  {summary['mean_return']:.4g}")
+    console.print(f"on the context it was trained on        {summary['mean_return_at_source']:.4g}")
+    console.print(f"of the best policy for each target      {summary['mean_best_return']:.4g}")
+    for budget, mean in summary["multi_task"].items():
+        console.print(f"of multi-task, steps of {budget:>3} policies    {mean:.4g}")
+    console.print(f"Written to {path}", soft_wrap=True)

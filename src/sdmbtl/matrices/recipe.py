@@ -1,0 +1,138 @@
+"""What a transfer matrix comes out of: environments, training, evaluation, seeds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from sdmbtl.checks import whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments import EnvironmentFamily, make_family
+from sdmbtl.errors import MatrixError
+from sdmbtl.files import write_atomically
+from sdmbtl.trainers import Trainer
+from sdmbtl.trainers.registry import trainer_from_settings
+
+#: Number of source policies whose steps together the multi-task policies are trained with.
+MULTI_TASK_BUDGETS = (6, 12, 50)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the numbers of a matrix; how many seeds of it are made does not.
+
+    Attributes:
+        family: `EnvironmentFamily.settings()`.
+        targets: `ContextSpace.to_dict()`.
+        trainer: Name of the trainer.
+        training: `Trainer.settings()`.
+        episodes: Episodes for each policy on each target.
+        seed: Root of every random number.
+        multi_task: Multi-task policies get the steps of so many source policies.
+    """
+
+    family: dict[str, Any]
+    targets: dict[str, Any]
+    trainer: str
+    training: dict[str, Any]
+    episodes: int = 10
+    seed: int = 0
+    multi_task: tuple[int, ...] = MULTI_TASK_BUDGETS
+
+    def __post_init__(self) -> None:
+        whole_number("episodes", self.episodes, low=1, error=MatrixError)
+        whole_number("seed", self.seed, low=0, error=MatrixError)
+        for budget in self.multi_task:
+            whole_number("multi_task", budget, low=1, error=MatrixError)
+        object.__setattr__(self, "multi_task", tuple(sorted(set(self.multi_task))))
+
+    @classmethod
+    def of(cls, trainer: Trainer, **settings: Any) -> Self:
+        """The recipe for a trainer, its family and its space."""
+        return cls(
+            family=trainer.family.settings(),
+            targets=trainer.space.to_dict(),
+            trainer=trainer.name,
+            training=trainer.settings(),
+            **settings,
+        )
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read `to_dict()` back."""
+        try:
+            return cls(**{**data, "multi_task": tuple(data["multi_task"])})
+        except (KeyError, TypeError) as error:
+            raise MatrixError(f"This is no recipe of a matrix: {error}.") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The recipe as JSON data."""
+        return json.loads(json.dumps(asdict(self)))  # type: ignore[no-any-return]
+
+    @cached_property
+    def space(self) -> ContextSpace:
+        """The contexts: sources and targets."""
+        return ContextSpace.from_dict(self.targets)
+
+    def make_family(self) -> EnvironmentFamily:
+        """The environments."""
+        return make_family(self.family["name"], **self.family["options"])
+
+    def make_trainer(self, multi_task: int | None = None) -> Trainer:
+        """The trainer; for a multi-task policy with so many policies' steps, and the context seen.
+
+        A policy for all contexts must see which one it is in.
+        """
+        settings = dict(self.training)
+        if multi_task is not None:
+            settings |= {"steps": settings["steps"] * multi_task, "observe_context": True}
+        return trainer_from_settings(self.trainer, self.make_family(), self.space, settings)
+
+
+def keep_recipe(path: Path, recipe: Recipe) -> None:
+    """Write the recipe of a directory, or check that it is the one of before.
+
+    Raises:
+        MatrixError: If another matrix is being made there.
+    """
+    wanted = recipe.to_dict()
+    if not path.exists():
+        write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
+        return
+    found = load_recipe(path).to_dict()
+    for name, value in wanted.items():
+        if found[name] != value:
+            raise MatrixError(
+                f"The matrix in {str(path.parent)!r} was begun with another {name!r}: "
+                f"{_difference(found[name], value)}. Give the same settings, or another directory."
+            )
+
+
+def load_recipe(path: Path) -> Recipe:
+    """Read a recipe.
+
+    Raises:
+        MatrixError: If it is damaged.
+    """
+    try:
+        return Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise MatrixError(f"{path} is damaged ({error}).") from None
+
+
+def _difference(before: Any, now: Any) -> str:
+    """The first thing in which two settings differ."""
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in {**before, **now}:
+            if before.get(key) != now.get(key):
+                return f"{key}: {_difference(before.get(key), now.get(key))}"
+    return f"{_short(before)} then, {_short(now)} now"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,159 @@
+"""Pieces of the work on a matrix: a few policies, trained and evaluated on every target."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import MatrixError, TrainingError
+from sdmbtl.matrices.recipe import Recipe
+from sdmbtl.seeds import derived_seed
+from sdmbtl.trainers import Trainer, Training, TrainingJob
+from sdmbtl.transfer.storage import load_arrays, save_arrays
+
+KIND = "rows of a transfer matrix"
+#: Trainings of a unit that went wrong are tried so often in all, each time with other seeds.
+ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class Unit:
+    """Some policies of one trial.
+
+    Attributes:
+        trial: Number of the seed.
+        sources: The targets that they are trained on, one each; none for a multi-task policy.
+        multi_task: For a multi-task policy, its steps counted in source policies.
+    """
+
+    trial: int
+    sources: tuple[int, ...] = ()
+    multi_task: int | None = None
+
+    @property
+    def path(self) -> Path:
+        """Its file, in the directory of the matrix."""
+        folder = Path("rows") / f"seed-{self.trial}"
+        if self.multi_task is not None:
+            return folder / f"multi-task-{self.multi_task}.npz"
+        return folder / f"{self.sources[0]:05}.npz"
+
+    @property
+    def label(self) -> str:
+        """What to show for it."""
+        if self.multi_task is not None:
+            return f"seed {self.trial}, multi-task with the steps of {self.multi_task}"
+        return f"seed {self.trial}, sources {self.sources[0]} to {self.sources[-1]}"
+
+    @property
+    def weight(self) -> int:
+        """How much training it is, in source policies."""
+        return self.multi_task or len(self.sources)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a unit gives, for its c policies.
+
+    Attributes:
+        returns: (c, N) mean returns on the targets.
+        source_returns: (c,) as training found them.
+        episode_variance: (c,) variance between episodes, mean over the targets.
+        cost: CPU seconds of training, of evaluation; steps of training; attempts.
+    """
+
+    returns: NDArray[np.float64]
+    source_returns: NDArray[np.float64]
+    episode_variance: NDArray[np.float64]
+    cost: NDArray[np.float64]
+
+    def save(self, path: Path, space: ContextSpace) -> None:
+        """Write the rows; they are on disk when the call returns."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        save_arrays(path, kind=KIND, space=space, arrays=vars(self))
+
+    @classmethod
+    def load(cls, path: Path) -> Rows | None:
+        """Read rows back; None if there are none, or they are damaged."""
+        try:
+            _, arrays = load_arrays(path, kind=KIND, arrays=cls.__annotations__)
+        except (FileNotFoundError, MatrixError):
+            return None
+        return cls(**arrays)
+
+
+def units(recipe: Recipe, trial: int) -> list[Unit]:
+    """The work of one seed. Which policies are trained side by side belongs to the recipe."""
+    n, chunk = len(recipe.space), recipe.training.get("chunk", 1)
+    rows = [Unit(trial, tuple(range(i, min(i + chunk, n)))) for i in range(0, n, chunk)]
+    return [*rows, *[Unit(trial, multi_task=budget) for budget in recipe.multi_task]]
+
+
+def compute(recipe_text: str, unit: Unit) -> Rows:
+    """Train and evaluate; the same recipe and unit give the same rows."""
+    recipe, trainer = _made(recipe_text, unit.multi_task)
+    space = recipe.space
+    contexts = [space.context(target) for target in space.targets]
+    began = process_time()
+    trainings, attempts = _trained(trainer, recipe, unit, contexts)
+    trained = process_time()
+    key = "evaluation" if unit.multi_task is None else f"multi-task {unit.multi_task} evaluation"
+    played = np.stack(
+        [
+            trainer.evaluate(
+                training.policy,
+                contexts,
+                episodes=recipe.episodes,
+                seed=derived_seed(recipe.seed, key, unit.trial, *unit.sources[i : i + 1]),
+            )
+            for i, training in enumerate(trainings)
+        ]
+    )
+    evaluated = process_time()
+    variance = played.var(axis=2, ddof=1) if recipe.episodes > 1 else np.zeros(played.shape[:2])
+    steps = sum(training.steps for training in trainings)
+    return Rows(
+        returns=played.mean(axis=2),
+        source_returns=np.array([training.source_return for training in trainings]),
+        episode_variance=variance.mean(axis=1),
+        cost=np.array([trained - began, evaluated - trained, steps, attempts], dtype=np.float64),
+    )
+
+
+def _trained(
+    trainer: Trainer, recipe: Recipe, unit: Unit, contexts: list[dict[str, float]]
+) -> tuple[list[Training], int]:
+    """The policies, and the number of attempts that it took."""
+    for attempt in range(ATTEMPTS):
+        if unit.multi_task is None:
+            jobs = [
+                TrainingJob(
+                    (contexts[source],),
+                    derived_seed(recipe.seed, "training", unit.trial, source, attempt),
+                )
+                for source in unit.sources
+            ]
+        else:
+            key = f"multi-task {unit.multi_task} training"
+            seed = derived_seed(recipe.seed, key, unit.trial, attempt)
+            jobs = [TrainingJob(tuple(contexts), seed)]
+        try:
+            return trainer.train(jobs), attempt + 1
+        except TrainingError:
+            if attempt == ATTEMPTS - 1:
+                raise
+    raise AssertionError  # the loop returns or raises
+
+
+@lru_cache(maxsize=2)
+def _made(recipe_text: str, multi_task: int | None) -> tuple[Recipe, Trainer]:
+    """The trainer of this process: made, and compiled, once."""
+    recipe = Recipe.from_dict(json.loads(recipe_text))
+    return recipe, recipe.make_trainer(multi_task)
