@@ -21,6 +21,11 @@ KIND = "transfer data set"
 #: Returns are kept as whole multiples of a step, from 0 to this.
 LARGEST_CODE = 2**16 - 1
 
+_ARRAYS = (
+    *("returns", "code", "source_returns", "episode_variance"),
+    *("multi_task_budgets", "multi_task"),
+)
+
 
 @dataclass(frozen=True)
 class TransferDataset:
@@ -91,9 +96,7 @@ class TransferDataset:
             MatrixError: If a file is no such data set, or damaged.
             FileNotFoundError: If there is none.
         """
-        names = ("returns", "code", "source_returns", "episode_variance")
-        names += ("multi_task_budgets", "multi_task")
-        space, arrays = load_arrays(path, kind=KIND, arrays=names)
+        space, arrays = load_arrays(path, kind=KIND, arrays=_ARRAYS)
         code = _Code(*arrays["code"].tolist())
         multi_task = code.decoded(arrays["multi_task"])
         try:
@@ -127,7 +130,8 @@ class _Code:
 
     def encoded(self, returns: NDArray[np.floating]) -> NDArray[np.uint16]:
         numbers = np.rint((returns - self.low) / self.step)
-        return np.clip(numbers, 0, LARGEST_CODE).astype(np.uint16)
+        codes: NDArray[np.uint16] = np.clip(numbers, 0, LARGEST_CODE).astype(np.uint16)
+        return codes
 
     def decoded(self, numbers: NDArray[np.uint16]) -> NDArray[np.float64]:
         return self.low + self.step * numbers.astype(np.float64)
