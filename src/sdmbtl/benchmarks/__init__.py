@@ -1,18 +1,21 @@
 """Benchmarks: synthetic matrices, baselines, metrics, tables."""
 
-from sdmbtl.benchmarks.runner import SyntheticBenchmark
+from sdmbtl.benchmarks.datasets import load_matrix, matrix_names
 from sdmbtl.benchmarks.simulate import Run, simulate
 from sdmbtl.benchmarks.synthetic import (
     SyntheticConfiguration,
     further_configurations,
     paper_configurations,
 )
+from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
 
 __all__ = [
     "Run",
     "SyntheticBenchmark",
     "SyntheticConfiguration",
     "further_configurations",
+    "load_matrix",
+    "matrix_names",
     "paper_configurations",
     "simulate",
 ]

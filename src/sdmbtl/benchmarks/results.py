@@ -22,8 +22,9 @@ from sdmbtl.benchmarks.metrics import (
     strategy_shares,
 )
 from sdmbtl.benchmarks.published import PublishedTable, PublishedValue, published_table
-from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, SEQUENTIAL, SyntheticBenchmark, record_key
+from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, SEQUENTIAL, record_key
 from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
+from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
@@ -211,7 +212,7 @@ def _configuration(
     benchmark: SyntheticBenchmark, configuration: SyntheticConfiguration, journal: Journal
 ) -> dict[str, Any]:
     trials = range(benchmark.n_trials)
-    extents = [journal[record_key(configuration, t, RANDOM)] for t in trials]
+    extents = [journal[record_key(configuration.name, t, RANDOM)] for t in trials]
     low, high = min(e["low"] for e in extents), max(e["high"] for e in extents)
     reference = min_max(np.array([e["all_policies"] for e in extents]), low, high)
     return {
@@ -224,7 +225,10 @@ def _configuration(
         "high": high,
         "selectors": {
             name: _selector(
-                [journal[record_key(configuration, t, name)] for t in trials], low, high, reference
+                [journal[record_key(configuration.name, t, name)] for t in trials],
+                low,
+                high,
+                reference,
             )
             for name in benchmark.selectors
         },

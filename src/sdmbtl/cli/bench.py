@@ -19,8 +19,9 @@ from sdmbtl.benchmarks.results import (
     share_table,
     summarise,
 )
-from sdmbtl.benchmarks.runner import DEFAULT_SELECTORS, SyntheticBenchmark, journal_path
+from sdmbtl.benchmarks.runner import journal_path
 from sdmbtl.benchmarks.synthetic import further_configurations
+from sdmbtl.benchmarks.synthetic_benchmark import DEFAULT_SELECTORS, SyntheticBenchmark
 from sdmbtl.benchmarks.tables import Table
 from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.output import INTERRUPTED
@@ -88,7 +89,7 @@ def bench_synthetic(
     )
     if noise == 0 and trials not in (None, 1):
         notes.print("Without noise all trials are equal: one is run.")
-    journal = Journal(journal_path(out, benchmark), benchmark.settings)
+    journal = Journal(journal_path(out, benchmark.name), benchmark.settings)
     if journal.note:
         notes.print(journal.note)
     if len(journal):
