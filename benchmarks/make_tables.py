@@ -15,7 +15,8 @@ import numpy as np
 import scipy
 
 from sdmbtl.benchmarks.published import published_table
-from sdmbtl.benchmarks.results import load_result, performance_table, share_table
+from sdmbtl.benchmarks.results import load_result
+from sdmbtl.benchmarks.synthetic_results import performance_table, share_table
 
 ROOT = Path(__file__).parent.parent
 RESULTS, DOCUMENT, README = ROOT / "results", ROOT / "docs" / "results.md", ROOT / "README.md"

@@ -8,7 +8,8 @@ import pytest
 from sdmbtl.benchmarks import SyntheticBenchmark
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.published import published_table
-from sdmbtl.benchmarks.results import load_result, summarise
+from sdmbtl.benchmarks.results import load_result
+from sdmbtl.benchmarks.synthetic_results import summarise
 
 RESULTS = Path(__file__).parents[2] / "results"
 SELECTORS = ("gp-mbtl", "m-mbtl", "m/gp-mbtl")

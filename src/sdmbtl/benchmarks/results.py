@@ -1,81 +1,19 @@
-"""From the records of a benchmark to one result file, and from that to the paper's table."""
+"""Result files: one JSON document for each benchmark."""
 
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.metrics import (
-    aggregated_performance,
-    area_under_curve,
-    bootstrap_interval,
-    interquartile_mean,
-    rounds_to_suboptimal,
-    strategy_shares,
-)
-from sdmbtl.benchmarks.published import PublishedTable, PublishedValue, published_table
-from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, SEQUENTIAL, record_key
-from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
-from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
-from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
-from sdmbtl.structure import MOUNTAIN
-from sdmbtl.transfer.matrix import min_max
 
-#: Performance within this share of what all policies together reach counts as near-optimal.
-EPSILONS = (0.1, 0.05, 0.02)
-#: Strategy shares leave out the rounds in which the paper's detector is not asked yet.
-SKIPPED_ROUNDS = 5
-
-TITLES = {
-    "random": "Random",
-    "gp-mbtl": "GP-MBTL",
-    "gp-mbtl-original": "GP-MBTL (original)",
-    "m-mbtl": "M-MBTL",
-    "m/gp-mbtl": "M/GP-MBTL",
-    "m+random": "M+Random",
-    "gp+random": "GP+Random",
-    "independent": "Independent",
-    MYOPIC: "Myopic Oracle",
-    SEQUENTIAL: "Sequential Oracle",
+#: What a result of each benchmark must have.
+RESULT_KEYS = {
+    "synthetic": ("dim", "noise", "trials", "rounds", "selectors", "configurations", "aggregated"),
+    "real": ("matrices", "rounds", "budgets", "selectors", "data", "aggregated"),
 }
-H_TITLES = {"l1": "L1 norm", "non-distance": "Non-distance"}
-ORACLES = (MYOPIC, SEQUENTIAL)
-RESULT_KEYS = ("dim", "noise", "trials", "rounds", "selectors", "configurations", "aggregated")
-
-
-def summarise(benchmark: SyntheticBenchmark, journal: Journal) -> dict[str, Any]:
-    """Everything worth keeping of a finished run, as JSON data.
-
-    Performance is min-max normalised over all trials of a configuration, after the selectors
-    ran: they see raw returns.
-    """
-    configurations = [_configuration(benchmark, c, journal) for c in benchmark.configurations]
-    return {
-        **benchmark.settings,
-        "selectors": list(benchmark.selectors),
-        "code": journal.heading["code"],
-        "versions": {name: version(name) for name in ("sdmbtl", "numpy", "scipy")},
-        "python": platform.python_version(),
-        "seeds": "noise of trial t: np.random.RandomState(t); selectors: seed t",
-        "configurations": configurations,
-        "aggregated": {
-            name: {
-                "final": _aggregated(configurations, name, "final"),
-                "auc": _aggregated(configurations, name, "auc"),
-            }
-            for name in benchmark.selectors
-        },
-    }
 
 
 def save_result(result: dict[str, Any], path: Path) -> None:
@@ -90,263 +28,15 @@ def load_result(path: Path) -> dict[str, Any]:
         result = json.loads(path.read_text())
     except (OSError, ValueError) as error:
         raise BenchmarkError(f"{path} is no result of a benchmark: {error}.") from None
-    if not isinstance(result, dict) or result.get("benchmark") != "synthetic":
-        raise BenchmarkError(f"{path} is no result of `sdmbtl bench synthetic`.")
-    missing = [key for key in RESULT_KEYS if key not in result]
+    kind = result.get("benchmark") if isinstance(result, dict) else None
+    if kind not in RESULT_KEYS:
+        raise BenchmarkError(f"{path} is no result of `sdmbtl bench`.")
+    missing = [key for key in RESULT_KEYS[kind] if key not in result]
     if missing:
         raise BenchmarkError(
-            f"{path} is no result of `sdmbtl bench synthetic`: it has no {missing[0]!r}."
+            f"{path} is no result of `sdmbtl bench {kind}`: it has no {missing[0]!r}."
         )
-    return result
-
-
-def performance_table(
-    result: dict[str, Any], metric: str = "final", statistic: str = "mean"
-) -> Table:
-    """The paper's table: a row for each configuration, a column for each selector.
-
-    Args:
-        result: As `summarise` returns it.
-        metric: "final" (performance after the last round) or "auc" (mean over the rounds).
-        statistic: "mean" over the trials, "median" or "iqm" (interquartile mean).
-    """
-    published = _published(result) if (metric, statistic) == ("final", "mean") else None
-    names = _column_order(result["selectors"])
-    rows = [_table_row(c, names, metric, statistic, published) for c in result["configurations"]]
-    if statistic == "mean":
-        cells = [
-            _cell(result["aggregated"][n][metric], _printed(published and published.aggregated, n))
-            for n in names
-        ]
-        rows.append(TableRow(("Aggregated",), _marked(cells, names)))
-    what = "Performance" if metric == "final" else "Area under the performance curve"
-    what = {"mean": "", "median": "Median of ", "iqm": "Interquartile mean of "}[statistic] + what
-    notes = [
-        "J = f(x) + g(y) + h(x,y) + 500 + noise: policy quality, task difficulty, dissimilarity.",
-        "Performance is min-max normalised; intervals are 95 % bootstrap over the trials.",
-        "Aggregated: mean of (performance - Random) / (Myopic Oracle - Random) over the rows.",
-        "Random is the exact expectation over all random choices; the oracle knows the matrices.",
-    ]
-    if published is not None:
-        paper_trials = GRIDS[result["dim"]][3]
-        if result["noise"] > 0 and result["trials"] != paper_trials:
-            notes.append(
-                f"The paper has {paper_trials} trials: oracle and aggregate differ with it."
-            )
-        if published.note:
-            notes.append(published.note)
-    return Table(
-        title=f"{what}, {_data(result)}",
-        label_headers=("f(x)", "g(y)", "h(x,y)"),
-        columns=tuple(TITLES.get(n, n) for n in names),
-        rows=tuple(rows),
-        notes=tuple(notes),
-    )
-
-
-def share_table(result: dict[str, Any]) -> Table | None:
-    """Share of rounds after the fifth with Mountain detected, for selectors that detect."""
-    names = [
-        n
-        for n in result["selectors"]
-        if any(
-            set(c["selectors"][n].get("structures", {})) - {"None"}
-            for c in result["configurations"]
-        )
-    ]
-    if not names:
-        return None
-    rows = [
-        TableRow(
-            _labels(c),
-            tuple(Cell(c["selectors"][n]["structures"].get(MOUNTAIN, 0.0), None) for n in names),
-            shaded=c["mountain"],
-        )
-        for c in result["configurations"]
-    ]
-    return Table(
-        title=f"Share of rounds after the fifth in which Mountain was detected, {_data(result)}",
-        label_headers=("f(x)", "g(y)", "h(x,y)"),
-        columns=tuple(TITLES.get(n, n) for n in names),
-        rows=tuple(rows),
-    )
-
-
-def rounds_table(result: dict[str, Any], epsilon: float) -> Table:
-    """Rounds until performance is within `epsilon` of what all policies together reach.
-
-    Args:
-        result: As `summarise` returns it.
-        epsilon: One of `EPSILONS`.
-    """
-    names = _column_order(result["selectors"])
-    rows = []
-    for configuration in result["configurations"]:
-        reached = [configuration["selectors"][n]["rounds_to"][f"{epsilon:g}"] for n in names]
-        cells = tuple(
-            None if r["rounds"] is None or r["reached"] < 1 else Cell(r["rounds"], None)
-            for r in reached
-        )
-        rows.append(TableRow(_labels(configuration), cells, shaded=configuration["mountain"]))
-    return Table(
-        title=f"Rounds to {epsilon:g}-suboptimal, {_data(result)}",
-        label_headers=("f(x)", "g(y)", "h(x,y)"),
-        columns=tuple(TITLES.get(n, n) for n in names),
-        rows=tuple(rows),
-        notes=("Empty where some trial did not get there.",),
-    )
-
-
-def _data(result: dict[str, Any]) -> str:
-    """What a result was measured on, in words."""
-    trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
-    kinds = {c["f"] for c in result["configurations"]} | {c["g"] for c in result["configurations"]}
-    further = " with quadratic and random f and g" if "quadratic" in kinds else ""
-    return (
-        f"{result['dim']}D synthetic data{further}, noise {result['noise']:g}, "
-        f"K = {result['rounds']}, {trials}"
-    )
-
-
-def _configuration(
-    benchmark: SyntheticBenchmark, configuration: SyntheticConfiguration, journal: Journal
-) -> dict[str, Any]:
-    trials = range(benchmark.n_trials)
-    extents = [journal[record_key(configuration.name, t, RANDOM)] for t in trials]
-    low, high = min(e["low"] for e in extents), max(e["high"] for e in extents)
-    reference = min_max(np.array([e["all_policies"] for e in extents]), low, high)
-    return {
-        "name": configuration.name,
-        "f": configuration.f,
-        "g": configuration.g,
-        "h": configuration.h,
-        "mountain": configuration.is_mountain,
-        "low": low,
-        "high": high,
-        "selectors": {
-            name: _selector(
-                [journal[record_key(configuration.name, t, name)] for t in trials],
-                low,
-                high,
-                reference,
-            )
-            for name in benchmark.selectors
-        },
-    }
-
-
-def _selector(
-    records: list[dict[str, Any]], low: float, high: float, reference: NDArray[np.floating]
-) -> dict[str, Any]:
-    curves = np.asarray(min_max(np.array([r["curve"] for r in records]), low, high))
-    finals, areas = curves[:, -1], area_under_curve(curves)
-    data: dict[str, Any] = {
-        "final": _statistics(finals),
-        "auc": _statistics(areas),
-        "curve": curves.mean(axis=0).tolist(),
-        "rounds_to": {
-            f"{epsilon:g}": _mean_rounds(curves, reference, epsilon) for epsilon in EPSILONS
-        },
-    }
-    for key, name in (("strategies", "shares"), ("structures", "structures")):
-        chosen = [[str(c) for c in r[key]] for r in records if key in r]
-        if chosen and len(chosen[0]) > SKIPPED_ROUNDS:
-            data[name] = strategy_shares(chosen, skip=SKIPPED_ROUNDS)
-    return data
-
-
-def _statistics(values: NDArray[np.floating]) -> dict[str, Any]:
-    interval = bootstrap_interval(values)
-    return {
-        "mean": interval.estimate,
-        "half_width": interval.half_width if len(values) > 1 else None,
-        "median": float(np.median(values)),
-        "iqm": interquartile_mean(values),
-        "trials": values.tolist(),
-    }
-
-
-def _mean_rounds(
-    curves: NDArray[np.floating], reference: NDArray[np.floating], epsilon: float
-) -> dict[str, float | None]:
-    """In how many trials it was reached, and after how many rounds in the mean of those."""
-    rounds = rounds_to_suboptimal(curves, reference, epsilon)
-    reached = rounds[~np.isnan(rounds)]
-    return {
-        "reached": float(len(reached) / len(rounds)),
-        "rounds": float(reached.mean()) if len(reached) else None,
-    }
-
-
-def _aggregated(configurations: list[dict[str, Any]], name: str, metric: str) -> dict[str, Any]:
-    def means(which: str) -> dict[str, float]:
-        return {c["name"]: c["selectors"][which][metric]["mean"] for c in configurations}
-
-    random, oracle = means(RANDOM), means(MYOPIC)
-    values = {c["name"]: c["selectors"][name][metric]["trials"] for c in configurations}
-    try:
-        interval = aggregated_performance(values, random, oracle)
-    except BenchmarkError as error:
-        return {"mean": None, "half_width": None, "why": str(error)}
-    several = all(len(trials) > 1 for trials in values.values())
-    return {"mean": interval.estimate, "half_width": interval.half_width if several else None}
-
-
-def _table_row(
-    configuration: dict[str, Any],
-    names: list[str],
-    metric: str,
-    statistic: str,
-    published: PublishedTable | None,
-) -> TableRow:
-    printed = published and published.row(
-        configuration["f"], configuration["g"], configuration["h"]
-    )
-    cells = [
-        _cell(
-            configuration["selectors"][n][metric],
-            _printed(printed and printed.values, n),
-            statistic,
-        )
-        for n in names
-    ]
-    return TableRow(_labels(configuration), _marked(cells, names), shaded=configuration["mountain"])
-
-
-def _labels(configuration: dict[str, Any]) -> tuple[str, ...]:
-    h = configuration["h"]
-    title = H_TITLES.get(h, h.replace("non-distance", "Non-distance"))
-    return (configuration["f"].capitalize(), configuration["g"].capitalize(), title)
-
-
-def _cell(value: dict[str, Any], printed: float | None, statistic: str = "mean") -> Cell | None:
-    if value[statistic] is None:
-        return None
-    return Cell(value[statistic], value["half_width"] if statistic == "mean" else None, printed)
-
-
-def _marked(cells: list[Cell | None], names: list[str]) -> tuple[Cell | None, ...]:
-    return mark_best(cells, {i for i, name in enumerate(names) if name in ORACLES})
-
-
-def _column_order(names: Iterable[str]) -> list[str]:
-    """Random first and the oracles last, as the paper has it."""
-    names = list(names)
-    between = [n for n in names if n != RANDOM and n not in ORACLES]
-    return [RANDOM, *between, *(n for n in ORACLES if n in names)]
-
-
-def _published(result: dict[str, Any]) -> PublishedTable | None:
-    table = published_table(result["dim"], result["noise"])
-    if table is None or table.rounds != result["rounds"]:
-        return None
-    rows = [table.row(c["f"], c["g"], c["h"]) for c in result["configurations"]]
-    return table if None not in rows else None
-
-
-def _printed(values: Any, name: str) -> float | None:
-    value: PublishedValue | None = values.get(name) if values else None
-    return None if value is None else value.mean
+    return result  # type: ignore[no-any-return]
 
 
 def _rounded(value: Any) -> Any:

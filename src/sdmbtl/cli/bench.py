@@ -10,18 +10,17 @@ import typer
 from rich.console import Console
 
 from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.results import (
-    EPSILONS,
-    load_result,
+from sdmbtl.benchmarks.results import load_result, save_result
+from sdmbtl.benchmarks.runner import journal_path
+from sdmbtl.benchmarks.summary import EPSILONS
+from sdmbtl.benchmarks.synthetic import further_configurations
+from sdmbtl.benchmarks.synthetic_benchmark import DEFAULT_SELECTORS, SyntheticBenchmark
+from sdmbtl.benchmarks.synthetic_results import (
     performance_table,
     rounds_table,
-    save_result,
     share_table,
     summarise,
 )
-from sdmbtl.benchmarks.runner import journal_path
-from sdmbtl.benchmarks.synthetic import further_configurations
-from sdmbtl.benchmarks.synthetic_benchmark import DEFAULT_SELECTORS, SyntheticBenchmark
 from sdmbtl.benchmarks.tables import Table
 from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.output import INTERRUPTED
