@@ -1,6 +1,7 @@
 """Benchmarks: synthetic matrices, baselines, metrics, tables."""
 
 from sdmbtl.benchmarks.datasets import load_matrix, matrix_names
+from sdmbtl.benchmarks.real_benchmark import RealBenchmark
 from sdmbtl.benchmarks.simulate import Run, simulate
 from sdmbtl.benchmarks.synthetic import (
     SyntheticConfiguration,
@@ -10,6 +11,7 @@ from sdmbtl.benchmarks.synthetic import (
 from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
 
 __all__ = [
+    "RealBenchmark",
     "Run",
     "SyntheticBenchmark",
     "SyntheticConfiguration",

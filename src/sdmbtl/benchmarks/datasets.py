@@ -33,10 +33,17 @@ def load_matrix(name: str | Path) -> TransferDataset:
     if name in matrix_names():
         return TransferDataset.load(folder() / f"{name}.npz")
     path = Path(name)
-    path = path / "matrix.npz" if path.is_dir() else path
+    if path.is_dir():
+        if not (path / "matrix.npz").is_file():
+            raise BenchmarkError(
+                f"The directory {str(name)!r} has no matrix.npz; 'sdmbtl matrix' writes it when "
+                "all seeds are finished."
+            )
+        path = path / "matrix.npz"
     if not path.is_file():
+        known = ", ".join(matrix_names()) or "none"
         raise BenchmarkError(
-            f"There is no matrix {str(name)!r}; known: {', '.join(matrix_names())}, or a path."
-            f"{did_you_mean(str(name), matrix_names())}"
+            f"There is no matrix {str(name)!r}. With the package come: {known}; others are given "
+            f"by their path.{did_you_mean(str(name), matrix_names())}"
         )
     return TransferDataset.load(path)

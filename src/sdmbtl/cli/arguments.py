@@ -74,6 +74,20 @@ def nested_settings(given: Iterable[str], option: str) -> dict[str, Any]:
     return found
 
 
+def whole_numbers(text: str, option: str) -> tuple[int, ...]:
+    """Whole numbers separated by commas.
+
+    Raises:
+        ArgumentError: If a part is none.
+    """
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        raise ArgumentError(
+            f"{option} takes whole numbers separated by commas, as 6,12,50. Got {text!r} instead."
+        ) from None
+
+
 def family_options(option: Iterable[str] | None, physics: str | None) -> dict[str, Any]:
     """Options of an environment family, from --option and --physics."""
     found = settings(option or (), "--option")

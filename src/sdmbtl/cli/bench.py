@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,19 +12,17 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from sdmbtl.benchmarks import real_results, synthetic_results
 from sdmbtl.benchmarks.journal import Journal
+from sdmbtl.benchmarks.published import Metric
+from sdmbtl.benchmarks.real_benchmark import BUDGETS, MATRICES, REAL_SELECTORS, RealBenchmark
 from sdmbtl.benchmarks.results import load_result, save_result
 from sdmbtl.benchmarks.runner import journal_path
 from sdmbtl.benchmarks.summary import EPSILONS
 from sdmbtl.benchmarks.synthetic import further_configurations
 from sdmbtl.benchmarks.synthetic_benchmark import DEFAULT_SELECTORS, SyntheticBenchmark
-from sdmbtl.benchmarks.synthetic_results import (
-    performance_table,
-    rounds_table,
-    share_table,
-    summarise,
-)
 from sdmbtl.benchmarks.tables import Table
+from sdmbtl.cli import arguments
 from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.output import INTERRUPTED
 
@@ -83,21 +84,58 @@ def bench_synthetic(
         noise=noise,
         trials=trials,
         rounds=rounds,
-        selectors=tuple(dict.fromkeys(s.strip() for s in selectors.split(",") if s.strip())),
+        selectors=_names(selectors),
         configurations=further_configurations(dim) if data is Data.further else (),
     )
     if noise == 0 and trials not in (None, 1):
         notes.print("Without noise all trials are equal: one is run.")
-    journal = Journal(journal_path(out, benchmark.name), benchmark.settings)
-    if journal.note:
-        notes.print(journal.note)
-    if len(journal):
-        notes.print(f"Going on with {len(journal)} results of an interrupted run.")
-    _run_with_progress(benchmark, journal, jobs, notes)
-    result = summarise(benchmark, journal)
-    path = out / f"{benchmark.name}.json"
-    save_result(result, path)
-    journal.remove()
+    with _finished(benchmark, jobs, out, notes) as journal:
+        result = synthetic_results.summarise(benchmark, journal)
+        path = out / f"{benchmark.name}.json"
+        save_result(result, path)
+    _print_tables(result, output_format, auc=auc)
+    notes.print(f"Written to {path}", soft_wrap=True)
+
+
+@bench.command("real")
+def bench_real(
+    data: Annotated[
+        str,
+        typer.Option(
+            help="Names of shipped matrices, or paths, separated by commas.", show_default="all"
+        ),
+    ] = "",
+    matrices: Annotated[
+        int, typer.Option(help="Matrices drawn from the seeds of each data set.", min=1)
+    ] = MATRICES,
+    budgets: Annotated[
+        str, typer.Option(help="Numbers of policies K, separated by commas.")
+    ] = ",".join(map(str, BUDGETS)),
+    selectors: Annotated[
+        str, typer.Option(help="Names of selectors, separated by commas.")
+    ] = ",".join(REAL_SELECTORS),
+    jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for the result file.")] = Path("results"),
+    output_format: Annotated[
+        Format, typer.Option("--format", help="How to print the tables.")
+    ] = Format.text,
+    auc: Annotated[bool, typer.Option("--auc", help="Print the area under the curve too.")] = False,
+) -> None:
+    """Run the paper's experiment on matrices of real training.
+
+    Interrupted, it goes on where it was when the same command is given again.
+    """
+    notes = Console(stderr=True)
+    benchmark = RealBenchmark(
+        data=_names(data),
+        matrices=matrices,
+        budgets=arguments.whole_numbers(budgets, "--budgets"),
+        selectors=_names(selectors),
+    )
+    with _finished(benchmark, jobs, out, notes) as journal:
+        result = real_results.summarise(benchmark, journal)
+        path = out / f"{benchmark.name}.json"
+        save_result(result, path)
     _print_tables(result, output_format, auc=auc)
     notes.print(f"Written to {path}", soft_wrap=True)
 
@@ -121,8 +159,9 @@ def bench_show(
         result = load_result(path)
         _print_tables(result, output_format, auc=auc, statistic=statistic)
         if rounds_to:
+            module = real_results if result["benchmark"] == "real" else synthetic_results
             for epsilon in EPSILONS:
-                _print_table(rounds_table(result, epsilon), output_format)
+                _print_table(module.rounds_table(result, epsilon), output_format)
 
 
 def _print_tables(
@@ -132,23 +171,62 @@ def _print_tables(
     auc: bool,
     statistic: Statistic = Statistic.mean,
 ) -> None:
-    tables = [performance_table(result, "final", statistic)]
-    if auc:
-        tables.append(performance_table(result, "auc", statistic))
-    shares = share_table(result)
-    if shares is not None:
-        tables.append(shares)
-    for table in tables:
+    metrics: tuple[Metric, ...] = ("final", "auc") if auc else ("final",)
+    real = result["benchmark"] == "real"
+    tables = _real_tables if real else _synthetic_tables
+    for table in _notes_once(tables(result, metrics, statistic)):
         _print_table(table, output_format)
+
+
+def _notes_once(tables: Iterable[Table]) -> Iterator[Table]:
+    """Tables without the notes that stood below an earlier one."""
+    seen: set[str] = set()
+    for table in tables:
+        yield replace(table, notes=tuple(n for n in table.notes if n not in seen))
+        seen.update(table.notes)
+
+
+def _synthetic_tables(
+    result: dict[str, Any], metrics: Iterable[Metric], statistic: str
+) -> Iterator[Table]:
+    for metric in metrics:
+        yield synthetic_results.performance_table(result, metric, statistic)
+    shares = synthetic_results.share_table(result)
+    if shares is not None:
+        yield shares
+
+
+def _real_tables(
+    result: dict[str, Any], metrics: Iterable[Metric], statistic: str
+) -> Iterator[Table]:
+    yield real_results.margin_table(result)
+    for metric in metrics:
+        for budget in result["budgets"]:
+            yield real_results.performance_table(result, budget, metric, statistic)
+        if set(real_results.ABLATION) & set(result["selectors"]):
+            for budget in result["budgets"]:
+                yield real_results.performance_table(
+                    result, budget, metric, statistic, ablation=True
+                )
+    strategies = real_results.strategy_table(result)
+    if strategies is not None:
+        yield strategies
 
 
 def _print_table(table: Table, output_format: Format) -> None:
     typer.echo(_formatted(table, output_format).rstrip("\n") + "\n")
 
 
-def _run_with_progress(
-    benchmark: SyntheticBenchmark, journal: Journal, jobs: int, notes: Console
-) -> None:
+@contextmanager
+def _finished(
+    benchmark: SyntheticBenchmark | RealBenchmark, jobs: int, out: Path, notes: Console
+) -> Iterator[Journal]:
+    """Run a benchmark to its end; its records are deleted once they stand in the results."""
+    journal = Journal(journal_path(out, benchmark.name), benchmark.settings)
+    if journal.note:
+        notes.print(journal.note)
+    if len(journal):
+        notes.print(f"Going on with {len(journal)} results of an interrupted run.")
     with WorkBar(notes, benchmark.name) as bar:
         try:
             benchmark.run(journal, jobs=jobs, progress=bar)
@@ -158,6 +236,13 @@ def _run_with_progress(
                 "Give the same command again to go on."
             )
             raise typer.Exit(INTERRUPTED) from None
+    yield journal
+    journal.remove()
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Names separated by commas, each once."""
+    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _formatted(table: Table, output_format: Format) -> str:

@@ -55,9 +55,9 @@ class CartPole(EnvironmentFamily):
             "masspole": Range(0.02, 0.2, 10),
         },
         "forces": {
-            "length": Range(0.1, 2.0, 8, "log"),
-            "force_mag": Range(2.0, 30.0, 8, "log"),
-            "gravity": Range(3.0, 30.0, 8, "log"),
+            "length": Range(0.05, 5.0, 8, "log"),
+            "force_mag": Range(1.0, 50.0, 8, "log"),
+            "gravity": Range(1.0, 50.0, 8, "log"),
         },
         "everything": {
             "length": Range(0.1, 2.0, 4, "log"),

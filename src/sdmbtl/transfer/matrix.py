@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
+from sdmbtl.seeds import derived_seed
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 
@@ -71,10 +72,14 @@ class TransferMatrices:
         """
         if n < 1:
             raise MatrixError(f"A bootstrap needs n >= 1 matrices. Got n={n} instead.")
-        rng = np.random.default_rng(seed)
-        trials, size = len(self), len(self.space)
-        chosen = rng.integers(trials, size=(n, size))
-        return TransferMatrices(self.space, self.returns[chosen, np.arange(size)])
+        drawn = [self.resampled(derived_seed(seed, "bootstrap", number)) for number in range(n)]
+        return TransferMatrices(self.space, np.stack(drawn))
+
+    def resampled(self, seed: int) -> NDArray[np.floating]:
+        """(N, N) one matrix with each row from one of the trials, drawn with replacement."""
+        size = len(self.space)
+        chosen = np.random.default_rng(seed).integers(len(self), size=size)
+        return np.asarray(self.returns[chosen, np.arange(size)])
 
     def save(self, path: str | Path) -> None:
         """Write the matrices and their space to an npz file, atomically."""
