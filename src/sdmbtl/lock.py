@@ -1,0 +1,51 @@
+"""One process at a time works in a directory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sdmbtl.errors import SdmbtlError
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows has none: there nobody watches over two processes
+    fcntl = None  # type: ignore[assignment]
+
+
+@contextmanager
+def exclusive(
+    path: Path, *, doing: str, meanwhile: str = "", error: type[SdmbtlError] = SdmbtlError
+) -> Iterator[None]:
+    """Hold the lock of a directory; the system lets it go when the process ends, however it ends.
+
+    Args:
+        path: The lock file, in the directory that it is for.
+        doing: What the process does that holds it, for the message of the others.
+        meanwhile: What the others can do until it ends, at the end of that message.
+        error: Type of the errors.
+
+    Raises:
+        SdmbtlError: Of the type `error`, if another process holds it, or it cannot be written.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as failure:
+        raise error(f"Cannot write to {str(path.parent)!r}: {failure.strerror}.") from None
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
+                raise error(
+                    f"Another process (number {holder}) is {doing} in {str(path.parent)!r}. "
+                    f"Wait until it ends, or stop it{meanwhile}."
+                ) from None
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
