@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ def computed(
     others = multiprocessing.active_children()
     with single_threaded_children():
         pool = ProcessPoolExecutor(
-            processes, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_parent
+            processes, multiprocessing.get_context("spawn"), initializer=_begin_worker
         )
         waiting: dict[Future[Result], Item] = {}
         todo = iter(items)
@@ -45,7 +46,8 @@ def computed(
                 if not waiting:
                     break
                 finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
+                # What went well first: an error ends the work, and would drop it.
+                for future in sorted(finished, key=lambda f: f.exception() is not None):
                     yield waiting.pop(future), future.result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
@@ -71,5 +73,14 @@ def single_threaded_children() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _leave_interrupts_to_parent() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _begin_worker() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are the parent's
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent ends: one that is killed cannot end its workers."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
