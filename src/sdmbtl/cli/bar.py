@@ -36,7 +36,7 @@ class WorkBar:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
         )
         self._bar = Progress(*columns, console=console, transient=True)
         self._task = self._bar.add_task(name, total=None, left="")
@@ -63,7 +63,8 @@ class WorkBar:
         self._bar.update(self._task, completed=done, total=total, description=text, left=left)
         if not self._console.is_terminal and label and now - self._printed >= LINES_EVERY:
             self._printed = now
-            self._console.print(f"{done}/{total} {self._unit}, {left} ({label})", soft_wrap=True)
+            text = ", ".join(filter(None, (f"{done}/{total} {self._unit}", left)))
+            self._console.print(f"{text} ({label})", soft_wrap=True, markup=False)
 
 
 def _duration(seconds: float) -> str:

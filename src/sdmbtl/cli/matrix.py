@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -102,33 +104,46 @@ def matrix(
     DIR/matrix.json, which says how they were made. The same settings give
     the same bytes of returns. Interrupted at any moment, it goes on where it
     was when the same command is given again; with more --seeds, it adds to
-    what is there.
+    what is there. With fewer, the matrix has only these, and the rows of the
+    others are kept.
     """
     signals = StopSignals()
     path = out or Path("matrices") / env.lower().replace(":", "-")
-    with signals.handled():
-        try:
-            family = made_family(env, space, levels, arguments.family_options(option, physics))
-            factory = _factory(
-                path,
-                family,
-                trainer,
-                arguments.trainer_options(set_, steps),
-                episodes=episodes,
-                seed=seed,
-                multi_task=_budgets(multi_task),
-            )
-            dataset = _made(factory, seeds, jobs, signals)
-        except Stopped as stop:
-            note(
-                f"Interrupted; finished pieces are kept in {quote(str(path))}. "
-                "Give the same command again to go on."
-            )
-            raise typer.Exit(stop.exit_status) from None
+    with _stopped_cleanly(path, signals):
+        family = made_family(env, space, levels, arguments.family_options(option, physics))
+        factory = _factory(
+            path,
+            family,
+            trainer,
+            arguments.trainer_options(set_, steps),
+            episodes=episodes,
+            seed=seed,
+            multi_task=_budgets(multi_task),
+        )
+        dataset = _made(factory, seeds, jobs, signals)
     if as_json:
         print_json(_summary(dataset) | {"path": str(factory.path)})
     else:
         _print(dataset, factory.path)
+
+
+@contextmanager
+def _stopped_cleanly(path: Path, signals: StopSignals) -> Iterator[None]:
+    """Say what is kept when a signal ends the work, and how to go on."""
+    with signals.handled():
+        try:
+            yield
+            return
+        except Stopped as stop:
+            status = stop.exit_status
+    if (path / "recipe.json").exists():
+        note(
+            f"Interrupted; everything finished is kept in {quote(str(path))}. "
+            "Give the same command again to go on."
+        )
+    else:
+        note("Interrupted before the matrix was begun.")
+    raise typer.Exit(status)
 
 
 def _factory(
@@ -138,15 +153,9 @@ def _factory(
     trainer_options: dict[str, Any],
     **settings: Any,
 ) -> MatrixFactory:
-    from sdmbtl.environments.registry import can_be_made_anywhere
     from sdmbtl.matrices import MatrixFactory, Recipe
     from sdmbtl.trainers import make_trainer
 
-    if not can_be_made_anywhere(family):
-        raise ArgumentError(
-            f"The environments of {family.name!r} cannot be made again from their settings, so "
-            "their matrix could not be resumed. Use a registered family or module:function."
-        )
     made = make_trainer(trainer, family, family.space(), **trainer_options)
     return MatrixFactory(path, Recipe.of(made, **settings))
 
@@ -163,22 +172,33 @@ def _made(
         f"{counted(seeds, 'seed')}, trainer {recipe.trainer} with {recipe.training['steps']:,} "
         f"steps, {counted(recipe.episodes, 'episode')} for each pair, in {factory.out}"
     )
+    for damaged in factory.damaged(seeds):
+        note(f"{damaged} is damaged and made again.")
     with WorkBar(note_console(), factory.name, unit="policies") as bar:
 
         def show(done: int, total: int, label: str) -> None:
             signals.check()
+            if done and not label:
+                note(f"Going on after {done} of {counted(total, 'policy', 'policies')}.")
             bar(done, total, label)
 
-        return factory.make(seeds, jobs=jobs or available_cores(), progress=show)
+        dataset = factory.make(seeds, jobs=jobs or available_cores(), progress=show)
+    if factory.begun_seeds > seeds:
+        note(
+            f"{factory.out} has rows of more seeds than --seeds {seeds}. They are kept; "
+            f"--seeds {factory.begun_seeds} has them in the matrix."
+        )
+    return dataset
 
 
 def _budgets(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
         raise ArgumentError(
-            f"--multi-task takes whole numbers separated by commas, as 6,12,50. Got {text!r}."
-        ) from None
+            "--multi-task takes whole numbers >= 1 separated by commas, as 6,12,50, or '' for "
+            f"none. Got {text!r} instead."
+        )
+    return tuple(map(int, parts))
 
 
 def _summary(dataset: TransferDataset) -> dict[str, Any]:
@@ -202,4 +222,4 @@ def _print(dataset: TransferDataset, path: Path) -> None:
     console.print(f"of the best policy for each target      {summary['mean_best_return']:.4g}")
     for budget, mean in summary["multi_task"].items():
         console.print(f"of multi-task, steps of {budget:>3} policies    {mean:.4g}")
-    console.print(f"Written to {path}", soft_wrap=True)
+    console.print(f"Written to {path}", soft_wrap=True, markup=False)

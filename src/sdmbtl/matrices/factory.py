@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
-from sdmbtl.errors import MatrixError
+from sdmbtl.errors import MatrixError, TrainingError
+from sdmbtl.lock import exclusive
 from sdmbtl.matrices.recipe import Recipe, keep_recipe
+from sdmbtl.matrices.software import keep_software, software_of
 from sdmbtl.matrices.units import Rows, Unit, compute, units
 from sdmbtl.parallel import computed
 from sdmbtl.transfer.dataset import TransferDataset
@@ -23,8 +25,6 @@ from sdmbtl.transfer.matrix import TransferMatrices
 
 #: Called with the work done and the work in all, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]
-
-_PACKAGES = ("sdmbtl", "numpy", "gymnasium", "jax", "jaxlib", "stable-baselines3", "torch")
 
 
 class MatrixFactory:
@@ -38,15 +38,18 @@ class MatrixFactory:
         name: Name of the data set; that of the directory if left out.
 
     Raises:
-        MatrixError: If another recipe was begun in that directory.
+        MatrixError: If another recipe was begun in that directory, or it cannot be written.
     """
 
     def __init__(self, out: Path, recipe: Recipe, name: str | None = None) -> None:
         self.out, self.recipe = out, recipe
         self.name = out.resolve().name if name is None else name
+        kept = out / "recipe.json"
         try:
             out.mkdir(parents=True, exist_ok=True)
-            keep_recipe(out / "recipe.json", recipe)
+            # Whoever only looks needs no lock, and no right to write.
+            with nullcontext() if kept.exists() else self._alone():
+                keep_recipe(kept, recipe)
         except OSError as error:
             raise MatrixError(
                 f"Cannot write to {str(out)!r}: {error.strerror}. Choose another directory."
@@ -57,45 +60,50 @@ class MatrixFactory:
         """Where the finished matrix is."""
         return self.out / "matrix.npz"
 
+    @property
+    def begun_seeds(self) -> int:
+        """Number of seeds of which the directory has rows, finished or not."""
+        return len(list(self.out.glob("rows/seed-*/")))
+
+    def damaged(self, seeds: int) -> list[Path]:
+        """Files of these seeds that cannot be used: `make` makes them again."""
+        paths = (self.out / unit.path for unit in self._missing(seeds))
+        return [path for path in paths if path.exists()]
+
     def make(
         self, seeds: int, *, jobs: int = 1, progress: Progress | None = None
     ) -> TransferDataset:
-        """Do all work that is not done yet, and write the matrix.
+        """Do all work that is not done yet, or whose file is damaged, and write the matrix.
 
         Args:
-            seeds: Number of seeds; more than before adds to what is there.
+            seeds: Number of seeds. More than before adds to what is there. The matrix holds just
+                so many, so that the same call always gives the same; with fewer than before, the
+                rows of the others are kept.
             jobs: Number of processes.
-            progress: Called after each piece of work.
+            progress: Called at the beginning and after each piece of work.
+
+        Raises:
+            MatrixError: If another process works in the directory, or it cannot be written.
+            TrainingError: If a training went wrong each time, or a process died.
         """
         whole_number("seeds", seeds, low=1, error=MatrixError)
-        for trial in range(seeds):
-            self._make_seed(trial, seeds, jobs, progress)
-        dataset = self.assembled(seeds)
-        dataset.save(self.path)
+        whole_number("jobs", jobs, low=1, error=MatrixError)
+        with self._alone():
+            with self._writing():
+                self._delete_leftovers()
+            self._do_what_is_missing(seeds, jobs, progress)
+            dataset = self.assembled(seeds)
+            with self._writing():
+                dataset.save(self.path)
         return dataset
 
-    def _make_seed(self, trial: int, seeds: int, jobs: int, progress: Progress | None) -> None:
-        every = units(self.recipe, trial)
-        todo = [unit for unit in every if self._rows(unit) is None]
-        each = sum(unit.weight for unit in every)
-        done = (trial + 1) * each - sum(unit.weight for unit in todo)
-        if progress:
-            progress(done, seeds * each, "")
-        # The longest first: then no process waits long for the others at the end.
-        todo.sort(key=lambda unit: -unit.weight)
-        work = partial(compute, json.dumps(self.recipe.to_dict()))
-        for unit, rows in computed(work, todo, jobs):
-            rows.save(self.out / unit.path, self.recipe.space)
-            done += unit.weight
-            if progress:
-                progress(done, seeds * each, unit.label)
-
     def assembled(self, seeds: int) -> TransferDataset:
-        """The finished seeds as a data set.
+        """The first seeds as a data set.
 
         Raises:
             MatrixError: If one of them is not finished.
         """
+        whole_number("seeds", seeds, low=1, error=MatrixError)
         each = [self._seed(trial) for trial in range(seeds)]
         single = [[rows for unit, rows in seed if unit.multi_task is None] for seed in each]
 
@@ -116,25 +124,105 @@ class MatrixFactory:
         )
 
     def finished(self) -> TransferDataset:
-        """All seeds that are finished, as a data set."""
+        """All seeds that are finished, up to the first that is not, as a data set.
+
+        Raises:
+            MatrixError: If none is.
+        """
         seeds = 0
         while all(self._rows(unit) is not None for unit in units(self.recipe, seeds)):
             seeds += 1
+        if not seeds:
+            raise MatrixError(
+                f"No seed of the matrix in {str(self.out)!r} is finished yet. Go on making it "
+                "first."
+            )
         return self.assembled(seeds)
+
+    # -- the work ------------------------------------------------------------------------------
+
+    def _do_what_is_missing(self, seeds: int, jobs: int, progress: Progress | None) -> None:
+        todo = self._missing(seeds)
+        total = seeds * sum(unit.weight for unit in units(self.recipe, 0))
+        done = total - sum(unit.weight for unit in todo)
+        if progress:
+            progress(done, total, "")
+        if not todo:
+            return
+        with self._writing():
+            keep_software(self._software_path)
+        # Seed by seed, and the longest first: then no process waits long for the others.
+        todo.sort(key=lambda unit: (unit.trial, -unit.weight))
+        for unit, rows in self._results(todo, min(jobs, len(todo))):
+            with self._writing():
+                rows.save(self.out / unit.path, self.recipe.space)
+            done += unit.weight
+            if progress:
+                progress(done, total, unit.label)
+
+    def _results(self, todo: list[Unit], jobs: int) -> Iterator[tuple[Unit, Rows]]:
+        """The rows of the units as they are finished."""
+        try:
+            yield from computed(partial(compute, json.dumps(self.recipe.to_dict())), todo, jobs)
+        except BrokenProcessPool as error:
+            raise TrainingError(
+                f"A worker process died, perhaps for lack of memory. {self._kept} "
+                f"Go on with fewer jobs than {jobs}."
+            ) from error
+        except TrainingError as error:
+            raise TrainingError(
+                f"{error} {self._kept} To try again gives the same unless the cause is gone; "
+                "other settings of the training, as a smaller learning rate, need another "
+                "directory."
+            ) from error
+
+    def _delete_leftovers(self) -> None:
+        """Delete what a process that was killed left half written."""
+        for pattern in (".*.tmp", "rows/seed-*/.*.tmp"):
+            for leftover in self.out.glob(pattern):
+                leftover.unlink()
+
+    def _alone(self) -> AbstractContextManager[None]:
+        return exclusive(self.out / "matrix.lock", doing="making the matrix", error=MatrixError)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Say what a failed write means."""
+        try:
+            yield
+        except OSError as error:
+            raise MatrixError(
+                f"Cannot write to {str(self.out)!r}: {error.strerror}. {self._kept} "
+                "Make room, or give access, then go on."
+            ) from None
+
+    @property
+    def _kept(self) -> str:
+        return f"Everything finished so far is kept in {str(self.out)!r}."
+
+    # -- what is there -------------------------------------------------------------------------
+
+    def _missing(self, seeds: int) -> list[Unit]:
+        every = (unit for trial in range(seeds) for unit in units(self.recipe, trial))
+        return [unit for unit in every if self._rows(unit) is None]
+
+    @property
+    def _software_path(self) -> Path:
+        return self.out / "software.json"
 
     def _seed(self, trial: int) -> list[tuple[Unit, Rows]]:
         found = []
         for unit in units(self.recipe, trial):
             rows = self._rows(unit)
             if rows is None:
-                raise MatrixError(f"The matrix in {str(self.out)!r} lacks {unit.label}.")
+                raise MatrixError(
+                    f"The matrix in {str(self.out)!r} lacks {unit.label}. Go on making it first."
+                )
             found.append((unit, rows))
         return found
 
     def _rows(self, unit: Unit) -> Rows | None:
-        rows = Rows.load(self.out / unit.path)
-        expected = (len(unit.sources) or 1, len(self.recipe.space))
-        return rows if rows is not None and rows.returns.shape == expected else None
+        return Rows.load(self.out / unit.path, self.recipe.space, unit.n_policies)
 
     def _card(self, seeds: int, costs: list[NDArray[np.float64]]) -> dict[str, Any]:
         training, evaluation, steps, _ = np.sum(costs, axis=0).tolist()
@@ -148,14 +236,5 @@ class MatrixFactory:
                 "training_steps": int(steps),
                 "trained_again": int(sum(cost[3] > 1 for cost in costs)),
             },
-            "versions": {name: _version(name) for name in _PACKAGES},
-            "python": platform.python_version(),
-            "machine": platform.machine(),
+            **software_of(self._software_path),
         }
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

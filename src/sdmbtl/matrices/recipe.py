@@ -9,16 +9,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import short_text, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
+from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.trainers import Trainer
-from sdmbtl.trainers.registry import trainer_from_settings
+from sdmbtl.trainers.registry import AUTO, trainer_from_settings, trainer_names
 
 #: Number of source policies whose steps together the multi-task policies are trained with.
 MULTI_TASK_BUDGETS = (6, 12, 50)
+
+_PUT_BACK = (
+    "Put it back from a copy (a matrix.json has it as 'recipe'), or choose another directory."
+)
 
 
 @dataclass(frozen=True)
@@ -44,15 +49,47 @@ class Recipe:
     multi_task: tuple[int, ...] = MULTI_TASK_BUDGETS
 
     def __post_init__(self) -> None:
-        whole_number("episodes", self.episodes, low=1, error=MatrixError)
-        whole_number("seed", self.seed, low=0, error=MatrixError)
-        for budget in self.multi_task:
-            whole_number("multi_task", budget, low=1, error=MatrixError)
-        object.__setattr__(self, "multi_task", tuple(sorted(set(self.multi_task))))
+        for name in ("family", "targets", "training"):
+            if not isinstance(getattr(self, name), dict):
+                raise MatrixError(
+                    f"{name!r} must be a dictionary. Got {short_text(getattr(self, name))} instead."
+                )
+        if self.trainer not in trainer_names() or self.trainer == AUTO:
+            raise MatrixError(
+                f"A matrix is made with one of the trainers of this package, so that other "
+                f"processes can make it: {', '.join(t for t in trainer_names() if t != AUTO)}. "
+                f"Got {self.trainer!r} instead."
+            )
+        numbers = {
+            "episodes": whole_number("episodes", self.episodes, low=1, error=MatrixError),
+            "seed": whole_number("seed", self.seed, low=0, error=MatrixError),
+            "multi_task": self._checked_budgets(),
+        }
+        for name, value in numbers.items():
+            object.__setattr__(self, name, value)
+
+    def _checked_budgets(self) -> tuple[int, ...]:
+        budgets = {whole_number("multi_task", b, low=1, error=MatrixError) for b in self.multi_task}
+        if budgets and "steps" not in self.training:
+            raise MatrixError(
+                "The steps of multi-task policies are counted in those of the others, but "
+                f"'training' has no 'steps': {short_text(self.training)}. Use multi_task=()."
+            )
+        return tuple(sorted(budgets))
 
     @classmethod
     def of(cls, trainer: Trainer, **settings: Any) -> Self:
-        """The recipe for a trainer, its family and its space."""
+        """The recipe for a trainer, its family and its space.
+
+        Raises:
+            MatrixError: If the trainer or its family cannot be made again in another process.
+        """
+        if not can_be_made_anywhere(trainer.family):
+            raise MatrixError(
+                f"The environments of {trainer.family.name!r} cannot be made again in another "
+                "process, so their matrix could not be resumed. Use a family of this package, or "
+                "'module:function'."
+            )
         return cls(
             family=trainer.family.settings(),
             targets=trainer.space.to_dict(),
@@ -63,7 +100,11 @@ class Recipe:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read `to_dict()` back."""
+        """Read `to_dict()` back.
+
+        Raises:
+            MatrixError: If it is something else.
+        """
         try:
             return cls(**{**data, "multi_task": tuple(data["multi_task"])})
         except (KeyError, TypeError) as error:
@@ -97,10 +138,15 @@ def keep_recipe(path: Path, recipe: Recipe) -> None:
     """Write the recipe of a directory, or check that it is the one of before.
 
     Raises:
-        MatrixError: If another matrix is being made there.
+        MatrixError: If another matrix is being made there, or nobody knows which one.
     """
     wanted = recipe.to_dict()
     if not path.exists():
+        if (path.parent / "rows").exists():
+            raise MatrixError(
+                f"{str(path.parent)!r} has rows of a matrix, but {path.name} is missing, so "
+                f"nobody knows how they were made. {_PUT_BACK}"
+            )
         write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
         return
     found = load_recipe(path).to_dict()
@@ -117,11 +163,14 @@ def load_recipe(path: Path) -> Recipe:
 
     Raises:
         MatrixError: If it is damaged.
+        FileNotFoundError: If there is none.
     """
     try:
-        return Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        recipe = Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")))
+        len(recipe.space)  # raises if this is no space
     except ValueError as error:
-        raise MatrixError(f"{path} is damaged ({error}).") from None
+        raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
+    return recipe
 
 
 def _difference(before: Any, now: Any) -> str:
@@ -130,9 +179,4 @@ def _difference(before: Any, now: Any) -> str:
         for key in {**before, **now}:
             if before.get(key) != now.get(key):
                 return f"{key}: {_difference(before.get(key), now.get(key))}"
-    return f"{_short(before)} then, {_short(now)} now"
-
-
-def _short(value: Any) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return f"{short_text(before)} then, {short_text(now)} now"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from time import process_time
@@ -15,11 +15,11 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.seeds import derived_seed
-from sdmbtl.trainers import Trainer, Training, TrainingJob
+from sdmbtl.trainers import Trainer, TrainingJob
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 KIND = "rows of a transfer matrix"
-#: Trainings of a unit that went wrong are tried so often in all, each time with other seeds.
+#: A unit that goes wrong is tried so often in all, each time with other seeds of training.
 ATTEMPTS = 3
 
 
@@ -53,6 +53,11 @@ class Unit:
         return f"seed {self.trial}, sources {self.sources[0]} to {self.sources[-1]}"
 
     @property
+    def n_policies(self) -> int:
+        """How many policies it is."""
+        return len(self.sources) or 1
+
+    @property
     def weight(self) -> int:
         """How much training it is, in source policies."""
         return self.multi_task or len(self.sources)
@@ -65,8 +70,9 @@ class Rows:
     Attributes:
         returns: (c, N) mean returns on the targets.
         source_returns: (c,) as training found them.
-        episode_variance: (c,) variance between episodes, mean over the targets.
-        cost: CPU seconds of training, of evaluation; steps of training; attempts.
+        episode_variance: (c,) variance between episodes, mean over the targets; 0 if there is
+            only one episode.
+        cost: (4,) CPU seconds of training, of evaluation; steps of the last training; attempts.
     """
 
     returns: NDArray[np.float64]
@@ -80,13 +86,28 @@ class Rows:
         save_arrays(path, kind=KIND, space=space, arrays=vars(self))
 
     @classmethod
-    def load(cls, path: Path) -> Rows | None:
-        """Read rows back; None if there are none, or they are damaged."""
+    def load(cls, path: Path, space: ContextSpace, n_policies: int) -> Rows | None:
+        """Read rows back; None if there are none, or they are damaged or of other contexts."""
         try:
-            _, arrays = load_arrays(path, kind=KIND, arrays=cls.__annotations__)
+            found, arrays = load_arrays(path, kind=KIND, arrays=cls.__annotations__)
         except (FileNotFoundError, MatrixError):
             return None
-        return cls(**arrays)
+        rows = cls(**arrays)
+        return rows if found == space and rows._fit(n_policies, len(space)) else None
+
+    def _fit(self, c: int, n: int) -> bool:
+        shapes = {
+            "returns": (c, n),
+            "source_returns": (c,),
+            "episode_variance": (c,),
+            "cost": (4,),
+        }
+        return all(
+            array.shape == shapes[name]
+            and array.dtype == np.float64
+            and bool(np.isfinite(array).all())
+            for name, array in vars(self).items()
+        )
 
 
 def units(recipe: Recipe, trial: int) -> list[Unit]:
@@ -97,12 +118,33 @@ def units(recipe: Recipe, trial: int) -> list[Unit]:
 
 
 def compute(recipe_text: str, unit: Unit) -> Rows:
-    """Train and evaluate; the same recipe and unit give the same rows."""
+    """Train and evaluate; the same recipe and unit give the same rows.
+
+    Raises:
+        TrainingError: If it went wrong with each of several seeds.
+    """
     recipe, trainer = _made(recipe_text, unit.multi_task)
-    space = recipe.space
-    contexts = [space.context(target) for target in space.targets]
+    wasted = 0.0
+    for attempt in range(ATTEMPTS):
+        began = process_time()
+        try:
+            rows = _attempted(trainer, recipe, unit, attempt)
+            break
+        except TrainingError as error:
+            wasted += process_time() - began
+            cause = error
+    else:
+        raise TrainingError(
+            f"The training for {unit.label} went wrong {ATTEMPTS} times, each time with other "
+            f"seeds. The last time: {cause}"
+        )
+    return replace(rows, cost=rows.cost + np.array([wasted, 0, 0, attempt]))
+
+
+def _attempted(trainer: Trainer, recipe: Recipe, unit: Unit, attempt: int) -> Rows:
+    contexts = [recipe.space.context(target) for target in recipe.space.targets]
     began = process_time()
-    trainings, attempts = _trained(trainer, recipe, unit, contexts)
+    trainings = trainer.train(_jobs(recipe, unit, attempt, contexts))
     trained = process_time()
     key = "evaluation" if unit.multi_task is None else f"multi-task {unit.multi_task} evaluation"
     played = np.stack(
@@ -117,39 +159,39 @@ def compute(recipe_text: str, unit: Unit) -> Rows:
         ]
     )
     evaluated = process_time()
+    _check_finite(played, contexts)
     variance = played.var(axis=2, ddof=1) if recipe.episodes > 1 else np.zeros(played.shape[:2])
     steps = sum(training.steps for training in trainings)
     return Rows(
         returns=played.mean(axis=2),
         source_returns=np.array([training.source_return for training in trainings]),
         episode_variance=variance.mean(axis=1),
-        cost=np.array([trained - began, evaluated - trained, steps, attempts], dtype=np.float64),
+        cost=np.array([trained - began, evaluated - trained, steps, 1], dtype=np.float64),
     )
 
 
-def _trained(
-    trainer: Trainer, recipe: Recipe, unit: Unit, contexts: list[dict[str, float]]
-) -> tuple[list[Training], int]:
-    """The policies, and the number of attempts that it took."""
-    for attempt in range(ATTEMPTS):
-        if unit.multi_task is None:
-            jobs = [
-                TrainingJob(
-                    (contexts[source],),
-                    derived_seed(recipe.seed, "training", unit.trial, source, attempt),
-                )
-                for source in unit.sources
-            ]
-        else:
-            key = f"multi-task {unit.multi_task} training"
-            seed = derived_seed(recipe.seed, key, unit.trial, attempt)
-            jobs = [TrainingJob(tuple(contexts), seed)]
-        try:
-            return trainer.train(jobs), attempt + 1
-        except TrainingError:
-            if attempt == ATTEMPTS - 1:
-                raise
-    raise AssertionError  # the loop returns or raises
+def _jobs(
+    recipe: Recipe, unit: Unit, attempt: int, contexts: list[dict[str, float]]
+) -> list[TrainingJob]:
+    if unit.multi_task is not None:
+        key = f"multi-task {unit.multi_task} training"
+        seed = derived_seed(recipe.seed, key, unit.trial, attempt)
+        return [TrainingJob(tuple(contexts), seed)]
+    return [
+        TrainingJob(
+            (contexts[source],),
+            derived_seed(recipe.seed, "training", unit.trial, source, attempt),
+        )
+        for source in unit.sources
+    ]
+
+
+def _check_finite(played: NDArray[np.float64], contexts: list[dict[str, float]]) -> None:
+    """Refuse (c, N, episodes) returns that no matrix can have."""
+    bad = np.argwhere(~np.isfinite(played))
+    if len(bad):
+        value, target = played[tuple(bad[0])], int(bad[0][1])
+        raise TrainingError(f"An episode in the context {contexts[target]} returned {value}.")
 
 
 @lru_cache(maxsize=2)

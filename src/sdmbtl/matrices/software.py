@@ -1,0 +1,62 @@
+"""With what a matrix was made: other versions may give other numbers."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from sdmbtl.errors import MatrixError
+from sdmbtl.files import write_atomically
+
+_PACKAGES = (
+    *("sdmbtl", "numpy", "gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d"),
+)
+
+
+def software() -> dict[str, Any]:
+    """Versions of this process, as JSON data."""
+    return {
+        "versions": {name: _version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+    }
+
+
+def keep_software(path: Path) -> None:
+    """Add what this process has to the file of all that worked on a matrix."""
+    known = _recorded(path)
+    if software() not in known:
+        write_atomically(path, (json.dumps([*known, software()], indent=1) + "\n").encode())
+
+
+def software_of(path: Path) -> dict[str, Any]:
+    """What the latest process had that worked on a matrix, and the earlier ones if they differ.
+
+    Raises:
+        MatrixError: If the file is damaged.
+    """
+    *earlier, latest = _recorded(path) or [software()]
+    return {**latest, "earlier_software": earlier} if earlier else latest
+
+
+def _recorded(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return [dict(entry) for entry in found]
+    except (TypeError, ValueError) as error:
+        raise MatrixError(
+            f"{path} is damaged ({error}). It records the versions that were used; delete it to "
+            "go on without the earlier ones."
+        ) from None
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
