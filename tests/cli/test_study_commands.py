@@ -237,7 +237,7 @@ def test_doctor(command, trained, copied):
     ("arguments", "text"),
     [
         (["run", "CartPol"], "Did you mean 'CartPole'?"),
-        (["run", "CartPole", "--space", "broad"], "it has wide, paper, forces"),
+        (["run", "CartPole", "--space", "broad"], "it has wide, paper, forces, everything"),
         (["run", "CartPole", "--space", "none.toml"], "cannot be read"),
         (["run", "CartPole", "--space", "x.toml", "--levels", "3"], "has its own levels"),
         (["run", "envs:make"], "--space FILE.toml"),

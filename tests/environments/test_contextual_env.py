@@ -162,7 +162,7 @@ def test_observed_contexts_are_unit_coordinates():
 
 def test_contexts_can_be_observed_in_another_space():
     family = make_family("cartpole")
-    by_name, _ = family.make({"gravity": 3.0}, observe_context="forces").reset(seed=0)
+    by_name, _ = family.make({"gravity": 1.0}, observe_context="forces").reset(seed=0)
     assert by_name[6] == 0.0
     space = ContextSpace(gravity=[0.0, 10.0])
     given, _ = family.make({"gravity": 5.0}, observe_context=space).reset(seed=0)
