@@ -14,14 +14,20 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sdmbtl.benchmarks.published import published_table
+from sdmbtl.benchmarks import real_results
+from sdmbtl.benchmarks.layout import TITLES
+from sdmbtl.benchmarks.published import published_benchmarks, published_table
 from sdmbtl.benchmarks.results import load_result
+from sdmbtl.benchmarks.summary import EPSILONS
 from sdmbtl.benchmarks.synthetic_results import performance_table, share_table
 
 ROOT = Path(__file__).parent.parent
 RESULTS, DOCUMENT, README = ROOT / "results", ROOT / "docs" / "results.md", ROOT / "README.md"
 BEGIN, END = "<!-- {} table, made by benchmarks/make_tables.py -->", "<!-- end -->"
 SHOWN = ("gp-mbtl", "m-mbtl", "m/gp-mbtl")
+#: Columns of the table of real matrices, and its number of policies.
+REAL_SHOWN = ("independent", "multi-task", "random", *SHOWN, "myopic-oracle")
+REAL_BUDGET = 12
 #: Rows of the coverage table: name in the result file and in words.
 METHODS = {
     "auto": "`auto`",
@@ -38,7 +44,7 @@ def synthetic_results() -> list[dict[str, Any]]:
     return sorted(results, key=lambda r: (r["dim"], r["noise"], r["configurations"][0]["name"]))
 
 
-def document(results: list[dict[str, Any]], speed: dict[str, Any]) -> str:
+def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[str, Any]) -> str:
     """The text of docs/results.md."""
     parts = [
         "# Results",
@@ -55,6 +61,7 @@ def document(results: list[dict[str, Any]], speed: dict[str, Any]) -> str:
         shares = share_table(result)
         if shares is not None:
             parts.append(shares.to_markdown().strip())
+    parts += real_parts(real)
     parts.append("## Time and memory of selection")
     parts.append(
         "CPU milliseconds per round of M/GP-MBTL on one thread and peak memory of the process, "
@@ -63,6 +70,62 @@ def document(results: list[dict[str, Any]], speed: dict[str, Any]) -> str:
     )
     parts.append(speed_table(speed))
     return "\n\n".join(parts) + "\n"
+
+
+def real_parts(result: dict[str, Any]) -> list[str]:
+    """The sections on matrices of real training."""
+    kinds: list[dict[str, Any]] = [
+        *({"metric": "final"}, {"metric": "auc"}),
+        *({"statistic": "median"}, {"statistic": "iqm"}),
+        {"ablation": True},
+    ]
+    tables = [
+        real_results.margin_table(result),
+        *[
+            real_results.performance_table(result, budget, **kind)
+            for kind in kinds
+            for budget in result["budgets"]
+        ],
+        *[real_results.rounds_table(result, epsilon) for epsilon in EPSILONS],
+    ]
+    strategies = real_results.strategy_table(result)
+    return [
+        "## Matrices of real training",
+        "Printed by `sdmbtl bench real`; what the matrices look like is in "
+        "[matrices.md](matrices.md).",
+        *[t.to_markdown().strip() for t in (*tables, strategies) if t is not None],
+    ]
+
+
+def real_table(result: dict[str, Any]) -> str:
+    """Performance on real matrices, and the aggregate for each number of policies."""
+    lines = [
+        f"| {REAL_BUDGET} policies | N | margin | "
+        + " | ".join(TITLES[n] for n in REAL_SHOWN)
+        + " |",
+        "| --- | ---: | ---: |" + " ---: |" * len(REAL_SHOWN),
+    ]
+    for entry in result["data"]:
+        found = [
+            entry["selectors"][n]["at"].get(str(REAL_BUDGET), {}).get("final") for n in REAL_SHOWN
+        ]
+        cells = ["–" if value is None else f"{value['mean']:.3f}" for value in found]
+        margin = f"{entry['margin']:.3f}"
+        line = [
+            entry["name"],
+            str(entry["contexts"]),
+            margin if entry["matters"] else f"({margin})",
+        ]
+        lines.append("| " + " | ".join([*line, *cells]) + " |")
+    for budget in result["budgets"]:
+        aggregated = result["aggregated"][str(budget)]
+        means = [aggregated[n]["final"]["mean"] for n in REAL_SHOWN]
+        cells = ["–" if m is None else f"{m:.3f}" for m in means]
+        lines.append(f"| **aggregated, {budget} policies** | | | " + " | ".join(cells) + " |")
+    paper = published_benchmarks().aggregated
+    cells = [f"[{paper[n].mean:.3f}]" for n in REAL_SHOWN]
+    lines.append("| the paper's four, aggregated | | | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
 
 
 def speed_table(speed: dict[str, Any]) -> str:
@@ -154,14 +217,16 @@ def main() -> None:
     """Write both files, or check them."""
     results = synthetic_results()
     readme = README.read_text()
+    real = load_result(RESULTS / "real.json")
     tables = {
         "synthetic": readme_table(results),
+        "real": real_table(real),
         "coverage": coverage_table(_read("coverage.json")),
         "training": training_table(_read("training-speed.json")),
     }
     for name, table in tables.items():
         readme = with_table(readme, name, table)
-    wanted = {DOCUMENT: document(results, _read("selection-speed.json")), README: readme}
+    wanted = {DOCUMENT: document(results, real, _read("selection-speed.json")), README: readme}
     for path, text in wanted.items():
         if path.exists() and path.read_text() == text:
             continue
