@@ -27,7 +27,7 @@ class Pendulum(EnvironmentFamily):
     policy's actions mean the same share of the motor everywhere.
 
     The space "wide" goes from motors that hold the pendulum anywhere to those that must swing it
-    up in several goes, and the speed that a full command adds in one step varies 160-fold.
+    up in several goes, and the speed that a full command adds in one step varies 3750-fold.
 
     The range of returns ends at hanging still, which costs π² a step and about 1974 an episode.
     Whirling at full speed would cost up to 3260; such returns are below the range.
@@ -42,9 +42,9 @@ class Pendulum(EnvironmentFamily):
     }
     ranges: Mapping[str, Mapping[str, Range]] = {
         "wide": {
-            "mass": Range(0.4, 1.6, 8, "log"),
-            "length": Range(0.5, 1.6, 8, "log"),
-            "max_torque": Range(1.5, 6.0, 8, "log"),
+            "mass": Range(0.2, 3.0, 8, "log"),
+            "length": Range(0.4, 2.0, 8, "log"),
+            "max_torque": Range(1.0, 10.0, 8, "log"),
         },
     }
     positive = frozenset({"mass", "length", "max_torque"})
