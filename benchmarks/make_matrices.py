@@ -37,7 +37,7 @@ ARGUMENTS = {
     "mountain-car": ["MountainCar", "--levels", "6", "--steps", "120000", "--multi-task", "6,12"],
     # The paper trains 5,000,000 steps; updates after 2,048 steps instead of 65,536 use few better.
     "bipedal-walker": [
-        *("BipedalWalker", "--levels", "3", "--trainer", "sb3", "--steps", "100000"),
+        *("BipedalWalker", "--levels", "3", "--trainer", "sb3", "--steps", "60000"),
         *("--episodes", "3", "--multi-task", ""),
         *("--set", "envs=8", "--set", "hyperparameters.n_steps=256"),
         *("--set", "evaluate_every=20000", "--set", "evaluate_episodes=3"),
