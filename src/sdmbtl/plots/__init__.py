@@ -1,0 +1,17 @@
+"""Figures. Needs Matplotlib: `pip install 'sdmbtl[plots]'`."""
+
+try:
+    import matplotlib as _matplotlib  # noqa: F401, ICN001 - first of all, for the message
+except ModuleNotFoundError as _error:
+    if _error.name != "matplotlib":
+        raise
+    raise ModuleNotFoundError(
+        "Figures need Matplotlib, which is not installed. Install it with: "
+        "pip install 'sdmbtl[plots]'",
+        name="matplotlib",
+    ) from None
+
+from sdmbtl.plots.files import save_figure
+from sdmbtl.plots.panels import matrix_figure
+
+__all__ = ["matrix_figure", "save_figure"]

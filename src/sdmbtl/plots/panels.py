@@ -1,0 +1,276 @@
+"""One figure that shows a transfer matrix from all sides.
+
+Everything is drawn on figures of its own, never through pyplot: nothing global is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace, Levels
+from sdmbtl.plots.colours import BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
+from sdmbtl.transfer import TransferDataset
+from sdmbtl.transfer.anatomy import Anatomy, Effect
+from sdmbtl.transfer.matrix import min_max
+
+#: No more slices of a grid than this stand side by side.
+MOST_SLICES = 10
+#: With more panels than this side by side there is no room for words below their axes.
+MOST_WORDY = 4
+WIDTH, MAP_HEIGHT, PANEL_HEIGHT = 11.0, 1.95, 2.9
+SMALL = 8
+
+Floats = NDArray[np.float64]
+
+
+def matrix_figure(dataset: TransferDataset, found: Anatomy) -> Figure:
+    """Draw a data set.
+
+    The effects of source and target over the contexts; the matrix itself; how returns fall with
+    the difference of source and target in each dimension; the luck of two trainings; how far few
+    policies get.
+
+    Args:
+        dataset: The data set.
+        found: Its `anatomy(dataset)`.
+    """
+    space = dataset.space
+    effects = _EffectsRow.of(space)
+    heights = [effects.height, effects.height, PANEL_HEIGHT, PANEL_HEIGHT]
+    figure = Figure(figsize=(WIDTH, sum(heights) + 0.4), layout="constrained")
+    figure.suptitle(_title(found), fontsize=12, fontweight="bold")
+    quality, difficulty, gap, rest = figure.subfigures(
+        4, 1, squeeze=False, height_ratios=heights
+    ).ravel()
+    mean = found.coverage.random[0]
+    effects.draw(
+        quality,
+        found.quality,
+        mean,
+        "Policies: mean return over all targets, by context trained on",
+    )
+    effects.draw(
+        difficulty, found.difficulty, mean, "Targets: mean return of all policies, by context"
+    )
+    _draw_gap(gap, found)
+    _draw_rest(rest, dataset, found)
+    _settle(figure)
+    return figure
+
+
+def _settle(figure: Figure) -> None:
+    """Lay everything out for good: the layout goes on moving things when it is drawn again."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def _title(found: Anatomy) -> str:
+    size = found.size
+    seeds = "1 seed" if size.seeds == 1 else f"{size.seeds} seeds"
+    return (
+        f"{found.name}: {size.contexts} contexts, {seeds}; "
+        f"returns {size.lowest:.4g} to {size.highest:.4g} drawn as 0 to 1"
+    )
+
+
+class _EffectsRow:
+    """How the effect of source or target is drawn over the contexts of a space."""
+
+    height = PANEL_HEIGHT
+
+    def __init__(self, space: ContextSpace) -> None:
+        self.space = space
+
+    @staticmethod
+    def of(space: ContextSpace) -> _EffectsRow:
+        """Slices of grids with two or three dimensions, otherwise lines."""
+        if space.is_grid and space.n_dimensions in (2, 3):
+            return _Slices(space)
+        return _Lines(space)
+
+    def draw(self, figure: SubFigure, effect: Effect, mean: float, title: str) -> None:
+        """Draw the effect, on top of the mean return."""
+        raise NotImplementedError
+
+
+class _Lines(_EffectsRow):
+    """Main effects: one line for each dimension."""
+
+    height = 2.2
+
+    def draw(self, figure: SubFigure, effect: Effect, mean: float, title: str) -> None:
+        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+        panels = figure.subplots(1, self.space.n_dimensions, sharey=True, squeeze=False)[0]
+        for panel, main in zip(panels, effect.main_effects, strict=True):
+            dimension = self.space.dimensions[main.name]
+            panel.plot(dimension.to_unit(main.values), main.means + mean, ".-", color=BLUE)
+            _label_axis(panel, self.space, main.name, dimension.to_unit(main.values), main.values)
+            _plain(panel)
+        panels[0].set_ylabel("mean return", fontsize=SMALL)
+
+
+class _Slices(_EffectsRow):
+    """A map for each value of one dimension of a grid; the others are the sides of the maps."""
+
+    height = MAP_HEIGHT
+
+    def __init__(self, space: ContextSpace) -> None:
+        super().__init__(space)
+        shape = space.shape
+        # The dimension with the fewest values; of several the last.
+        self.sliced = (
+            min(range(len(shape)), key=lambda d: (shape[d], -d)) if len(shape) > 2 else None
+        )
+        self._axes = [d.values for d in space.dimensions.values() if isinstance(d, Levels)]
+        self.sides = [d for d in range(len(shape)) if d != self.sliced]
+
+    def draw(self, figure: SubFigure, effect: Effect, mean: float, title: str) -> None:
+        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
+        values = (effect.values + mean).reshape(self.space.shape)
+        slices = self._slices(values)
+        panels = figure.subplots(1, len(slices), sharex=True, sharey=True, squeeze=False)[0]
+        low, high = float(values.min()), float(values.max())
+        for panel, (name, table) in zip(panels, slices, strict=True):
+            image = panel.imshow(
+                table, origin="lower", cmap=MAP, vmin=low, vmax=high, aspect="auto"
+            )
+            panel.set_title(name, fontsize=SMALL)
+            panel.set_xticks([0, table.shape[1] - 1], self._ends(self.sides[1]), fontsize=SMALL - 1)
+            panel.set_yticks([0, table.shape[0] - 1], self._ends(self.sides[0]), fontsize=SMALL - 1)
+            ends = panel.get_xticklabels()
+            ends[0].set_ha("left")
+            ends[1].set_ha("right")
+            panel.tick_params(length=2)
+        names = self.space.names
+        panels[0].set_ylabel(names[self.sides[0]], fontsize=SMALL)
+        figure.supxlabel(names[self.sides[1]], fontsize=SMALL)
+        bar = figure.colorbar(image, ax=panels, pad=0.01, aspect=12)
+        bar.ax.tick_params(labelsize=SMALL - 1)
+
+    def _slices(self, values: Floats) -> list[tuple[str, Floats]]:
+        if self.sliced is None:
+            return [("", values)]
+        name = self.space.names[self.sliced]
+        levels = self._axes[self.sliced]
+        some = np.unique(np.linspace(0, len(levels) - 1, MOST_SLICES).round().astype(int))
+        shown = range(len(levels)) if len(levels) <= MOST_SLICES else some.tolist()
+        return [
+            (f"{name} = {levels[number]:.3g}", np.asarray(values.take(number, axis=self.sliced)))
+            for number in shown
+        ]
+
+    def _ends(self, d: int) -> list[str]:
+        levels = self._axes[d]
+        return [f"{levels[0]:.3g}", f"{levels[-1]:.3g}"]
+
+
+def _draw_gap(figure: SubFigure, found: Anatomy) -> None:
+    figure.suptitle(
+        "Return less the target's mean, by difference of source and target",
+        fontsize=10,
+        x=0.01,
+        ha="left",
+    )
+    curves = found.gap.curves
+    panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
+    ticks = ["-1\nsource lowest", "0\nequal", "1\nsource highest"]
+    if len(curves) > MOST_WORDY:
+        ticks = ["-1", "0", "1"]
+    for panel, curve in zip(panels, curves, strict=True):
+        panel.axvline(0, color=LIGHT, lw=1, zorder=0)
+        panel.axhline(0, color=LIGHT, lw=1, zorder=0)
+        panel.plot(curve.differences, curve.relative, ".-", color=BLUE, label="as it is (f + h)")
+        panel.plot(
+            curve.differences, curve.interaction, ".--", color=ORANGE, label="equal policies (h)"
+        )
+        panel.plot(
+            curve.differences, curve.mountain, ":", color=GREY, label="a mountain's h, fitted"
+        )
+        panel.set_xlabel(f"{curve.name}: source - target", fontsize=SMALL)
+        panel.set_xticks([-1, 0, 1], ticks)
+        ends = panel.get_xticklabels()
+        ends[0].set_ha("left")
+        ends[2].set_ha("right")
+        _plain(panel)
+    panels[0].set_ylabel("relative return", fontsize=SMALL)
+    lines, names = panels[0].get_legend_handles_labels()
+    figure.legend(lines, names, loc="upper right", ncols=3, fontsize=SMALL - 1, frameon=False)
+
+
+def _draw_rest(figure: SubFigure, dataset: TransferDataset, found: Anatomy) -> None:
+    matrix, luck, coverage = figure.subplots(1, 3, width_ratios=[1.15, 1, 1.3])
+    _draw_matrix(figure, matrix, dataset, found)
+    _draw_luck(luck, dataset, found)
+    _draw_coverage(coverage, found)
+
+
+def _draw_matrix(figure: SubFigure, panel: Axes, dataset: TransferDataset, found: Anatomy) -> None:
+    returns = min_max(dataset.matrices.mean(), found.size.lowest, found.size.highest)
+    image = panel.imshow(returns, cmap=MAP, vmin=0, vmax=1, interpolation="antialiased")
+    panel.set_title("The matrix, mean over seeds", fontsize=10, loc="left")
+    panel.set_xlabel("target index", fontsize=SMALL)
+    panel.set_ylabel("source index", fontsize=SMALL)
+    panel.tick_params(labelsize=SMALL - 1)
+    panel.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    panel.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    figure.colorbar(image, ax=panel, pad=0.02, aspect=18).ax.tick_params(labelsize=SMALL - 1)
+
+
+def _draw_luck(panel: Axes, dataset: TransferDataset, found: Anatomy) -> None:
+    panel.set_title("Luck: mean return of a policy", fontsize=10, loc="left")
+    _plain(panel)
+    if found.size.seeds < 2:
+        panel.set_xticks([])
+        panel.set_yticks([])
+        panel.text(0.5, 0.5, "one seed:\nnothing to compare", ha="center", va="center", color=GREY)
+        return
+    rows = min_max(dataset.returns.mean(axis=2), found.size.lowest, found.size.highest)
+    low, high = float(rows[:2].min()), float(rows[:2].max())
+    panel.plot([low, high], [low, high], color=LIGHT, lw=1, zorder=0)
+    panel.plot(rows[0], rows[1], ".", color=BLUE, ms=3, alpha=0.6)
+    panel.set_xlabel("trained with seed 0", fontsize=SMALL)
+    panel.set_ylabel("trained with seed 1", fontsize=SMALL)
+    if found.luck.row_correlation is not None:
+        text = f"correlation {found.luck.row_correlation:.2f}"
+        panel.text(0.03, 0.95, text, transform=panel.transAxes, fontsize=SMALL, va="top")
+
+
+def _draw_coverage(panel: Axes, found: Anatomy) -> None:
+    cover = found.coverage
+    rounds = np.arange(1, len(cover.oracle) + 1)
+    panel.set_title("Best return by number of policies", fontsize=10, loc="left")
+    panel.axhline(cover.everything, color=GREY, lw=1, ls=":", label=f"all {found.size.contexts}")
+    panel.plot(rounds, cover.oracle, ".-", color=ORANGE, label="oracle")
+    panel.plot(rounds, cover.random, ".-", color=BLUE, label="random")
+    shown = [k for k in cover.multi_task if k <= len(rounds)]
+    if shown:
+        values = [cover.multi_task[k] for k in shown]
+        panel.plot(shown, values, "D", color=GREEN, ms=5, label="multi-task, same steps")
+    panel.set_xlabel("policies", fontsize=SMALL)
+    panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    panel.legend(fontsize=SMALL - 1, frameon=False, loc="lower right")
+    _plain(panel)
+
+
+def _plain(panel: Axes) -> None:
+    """No frame but the axes, small numbers."""
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.tick_params(labelsize=SMALL - 1)
+
+
+def _label_axis(
+    panel: Axes, space: ContextSpace, name: str, positions: Floats, values: Floats
+) -> None:
+    """Up to four values of a dimension below its axis."""
+    shown: Sequence[int] = np.unique(
+        np.linspace(0, len(values) - 1, 4).round().astype(int)
+    ).tolist()
+    panel.set_xticks(positions[shown], [f"{values[i]:.3g}" for i in shown])
+    scale = " (log)" if space.dimensions[name].scale == "log" else ""
+    panel.set_xlabel(f"{name}{scale}", fontsize=SMALL)
