@@ -9,6 +9,7 @@ import typer
 from sdmbtl import __version__
 from sdmbtl.cli.ask_tell import ask, targets, tell
 from sdmbtl.cli.bench import bench
+from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
 from sdmbtl.cli.matrix import matrix
@@ -46,7 +47,7 @@ for _panel, _commands in {
     "Train": (run, resume, status, evaluate, portfolio),
     "Train elsewhere": (ask, tell, targets),
     "Look around": (environments, detect, doctor),
-    "Compare": (matrix,),
+    "Compare": (matrix, describe),
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)

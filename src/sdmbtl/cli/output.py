@@ -28,6 +28,7 @@ _EXTRAS = {
     "safetensors": "environments",
     "jax": "jax",
     "jaxlib": "jax",
+    "matplotlib": "plots",
     "stable_baselines3": "sb3",
     "torch": "sb3",
 }
