@@ -156,9 +156,9 @@ class _Code:
         low, high = float(returns.min()), float(returns.max())
         if not math.isfinite(high - low):
             raise MatrixError(f"Returns from {low} to {high} are too far apart to be kept.")
-        if (high - low) / (1 / episodes) <= LARGEST_CODE and abs(low) * episodes < _EXACT_BELOW:
+        if max(abs(low), abs(high)) * episodes < _EXACT_BELOW:
             exact = cls(round(low * episodes) / episodes, 1 / episodes)
-            if np.allclose(exact.decoded(exact.encoded(returns)), returns, rtol=0, atol=1e-6):
+            if np.array_equal(exact.decoded(exact.encoded(returns)), returns):
                 return exact
         return cls(low, (high - low) / LARGEST_CODE or 1.0)
 
