@@ -1,8 +1,25 @@
 import os
+import shutil
+import subprocess
 import tempfile
+
+import pytest
 
 # What one test or process has compiled, the others use: compiling is most of the time of tests
 # that train for a moment. Set before JAX is imported, for this process and its children.
 _compiled = tempfile.TemporaryDirectory(prefix="sdmbtl-compiled-")
 os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system with room for a few hundred kilobytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount, unmount = shutil.which("mount"), shutil.which("umount")
+    command = [mount, "-t", "tmpfs", "-o", "size=220k", "tmpfs", place]
+    if mount is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("mounting a small file system needs root")
+    yield place
+    subprocess.run([unmount, place], check=True)

@@ -2,10 +2,15 @@
 
 import multiprocessing
 import os
+import signal
+import subprocess
+import sys
 import time
+from concurrent.futures import wait
 
 import pytest
 
+from sdmbtl import parallel
 from sdmbtl.parallel import computed, single_threaded_children
 
 
@@ -39,6 +44,44 @@ def test_an_error_comes_back_and_the_workers_end():
     while set(multiprocessing.active_children()) - set(others):
         assert time.monotonic() < deadline, "a worker is still there"
         time.sleep(0.05)
+
+
+def failing_at_zero(number):
+    return 1 / number
+
+
+def test_what_went_well_comes_before_an_error(monkeypatch):
+    monkeypatch.setattr(parallel, "wait", lambda futures, return_when: wait(futures))
+    results = computed(failing_at_zero, [1, 0, 2, 4], 2)
+    assert {next(results) for _ in range(3)} == {(1, 1.0), (2, 0.5), (4, 0.25)}
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+SLEEPERS = """
+import time
+
+from sdmbtl.parallel import computed
+
+
+def sleep(number):
+    print("begun", flush=True)
+    time.sleep(100)
+
+
+if __name__ == "__main__":
+    list(computed(sleep, [1, 2], 2))
+"""
+
+
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    (tmp_path / "sleepers.py").write_text(SLEEPERS)
+    process = subprocess.Popen([sys.executable, tmp_path / "sleepers.py"], stdout=subprocess.PIPE)
+    with process:
+        assert [process.stdout.readline() for _ in range(2)] == [b"begun\n"] * 2
+        process.send_signal(signal.SIGKILL)
+        # The end of the output comes when nobody holds it any more, the workers neither.
+        assert process.communicate(timeout=20) == (b"", None)
 
 
 def test_other_processes_are_left_alone():

@@ -1,9 +1,7 @@
 """Killed at any stage, a study goes on to the same contexts, bytes and summary."""
 
 import os
-import shutil
 import signal
-import subprocess
 import threading
 
 import pytest
@@ -110,19 +108,6 @@ def test_only_one_process_at_a_time(tmp_path):
     open_small(path).run(budget=1, observer=meanwhile)
     assert f"Another process (number {os.getpid()}) is working on the study" in messages[0]
     assert messages[1] == 1  # looking is allowed
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system with room for a few hundred kilobytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount, unmount = shutil.which("mount"), shutil.which("umount")
-    command = [mount, "-t", "tmpfs", "-o", "size=220k", "tmpfs", place]
-    if mount is None or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("mounting a small file system needs root")
-    yield place
-    subprocess.run([unmount, place], check=True)
 
 
 @pytest.mark.parametrize("room", [8, 16, 24, 32, 48])

@@ -1,0 +1,118 @@
+"""Recipes: what belongs to a matrix, kept with it, and told apart from another's."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.errors import MatrixError
+from sdmbtl.matrices import MatrixFactory, Recipe
+from sdmbtl.matrices.recipe import load_recipe
+from sdmbtl.trainers import make_trainer
+from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
+
+
+class TestValues:
+    def test_there_and_back(self, recipe):
+        data = json.loads(json.dumps(recipe.to_dict()))
+        assert Recipe.from_dict(data) == recipe
+        assert recipe.make_trainer().settings() == recipe.training
+        assert recipe.space.to_dict() == recipe.targets
+        assert recipe.make_family().settings() == recipe.family
+
+    def test_numbers_of_numpy(self, small_recipe):
+        recipe = small_recipe(seed=np.int64(3), episodes=np.int32(2), multi_task=[np.int64(2)])
+        assert recipe == small_recipe()
+        assert recipe.to_dict() == small_recipe().to_dict()
+
+    def test_budgets_are_a_set(self, small_recipe):
+        assert small_recipe(multi_task=(12, 6, 12)).multi_task == (6, 12)
+
+    @pytest.mark.parametrize(
+        ("setting", "value", "low"),
+        [("episodes", 0, 1), ("seed", -1, 0), ("multi_task", (0,), 1), ("episodes", 1.5, 1)],
+    )
+    def test_numbers(self, setting, value, low, small_recipe):
+        shown = value[0] if isinstance(value, tuple) else value
+        with pytest.raises(MatrixError) as caught:
+            small_recipe(**{setting: value})
+        assert str(caught.value) == (
+            f"{setting!r} must be a whole number >= {low}. Got {shown} instead."
+        )
+
+    def test_multi_task_needs_steps(self, recipe):
+        data = {**recipe.to_dict(), "training": {"chunk": 4}}
+        with pytest.raises(MatrixError, match=r"'training' has no 'steps'.* Use multi_task=\(\)"):
+            Recipe.from_dict(data)
+        assert Recipe.from_dict({**data, "multi_task": []}).multi_task == ()
+
+    @pytest.mark.parametrize("name", ["auto", "mine"])
+    def test_trainer_of_nobody(self, name, recipe):
+        with pytest.raises(MatrixError, match=f"ppo, sb3. Got {name!r} instead"):
+            Recipe.from_dict({**recipe.to_dict(), "trainer": name})
+
+    def test_family_that_only_this_process_knows(self):
+        space = make_family("CartPole").space("wide", levels=2)
+        family = FactoryFamily(lambda context: None, space)
+        trainer = make_trainer("sb3", family, space)
+        with pytest.raises(MatrixError) as caught:
+            Recipe.of(trainer)
+        assert str(caught.value) == (
+            f"The environments of {family.name!r} cannot be made again in another process, so "
+            "their matrix could not be resumed. Use a family of this package, or 'module:function'."
+        )
+
+    def test_trainer_of_ones_own(self):
+        class Mine(BatchedPPOTrainer):
+            name = "mine"
+
+        family = make_family("CartPole")
+        with pytest.raises(MatrixError, match="Got 'mine' instead"):
+            Recipe.of(Mine(family, family.space()))
+
+
+class TestDirectory:
+    def test_begun_with_other_settings(self, tmp_path, small_recipe):
+        MatrixFactory(tmp_path, small_recipe())
+        with pytest.raises(MatrixError) as caught:
+            MatrixFactory(tmp_path, small_recipe({"learning_rate": 0.01}))
+        assert str(caught.value) == (
+            f"The matrix in {str(tmp_path)!r} was begun with another 'training': learning_rate: "
+            "0.001 then, 0.01 now. Give the same settings, or another directory."
+        )
+        with pytest.raises(MatrixError, match="another 'seed': 3 then, 4 now"):
+            MatrixFactory(tmp_path, small_recipe(seed=4))
+        MatrixFactory(tmp_path, small_recipe())
+
+    def test_long_values_are_cut(self, tmp_path, small_recipe):
+        MatrixFactory(tmp_path, small_recipe(multi_task=range(1, 99)))
+        with pytest.raises(MatrixError, match=r"another 'multi_task': \[1, .*\.\.\. then, \[2\]"):
+            MatrixFactory(tmp_path, small_recipe())
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("", "{", "[]", "{}", "5", "\xff"),
+            '{"family": 3, "targets": 3, "trainer": "ppo", "training": {}, "multi_task": []}',
+            '{"family": {}, "targets": {}, "trainer": "ppo", "training": {}, "multi_task": []}',
+            '{"family": {}, "targets": {}, "trainer": [], "training": {}, "multi_task": []}',
+            '{"family": {}, "targets": {}, "trainer": "ppo", "training": {}, "multi_task": 5}',
+        ],
+    )
+    def test_damaged(self, text, tmp_path, recipe):
+        (tmp_path / "recipe.json").write_bytes(text.encode("latin-1"))
+        for use in (lambda: load_recipe(tmp_path / "recipe.json"), lambda: at(tmp_path, recipe)):
+            with pytest.raises(MatrixError, match="recipe.json is damaged .*Put it back from a"):
+                use()
+        assert (tmp_path / "recipe.json").read_bytes() == text.encode("latin-1")
+
+    def test_rows_of_an_unknown_recipe(self, tmp_path, recipe):
+        (tmp_path / "rows").mkdir()
+        with pytest.raises(MatrixError, match="recipe.json is missing, so nobody knows"):
+            MatrixFactory(tmp_path, recipe)
+        assert not (tmp_path / "recipe.json").exists()
+
+
+def at(path, recipe):
+    return MatrixFactory(path, recipe)
