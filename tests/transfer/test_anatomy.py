@@ -392,6 +392,12 @@ def test_what_any_seed_solves_is_solved():
         (lambda length, mass, force: (length < 2) | (mass < 1), "length >= 2, mass >= 1"),
         (lambda length, mass, force: (length != 1) & (length != 2), "length 1 to 2"),
         (lambda length, mass, force: (length + mass + force) % 2 == 1, "all over the space"),
+        (lambda length, mass, force: (mass == 0) | (mass + length + force == 5), "mass >= 1"),
+        (lambda length, mass, force: length * mass >= 1, "mostly low length, mostly low mass"),
+        (
+            lambda length, mass, force: (length * force == 0) & (length < 3),
+            "length >= 1, mostly high force",
+        ),
         (lambda length, mass, force: length >= 0, ""),
     ],
 )
@@ -467,7 +473,7 @@ def test_hard_targets():
 
 @pytest.mark.parametrize(
     ("reached", "verdict"),
-    [(10.0, "is better than any choice"), (5.0, "lies between"), (0.0, "is worse")],
+    [(10.0, "is at least as good as the oracle"), (5.0, "lies between"), (0.0, "is worse")],
 )
 def test_multi_task_policies(reached, verdict):
     returns = np.zeros((24, 24))

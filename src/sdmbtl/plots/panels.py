@@ -213,7 +213,8 @@ def _draw_rest(figure: SubFigure, dataset: TransferDataset, found: Anatomy) -> N
 def _draw_matrix(figure: SubFigure, panel: Axes, dataset: TransferDataset, found: Anatomy) -> None:
     returns = min_max(dataset.matrices.mean(), found.size.lowest, found.size.highest)
     image = panel.imshow(returns, cmap=MAP, vmin=0, vmax=1, interpolation="antialiased")
-    panel.set_title("The matrix, mean over seeds", fontsize=10, loc="left")
+    mean = ", mean over seeds" if found.size.seeds > 1 else ""
+    panel.set_title(f"The matrix{mean}", fontsize=10, loc="left")
     panel.set_xlabel("target index", fontsize=SMALL)
     panel.set_ylabel("source index", fontsize=SMALL)
     panel.tick_params(labelsize=SMALL - 1)

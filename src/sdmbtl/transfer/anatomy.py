@@ -51,6 +51,8 @@ LUCKY = 0.1
 FEW_ROWS = 12
 #: Parts into which a dimension without levels is cut.
 PARTS = 8
+#: Contexts whose mean is off the middle by this, in unit coordinates, are mostly low or high.
+MOSTLY = 0.1
 #: Share of its swing by which the ends of a curve must differ for it to rise or fall.
 CLEARLY = 0.8
 
@@ -99,31 +101,16 @@ class MainEffect:
         values: (L,) its values, or the middles of its parts.
         means: (L,) means there.
         share: Share of the variance that these means explain.
+        swing: Difference of the highest and the lowest mean.
+        shape: In a word: "rises", "falls", "hill", "valley", "uneven" or "flat".
     """
 
     name: str
     values: Floats
     means: Floats
     share: float
-
-    @property
-    def swing(self) -> float:
-        """Difference of the highest and the lowest mean."""
-        return float(np.ptp(self.means))
-
-    @property
-    def shape(self) -> str:
-        """In a word: "rises", "falls", "hill", "valley", "uneven" or "flat"."""
-        first, last = float(self.means[0]), float(self.means[-1])
-        if self.swing < 1e-12:
-            return "flat"
-        if abs(last - first) >= CLEARLY * self.swing:
-            return "rises" if last > first else "falls"
-        if float(self.means.max()) - max(first, last) >= self.swing / 2:
-            return "hill"
-        if min(first, last) - float(self.means.min()) >= self.swing / 2:
-            return "valley"
-        return "uneven"
+    swing: float
+    shape: str
 
 
 @dataclass(frozen=True)
@@ -243,7 +230,7 @@ class Training:
         best: Mean return of the best policy for each target.
         own_is_best: Share of contexts whose own policy has 0.95 of their best policy's return.
         unsolved: Indices of the targets that no policy of any seed solves.
-        unsolved_where: What they have in common, by dimension.
+        unsolved_where: Where they lie, by dimension.
     """
 
     own: float
@@ -412,7 +399,8 @@ def _effect(space: ContextSpace, values: Floats) -> Effect:
         centres, group = _groups(space, d)
         member = np.equal.outer(group, np.arange(len(centres))).astype(np.float64)  # (N, L)
         means = values @ member / member.sum(axis=0)
-        effects.append(MainEffect(name, centres, means, _ratio(means[group].var(), values.var())))
+        share = _ratio(means[group].var(), values.var())
+        effects.append(MainEffect(name, centres, means, share, float(np.ptp(means)), _shape(means)))
         indicators.append(member)
     return Effect(
         values,
@@ -420,6 +408,20 @@ def _effect(space: ContextSpace, values: Floats) -> Effect:
         linear_r2=_fit_r2(space.unit_targets, values),
         additive_r2=_fit_r2(np.hstack(indicators), values),
     )
+
+
+def _shape(means: Floats) -> str:
+    """What a curve looks like, in a word."""
+    first, last, swing = float(means[0]), float(means[-1]), float(np.ptp(means))
+    if _is_flat(means):
+        return "flat"
+    if abs(last - first) >= CLEARLY * swing:
+        return "rises" if last > first else "falls"
+    if float(means.max()) - max(first, last) >= swing / 2:
+        return "hill"
+    if min(first, last) - float(means.min()) >= swing / 2:
+        return "valley"
+    return "uneven"
 
 
 def _groups(space: ContextSpace, d: int) -> tuple[Floats, NDArray[np.intp]]:
@@ -670,26 +672,28 @@ def _training(space: ContextSpace, returns: Floats) -> Training:
 
 
 def _where(space: ContextSpace, chosen: NDArray[np.intp]) -> str:
-    """What some contexts have in common, by dimension: "mass >= 2, length 1 to 3"."""
+    """Where some contexts lie, by dimension: "mass >= 2, length 1 to 3, mostly low force"."""
     if not len(chosen):
         return ""
-    conditions = []
-    for (name, dimension), values in zip(
-        space.dimensions.items(), space.targets[chosen].T, strict=True
+    tendency = space.unit_targets[chosen].mean(axis=0) - space.unit_targets.mean(axis=0)
+    parts = []
+    for (name, dimension), values, shift in zip(
+        space.dimensions.items(), space.targets[chosen].T, tendency, strict=True
     ):
         low, high = float(values.min()), float(values.max())
         at_low, at_high = low <= dimension.low, high >= dimension.high
         if at_low and at_high:
-            continue
-        if low == high:
-            conditions.append(f"{name} = {low:.3g}")
+            if abs(shift) >= MOSTLY:
+                parts.append(f"mostly {'high' if shift > 0 else 'low'} {name}")
+        elif low == high:
+            parts.append(f"{name} = {low:.3g}")
         elif at_low:
-            conditions.append(f"{name} <= {high:.3g}")
+            parts.append(f"{name} <= {high:.3g}")
         elif at_high:
-            conditions.append(f"{name} >= {low:.3g}")
+            parts.append(f"{name} >= {low:.3g}")
         else:
-            conditions.append(f"{name} {low:.3g} to {high:.3g}")
-    return ", ".join(conditions) or "all over the space"
+            parts.append(f"{name} {low:.3g} to {high:.3g}")
+    return ", ".join(parts) or "all over the space"
 
 
 def _coverage(dataset: TransferDataset, returns: Floats, low: float, high: float) -> Coverage:

@@ -229,7 +229,7 @@ def _multi_task(found: Anatomy) -> str:
     k = max(compared)
     multi_task, oracle, random = cover.multi_task[k], cover.oracle[k - 1], cover.random[k - 1]
     if multi_task >= oracle:
-        verdict = "is better than any choice"
+        verdict = "is at least as good as the oracle"
     elif multi_task >= random:
         verdict = "lies between"
     else:
