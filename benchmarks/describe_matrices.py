@@ -1,0 +1,318 @@
+"""Write docs/matrices.md, its figures and results/anatomy.json from the transfer matrices.
+
+python benchmarks/describe_matrices.py             # those that ship with the package: a minute
+python benchmarks/describe_matrices.py PATH...     # others
+python benchmarks/describe_matrices.py --check     # only say whether the document is up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+# Matrices of this size gain nothing from threads, and lose much where the cores are busy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from sdmbtl.benchmarks.datasets import load_matrix, matrix_names
+from sdmbtl.plots import matrix_figure, save_figure
+from sdmbtl.transfer import TransferDataset
+from sdmbtl.transfer.anatomy import anatomy
+
+ROOT = Path(__file__).parent.parent
+#: Steps for each policy in the paper, where it has the environment.
+PAPER_STEPS = {"CartPole": 5_000_000, "BipedalWalker": 5_000_000}
+#: What a return is.
+MEANINGS = {
+    "CartPole": "the number of steps until the pole falls or the cart leaves the track, at most "
+    "500",
+    "Pendulum": "minus the cost of 200 steps: angle from upright, speed and torque, all squared",
+    "Acrobot": "minus the number of steps until the tip is up, at worst -500",
+    "MountainCar": "minus the number of steps until the car is on the hill",
+    "BipedalWalker": "the way walked, less the cost of the motors, less 100 for a fall",
+}
+ROUNDS = (1, 3, 6, 12)
+DIGITS = 5
+
+INTRODUCTION = """\
+# Transfer matrices of real training
+
+Every data set on this page is a family of environments in which *every* context was trained on and
+*every* policy was run on every context. `returns[seed, source, target]` is the mean return of the
+policy trained on context `source` when it runs on context `target`. With such a matrix, any way of
+choosing contexts can be tried in a second, without training anything.
+
+```python
+from sdmbtl.benchmarks.datasets import load_matrix
+
+dataset = load_matrix("{example}")
+dataset.returns  # (seeds, contexts, contexts)
+dataset.space    # the contexts, with names and units
+dataset.card     # how the data were made
+```
+
+`sdmbtl describe {example}` prints what stands here, `--figures DIR` draws it. Page, figures and
+`results/anatomy.json` are made by `python benchmarks/describe_matrices.py`; the data by
+`python benchmarks/make_matrices.py`. The data have the licence of the package (MIT, see `LICENSE`).
+
+**How to read the numbers.** Returns are scaled for each data set, so that 0 is its lowest and 1
+its highest return. *f, g, h* are the shares of the variance of the returns (mean over the seeds)
+that come from the policy alone, from the target alone, and from how the two fit. *Distance R²* is
+how much of h a weighted distance between source and target explains: 1 for a perfect mountain.
+*Seeds agree* is the correlation between two seeds of the mean returns of the policies: near 0,
+which policy is good is luck. *Oracle* and *random* are the mean over the targets of the best
+return that six policies reach, chosen with the matrix known or at random; the *margin* between
+them is all that a better choice can win. *Own* is the mean return of the policies where they were
+trained, *best* that of the best policy for each target.
+
+**How to read the figures.** Above, the mean return of each policy over all targets, and of each
+target over all policies, over the contexts. In the middle, how the return changes with the
+difference of source and target in each dimension: blue as it is, orange without the differences
+between policies, dotted what the best-fitting distance would give. A mountain has its top at 0 and
+falls alike on both sides. Below, the matrix itself, the mean returns of the same sources trained
+with two seeds, and the performance of few policies.
+"""
+
+
+def measured(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
+    """Measure and draw data sets.
+
+    Args:
+        names: Names or paths of the data sets.
+        figures: Directory of the figures.
+
+    Returns:
+        Card and anatomy of each.
+    """
+    figures.mkdir(parents=True, exist_ok=True)
+    results = []
+    for name in names:
+        dataset = load_matrix(name)
+        found = anatomy(dataset)
+        path = figures / f"matrix-{dataset.name}.png"
+        save_figure(matrix_figure(dataset, found), path)
+        print(f"{dataset.name}: {path.stat().st_size / 1000:.0f} kB")
+        results.append({"card": _short_card(dataset), "anatomy": _rounded(found.to_dict())})
+    return results
+
+
+def _short_card(dataset: TransferDataset) -> dict[str, Any]:
+    """The card without the values of the contexts, which are in the data."""
+    card = json.loads(json.dumps(dict(dataset.card)))
+    recipe = card.get("recipe", {})
+    recipe.pop("targets", None)
+    recipe.get("family", {}).get("options", {}).pop("space", None)
+    return dict(card)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, DIGITS)
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_rounded(inner) for inner in value]
+    return value
+
+
+# -- the document ----------------------------------------------------------------------------
+
+
+def document(results: list[dict[str, Any]]) -> str:
+    """The text of docs/matrices.md."""
+    parts = [
+        INTRODUCTION.format(example=results[0]["anatomy"]["name"]).strip(),
+        "## Summary",
+        summary_table([result["anatomy"] for result in results]),
+    ]
+    for result in results:
+        parts += section(result["card"], result["anatomy"])
+    return "\n\n".join(parts) + "\n"
+
+
+def summary_table(found: list[dict[str, Any]]) -> str:
+    """One row for each data set."""
+    lines = [
+        "| data set | contexts | seeds | f, g, h | distance R² | seeds agree | own, best | "
+        "oracle | random | margin | Mountain |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for one in found:
+        cover, shares = one["coverage"], one["shares"]
+        k = cover["margin_round"] - 1
+        cells = [
+            f"[{one['name']}](#{one['name']})",
+            f"{one['size']['contexts']} in {len(one['size']['dimensions'])}D",
+            str(one["size"]["seeds"]),
+            ", ".join(f"{100 * share:.0f} %" for share in shares.values()),
+            _number(one["gap"]["mountain_r2"], 2),
+            _number(one["luck"]["row_correlation"], 2),
+            f"{one['training']['own']:.2f}, {one['training']['best']:.2f}",
+            f"{cover['oracle'][k]:.3f}",
+            f"{cover['random'][k]:.3f}",
+            f"{cover['margin']:.3f}",
+            "yes" if one["detection"]["structure"] == "mountain" else "no",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def section(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """The parts of the document about one data set."""
+    name = found["name"]
+    return [
+        f"## {name}",
+        "\n".join(f"- {line}" for line in card_lines(card, found)),
+        "**Findings**",
+        "\n".join(f"- {sentence}" for sentence in found["findings"]),
+        dimension_table(found),
+        coverage_table(found),
+        f"![{name}: maps, curves, matrix, luck and coverage](figures/matrix-{name}.png)",
+    ]
+
+
+def card_lines(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """How the data were made."""
+    recipe, size = card.get("recipe", {}), found["size"]
+    lines = [f"**Contexts:** {size['contexts']}, {_dimensions(size['dimensions'])}."]
+    family = recipe.get("family", {}).get("name")
+    if family is not None:
+        lines.insert(0, f"**Environment:** {family}{_options(recipe['family'])}.")
+        meaning = MEANINGS.get(family)
+        low_high = f"They lie between {size['lowest']:.4g} and {size['highest']:.4g}."
+        lines.append(
+            f"**Returns:** {meaning}. {low_high}" if meaning else f"**Returns:** {low_high}"
+        )
+        lines += [_training(recipe, family, size["contexts"]), _evaluation(recipe)]
+    times = "once" if size["seeds"] == 1 else f"{size['seeds']} times"
+    lines.append(f"**Seeds:** {size['seeds']}; each context was trained on {times}.")
+    if "cost" in card:
+        lines.append(_cost(card["cost"]))
+    if "versions" in card:
+        lines.append(_versions(card))
+    return lines
+
+
+def _dimensions(dimensions: list[dict[str, Any]]) -> str:
+    return ", ".join(
+        f"`{d['name']}` {d['low']:.4g} to {d['high']:.4g}"
+        + (f" in {d['levels']} values" if d["levels"] else "")
+        + (" (log)" if d["scale"] == "log" else "")
+        for d in dimensions
+    )
+
+
+def _options(family: dict[str, Any]) -> str:
+    options = {k: v for k, v in family.get("options", {}).items() if v is not None}
+    return f" ({', '.join(f'{k} {v}' for k, v in options.items())})" if options else ""
+
+
+def _training(recipe: dict[str, Any], family: str, contexts: int) -> str:
+    steps = int(recipe["training"]["steps"])
+    text = f"**Training:** trainer `{recipe['trainer']}`, {steps:,} steps for each policy"
+    paper = PAPER_STEPS.get(family)
+    if paper is not None:
+        text += f", which is {100 * steps / paper:.2g} % of the paper's {paper:,}"
+    budgets = recipe.get("multi_task", [])
+    if budgets:
+        listed = ", ".join(str(budget) for budget in budgets)
+        text += (
+            f". Multi-task policies, which see the context and are trained on all {contexts}, with "
+            f"the steps of {listed} policies"
+        )
+    return f"{text}."
+
+
+def _evaluation(recipe: dict[str, Any]) -> str:
+    return f"**Evaluation:** {recipe['episodes']} episodes for each policy on each context."
+
+
+def _cost(cost: dict[str, Any]) -> str:
+    training, evaluation = (
+        _time(cost[f"{part}_cpu_seconds"]) for part in ("training", "evaluation")
+    )
+    text = (
+        f"**Cost:** {training} of CPU time for training ({cost['training_steps']:,} steps), "
+        f"{evaluation} for evaluation"
+    )
+    again = cost.get("trained_again", 0)
+    return f"{text}; {again} trained again with another seed." if again else f"{text}."
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 7200:
+        return f"{seconds / 3600:.1f} hours"
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
+
+
+def _versions(card: dict[str, Any]) -> str:
+    listed = [f"{name} {version}" for name, version in card["versions"].items() if version]
+    return f"**Made with:** Python {card['python']} ({card['machine']}), {', '.join(listed)}."
+
+
+def dimension_table(found: dict[str, Any]) -> str:
+    """What each dimension does."""
+    lines = [
+        "| dimension | f | g | source below target | source above target | weight of distance |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
+    ]
+    gap = found["gap"]
+    for d, dimension in enumerate(found["size"]["dimensions"]):
+        effects = [found[part]["main_effects"][d] for part in ("quality", "difficulty")]
+        cells = [f"`{dimension['name']}`", *(f"{e['shape']} {e['swing']:.3f}" for e in effects)]
+        cells += [f"{gap[side][d]:+.3f}" for side in ("left", "right", "weights")]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def coverage_table(found: dict[str, Any]) -> str:
+    """How far few policies get."""
+    cover = found["coverage"]
+    rounds = [k for k in ROUNDS if k <= len(cover["oracle"])]
+    head = [f"{k} {'policy' if k == 1 else 'policies'}" for k in rounds]
+    lines = [
+        f"| mean best return | {' | '.join(head)} | all {found['size']['contexts']} |",
+        f"| --- |{' ---: |' * (len(rounds) + 1)}",
+    ]
+    for name, key in (("oracle", "oracle"), ("random", "random")):
+        cells = [f"{cover[key][k - 1]:.3f}" for k in rounds]
+        lines.append(f"| {name} | {' | '.join(cells)} | {cover['everything']:.3f} |")
+    budgets = {int(k): value for k, value in cover["multi_task"].items()}
+    if any(k in budgets for k in rounds):
+        cells = [_number(budgets.get(k), 3) for k in rounds]
+        lines.append(f"| multi-task, same steps | {' | '.join(cells)} | – |")
+    return "\n".join(lines)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, draw and write, or check."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", nargs="*", help="names or paths; all that ship if left out")
+    parser.add_argument("--out", type=Path, default=ROOT, help="write docs and results below this")
+    parser.add_argument("--check", action="store_true", help="only say whether all is up to date")
+    given = parser.parse_args(arguments)
+    page, kept = given.out / "docs" / "matrices.md", given.out / "results" / "anatomy.json"
+    if given.check:
+        if page.read_text() != document(json.loads(kept.read_text())):
+            sys.exit(f"{page} is not what {kept} says. Run: python benchmarks/describe_matrices.py")
+        return
+    names = given.data or list(matrix_names())
+    if not names:
+        sys.exit("No matrices ship with the package yet. Give the paths of some.")
+    results = measured(names, page.parent / "figures")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
+    kept.write_text(f"[\n{lines}\n]\n")
+    page.write_text(document(json.loads(kept.read_text())))
+
+
+if __name__ == "__main__":
+    main()
