@@ -2,8 +2,8 @@
 
     python benchmarks/training_speed.py [--contexts 100] [--repeats 3]
 
-CartPole, PPO with the defaults of stable-baselines3 in both, and 8 environments. Compilation is timed
-by itself. Written to results/training-speed.json.
+CartPole, PPO with the defaults of stable-baselines3 in both, and 8 environments. Compilation is
+timed by itself. Written to results/training-speed.json.
 """
 
 from __future__ import annotations
