@@ -21,6 +21,14 @@ scale = "log"
 values = [0.02, 0.5]
 """
 
+OWN_ENVIRONMENT = """
+import gymnasium
+
+
+def pendulum(context):
+    return gymnasium.make("Pendulum-v1", g=context["gravity"], max_episode_steps=20)
+"""
+
 QUICK = ["--steps", "4096", "--episodes", "2"]
 
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 
-from command_runner import QUICK
+from command_runner import OWN_ENVIRONMENT, QUICK
 
 from sdmbtl.studies import Study
 
@@ -19,14 +19,6 @@ values = [0.1, 0.3, 0.8, 2.0]
 values = [0.2, 0.5, 1.5, 5.0]
 [dimensions.masspole]
 values = [0.02, 0.5]
-"""
-
-OWN_ENVIRONMENT = """
-import gymnasium
-
-
-def pendulum(context):
-    return gymnasium.make("Pendulum-v1", g=context["gravity"], max_episode_steps=20)
 """
 
 GRAVITIES = """

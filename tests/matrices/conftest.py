@@ -55,7 +55,7 @@ def killed(tmp_path, recipe):
             capture_output=True,
             text=True,
             env={**os.environ, "PYTHONPATH": str(HERE)},
-            timeout=120,
+            timeout=300,
         )
 
     return run
