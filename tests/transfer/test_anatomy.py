@@ -240,7 +240,8 @@ def test_one_sided_slopes():
     assert higher_is_better.gap.right[0] == pytest.approx(0, abs=1e-12)
     text = "in mass a source above the target does no harm, one below does"
     assert finding(higher_is_better, "One-sided") == f"One-sided: {text}."
-    assert finding(higher_is_better, "A ridge, but no mountain")
+    ridge = finding(higher_is_better, "A ridge, but no mountain")
+    assert ridge.endswith(f"but {higher_is_better.detection.explanation}.")
     lower_is_better = described(LINE, np.minimum(-difference, 0.0))
     assert "a source below the target does no harm, one above does" in finding(
         lower_is_better, "One-sided"
@@ -293,7 +294,9 @@ def test_nothing_but_luck():
     luck = found.luck
     assert (luck.common, luck.row, luck.rest) == pytest.approx((0, 1, 0))
     assert luck.row_correlation == pytest.approx(0)
-    assert "correlate 0.00; luck of whole trainings is 100 %" in finding(found, "Policies differ")
+    sentence = finding(found, "Policies differ by luck")
+    assert "correlate 0.00; luck of whole trainings is 100 % of all variance" in sentence
+    assert sentence.endswith("2 of 8 policies beat their source's others by 0.1 or more.")
     # Two policies differ, by the whole range; each has one lucky training.
     assert luck.lucky == 2
     assert [(p.seed, p.source, p.gain, p.context) for p in luck.luckiest] == [

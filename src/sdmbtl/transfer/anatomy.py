@@ -34,7 +34,7 @@ from sdmbtl.selectors.oracle import oracle_sequence
 from sdmbtl.structure import MOUNTAIN, Detection, MountainDetector, estimate_slopes
 from sdmbtl.transfer.dataset import TransferDataset
 from sdmbtl.transfer.decomposition import SobolHoeffding
-from sdmbtl.transfer.findings import findings
+from sdmbtl.transfer.findings import LUCKY, findings
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.matrix import min_max
 from sdmbtl.transfer.rows import ObservedRows
@@ -45,8 +45,6 @@ ROUNDS = 20
 MARGIN_ROUND = 6
 #: A target that no policy of any seed brings above this is not solved.
 SOLVED = 0.5
-#: A policy whose row is this much better than the same source's in the other seeds is lucky.
-LUCKY = 0.1
 #: Rows of the second detection: as many as a user may have trained.
 FEW_ROWS = 12
 #: Parts into which a dimension without levels is cut.

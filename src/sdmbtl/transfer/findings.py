@@ -24,6 +24,8 @@ NEGLIGIBLE = 0.05
 #: Correlation between seeds below which a training says little about the next, and above which
 #: it says nearly everything.
 LUCK, REPEATABLE = 0.5, 0.8
+#: A policy whose row is this much better than the same source's in the other seeds is lucky.
+LUCKY = 0.1
 #: Share of contexts that should be best served by their own policy.
 OWN_IS_BEST = 0.8
 #: Share of the returns at the top, or of hard targets, that is worth a sentence.
@@ -111,7 +113,7 @@ def _mountain(found: Anatomy) -> str:
         return f"No mountain: {distance}{f'; farther is better in {rising}' if rising else ''}."
     if found.is_mountain:
         return f"Mountain: policies are alike, and {distance}."
-    return f"A ridge, but no mountain: {distance}, but policies are not alike, or one side is flat."
+    return f"A ridge, but no mountain: {distance}, but {found.detection.explanation}."
 
 
 def _shape(found: Anatomy) -> str:
@@ -171,6 +173,11 @@ def _luck(found: Anatomy) -> str:
         return ""
     correlation = f"mean returns of the policies of two seeds correlate {luck.row_correlation:.2f}"
     rows = f"luck of whole trainings is {_percent(luck.row)} of all variance"
+    if luck.lucky:
+        every = found.size.seeds * found.size.contexts
+        rows += (
+            f", {luck.lucky} of {every} policies beat their source's others by {LUCKY:g} or more"
+        )
     if luck.row_correlation < LUCK:
         return f"Policies differ by luck: {correlation}; {rows}."
     if luck.row_correlation >= REPEATABLE:
