@@ -18,10 +18,10 @@ from typing import Any
 # Matrices of this size gain nothing from threads, and lose much where the cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from sdmbtl.anatomy import anatomy
 from sdmbtl.benchmarks.datasets import load_matrix, matrix_names
 from sdmbtl.plots import matrix_figure, save_figure
 from sdmbtl.transfer import TransferDataset
-from sdmbtl.transfer.anatomy import anatomy
 
 ROOT = Path(__file__).parent.parent
 #: Steps for each policy in the paper, where it has the environment.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, TransferMatrices
+from sdmbtl.anatomy import anatomy
 from sdmbtl.transfer import TransferDataset
-from sdmbtl.transfer.anatomy import anatomy
 
 SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[0.1, 0.2, 0.3])
 DISTANCES = np.abs(SPACE.unit_targets[:, None] - SPACE.unit_targets).sum(axis=2)

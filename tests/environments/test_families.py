@@ -322,7 +322,9 @@ def test_spaces_by_name_and_with_other_levels():
     assert family.space() == family.space("wide")
     assert family.space(levels=3).shape == (3, 3, 3)
     assert family.space("forces").names == ("length", "force_mag", "gravity")
-    with pytest.raises(FamilyError, match="no space 'papers'; it has wide, paper, forces, everything. Did you"):
+    with pytest.raises(
+        FamilyError, match="no space 'papers'; it has wide, paper, forces, everything. Did you"
+    ):
         family.space("papers")
 
 

@@ -16,7 +16,7 @@ from sdmbtl.benchmarks.layout import (
     metric_title,
     titles,
 )
-from sdmbtl.benchmarks.metrics import area_under_curve
+from sdmbtl.benchmarks.metrics import CHOICE_MATTERS, CHOICE_ROUND, area_under_curve
 from sdmbtl.benchmarks.published import Metric, published_benchmarks
 from sdmbtl.benchmarks.real_benchmark import RealBenchmark, RealData
 from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, record_key
@@ -25,8 +25,6 @@ from sdmbtl.benchmarks.tables import Cell, Table, TableRow
 from sdmbtl.structure import MOUNTAIN
 from sdmbtl.transfer.matrix import min_max
 
-#: Choosing matters where the oracle is so far above random choice, at so many policies.
-MARGIN, MARGIN_BUDGET = 0.03, 6
 METRICS: tuple[Metric, ...] = ("final", "auc")
 #: Selectors that are shown in the ablation and not in the main table.
 ABLATION = ("m+random", "gp+random")
@@ -46,7 +44,7 @@ def summarise(benchmark: RealBenchmark, journal: Journal) -> dict[str, Any]:
         "selectors": names,
         **provenance(journal.heading["code"]),
         "seeds": "matrix t: rows drawn with a seed derived from t; selectors: seed t",
-        "margin": {"least": MARGIN, "budget": MARGIN_BUDGET},
+        "margin": {"least": CHOICE_MATTERS, "budget": CHOICE_ROUND},
         "data": data,
         "aggregated": {
             str(budget): {
@@ -84,7 +82,7 @@ def _data(benchmark: RealBenchmark, data: RealData, journal: Journal) -> dict[st
         "high": high,
         "all_policies": float(reference.mean()),
         "margin": margin,
-        "matters": margin is not None and margin >= MARGIN,
+        "matters": margin is not None and margin >= CHOICE_MATTERS,
         "selectors": selectors,
     }
 
@@ -132,9 +130,9 @@ def _multi_task(
 def _margin(selectors: dict[str, Any]) -> float | None:
     """How far the oracle is above random choice, of the normalised range; None if unknown."""
     curves = [selectors[name]["curve"] for name in (MYOPIC, RANDOM)]
-    if len(curves[0]) < MARGIN_BUDGET:
+    if len(curves[0]) < CHOICE_ROUND:
         return None
-    oracle, random = (curve[MARGIN_BUDGET - 1] for curve in curves)
+    oracle, random = (curve[CHOICE_ROUND - 1] for curve in curves)
     return float(oracle - random)
 
 
@@ -215,8 +213,8 @@ def margin_table(result: dict[str, Any]) -> Table:
         TableRow(
             (d["name"], str(d["contexts"]), str(d["seeds"]), "yes" if d["matters"] else "no"),
             (
-                Cell(d["selectors"][RANDOM]["curve"][MARGIN_BUDGET - 1], None),
-                Cell(d["selectors"][MYOPIC]["curve"][MARGIN_BUDGET - 1], None),
+                Cell(d["selectors"][RANDOM]["curve"][CHOICE_ROUND - 1], None),
+                Cell(d["selectors"][MYOPIC]["curve"][CHOICE_ROUND - 1], None),
                 None if d["margin"] is None else Cell(d["margin"], None),
                 Cell(d["all_policies"], None),
             ),
@@ -224,11 +222,11 @@ def margin_table(result: dict[str, Any]) -> Table:
         for d in result["data"]
     ]
     return Table(
-        title=f"What choosing can gain at K = {MARGIN_BUDGET}",
+        title=f"What choosing can gain at K = {CHOICE_ROUND}",
         label_headers=("data", "N", "seeds", "matters"),
         columns=("Random", "Myopic Oracle", "margin", "all policies"),
         rows=tuple(rows),
-        notes=(f"Data with a margin of at least {MARGIN:g} enter the aggregate.",),
+        notes=(f"Data with a margin of at least {CHOICE_MATTERS:g} enter the aggregate.",),
     )
 
 
@@ -316,7 +314,7 @@ def _notes(result: dict[str, Any]) -> tuple[str, ...]:
         "the matrices.",
         "Margin: Myopic Oracle - Random with 6 policies. Aggregated: mean of (performance - "
         f"Random) / (Myopic Oracle - Random) over the {count} data set(s) with a margin of at "
-        f"least {MARGIN:g}.",
+        f"least {CHOICE_MATTERS:g}.",
         "Independent trains a policy on every context, N instead of K. Multi-task is one policy "
         "that sees its context, trained with the steps of K.",
         "The paper's rows are for its own matrices, and its aggregate for all four of its "

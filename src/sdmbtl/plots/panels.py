@@ -13,10 +13,10 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from sdmbtl.anatomy import Anatomy, Effect
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.plots.colours import BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
 from sdmbtl.transfer import TransferDataset
-from sdmbtl.transfer.anatomy import Anatomy, Effect
 from sdmbtl.transfer.matrix import min_max
 
 #: No more slices of a grid than this stand side by side.

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, Interval, TransferMatrices
+from sdmbtl.anatomy import anatomy, spread_targets
 from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
 from sdmbtl.contexts import Levels
 from sdmbtl.transfer import TransferDataset
-from sdmbtl.transfer.anatomy import anatomy, spread_targets
 
 GRID = ContextSpace(length=range(4), mass=range(3), force=range(2))
 LINE = ContextSpace(mass=range(4))

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from sdmbtl.transfer.anatomy import Anatomy, Effect
+from sdmbtl.benchmarks.metrics import CHOICE_MATTERS
 
-#: Oracle less random choice after six policies from which on a choice is worth making.
-MATTERS = 0.03
+if TYPE_CHECKING:
+    from sdmbtl.anatomy import Anatomy, Effect
+
 #: Share of what all policies reach from which on one policy is enough.
 SATURATED = 0.97
 #: R² from which on a model describes what it is fitted to.
@@ -64,9 +64,9 @@ def _margin(found: Anatomy) -> str:
         f"{_policies(k)} chosen by the oracle reach {cover.oracle[k - 1]:.3f}, "
         f"chosen at random {cover.random[k - 1]:.3f}"
     )
-    if cover.margin >= MATTERS:
+    if cover.margin >= CHOICE_MATTERS:
         return f"The choice matters: {numbers}."
-    return f"The choice hardly matters: {numbers} (less than {MATTERS:g} apart)."
+    return f"The choice hardly matters: {numbers} (less than {CHOICE_MATTERS:g} apart)."
 
 
 def _saturation(found: Anatomy) -> str:
