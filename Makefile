@@ -29,6 +29,7 @@ slow: setup
 
 tables: setup
 	$(BIN)/python benchmarks/make_tables.py
+	$(BIN)/python benchmarks/describe_matrices.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -1,16 +1,19 @@
 """The shipped result on real matrices is what this code makes of the shipped data."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from sdmbtl.benchmarks import RealBenchmark, matrix_names
+from sdmbtl.benchmarks import RealBenchmark, load_matrix, matrix_names
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.metrics import CHOICE_MATTERS
 from sdmbtl.benchmarks.real_results import summarise
 from sdmbtl.benchmarks.results import load_result
 
-RESULT = Path(__file__).parents[2] / "results" / "real.json"
+ROOT = Path(__file__).parents[2]
+RESULT = ROOT / "results" / "real.json"
 pytestmark = pytest.mark.skipif(not RESULT.exists(), reason="results are not part of a wheel")
 
 #: Small, so that all of it can be made again here.
@@ -43,9 +46,16 @@ def test_made_again_from_the_shipped_data(shipped, tmp_path):
 
 
 def test_policies_of_the_papers_cartpole_are_good():
-    from sdmbtl.benchmarks import load_matrix
-
     data = load_matrix("cartpole")
     assert len(data.space) == 900
     assert data.card["recipe"]["episodes"] >= 10
     assert data.returns.diagonal(axis1=1, axis2=2).mean() >= 0.99 * 500
+
+
+def test_the_page_about_the_matrices_is_up_to_date():
+    finished = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "describe_matrices.py"), "--check"],
+        capture_output=True,
+        text=True,
+    )
+    assert finished.returncode == 0, finished.stderr
