@@ -109,8 +109,8 @@ class TestNumbers:
         assert len(each) == 6
         training, evaluation, *_ = np.sum(each, axis=0)
         cost = reference.dataset.card["cost"]
-        assert cost["training_cpu_seconds"] == pytest.approx(training, abs=0.051)
-        assert cost["evaluation_cpu_seconds"] == pytest.approx(evaluation, abs=0.051)
+        assert cost["training_cpu_seconds"] == pytest.approx(training, abs=0.0006)
+        assert cost["evaluation_cpu_seconds"] == pytest.approx(evaluation, abs=0.0006)
 
 
 def rows_of(reference):

@@ -231,8 +231,8 @@ class MatrixFactory:
             "seeds": seeds,
             "recipe": self.recipe.to_dict(),
             "cost": {
-                "training_cpu_seconds": round(training, 1),
-                "evaluation_cpu_seconds": round(evaluation, 1),
+                "training_cpu_seconds": round(training, 3),
+                "evaluation_cpu_seconds": round(evaluation, 3),
                 "training_steps": int(steps),
                 "trained_again": int(sum(cost[3] > 1 for cost in costs)),
             },
