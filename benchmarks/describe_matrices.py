@@ -61,12 +61,13 @@ dataset.card     # how the data were made
 
 **How to read the numbers.** Returns are scaled for each data set, so that 0 is its lowest and 1
 its highest return. *f, g, h* are the shares of the variance of the returns (mean over the seeds)
-that come from the policy alone, from the target alone, and from how the two fit. *Distance R²* is
+that come from the policy alone, from the target alone, and from how the two fit; with few seeds
+f holds part of the luck of the trainings. *Distance R²* is
 how much of h a weighted distance between source and target explains: 1 for a perfect mountain.
 *Seeds agree* is the correlation between two seeds of the mean returns of the policies: near 0,
 which policy is good is luck. *Oracle* and *random* are the mean over the targets of the best
 return that six policies reach, chosen with the matrix known or at random; the *margin* between
-them is all that a better choice can win. *Own* is the mean return of the policies where they were
+them is what the greedy oracle wins. *Own* is the mean return of the policies where they were
 trained, *best* that of the best policy for each target.
 
 **How to read the figures.** Above, the mean return of each policy over all targets, and of each
@@ -278,9 +279,9 @@ def coverage_table(found: dict[str, Any]) -> str:
         f"| mean best return | {' | '.join(head)} | all {found['size']['contexts']} |",
         f"| --- |{' ---: |' * (len(rounds) + 1)}",
     ]
-    for name, key in (("oracle", "oracle"), ("random", "random")):
+    for key in ("oracle", "random"):
         cells = [f"{cover[key][k - 1]:.3f}" for k in rounds]
-        lines.append(f"| {name} | {' | '.join(cells)} | {cover['everything']:.3f} |")
+        lines.append(f"| {key} | {' | '.join(cells)} | {cover['everything']:.3f} |")
     budgets = {int(k): value for k, value in cover["multi_task"].items()}
     if any(k in budgets for k in rounds):
         cells = [_number(budgets.get(k), 3) for k in rounds]

@@ -88,22 +88,21 @@ def real_parts(result: dict[str, Any]) -> list[str]:
         ],
         *[real_results.rounds_table(result, epsilon) for epsilon in EPSILONS],
     ]
-    strategies = real_results.strategy_table(result)
     return [
         "## Matrices of real training",
         "Printed by `sdmbtl bench real`; what the matrices look like is in "
         "[matrices.md](matrices.md).",
-        *[t.to_markdown().strip() for t in (*tables, strategies) if t is not None],
+        *[t.to_markdown().strip() for t in (*tables, *real_results.strategy_tables(result))],
     ]
 
 
 def real_table(result: dict[str, Any]) -> str:
     """Performance on real matrices, and the aggregate for each number of policies."""
     lines = [
-        f"| {REAL_BUDGET} policies | N | margin | "
+        f"| {REAL_BUDGET} policies | N | seeds | margin, 6 policies | "
         + " | ".join(TITLES[n] for n in REAL_SHOWN)
         + " |",
-        "| --- | ---: | ---: |" + " ---: |" * len(REAL_SHOWN),
+        "| --- | ---: | ---: | ---: |" + " ---: |" * len(REAL_SHOWN),
     ]
     for entry in result["data"]:
         found = [
@@ -121,10 +120,10 @@ def real_table(result: dict[str, Any]) -> str:
         aggregated = result["aggregated"][str(budget)]
         means = [aggregated[n]["final"]["mean"] for n in REAL_SHOWN]
         cells = ["–" if m is None else f"{m:.3f}" for m in means]
-        lines.append(f"| **aggregated, {budget} policies** | | | " + " | ".join(cells) + " |")
+        lines.append(f"| **aggregated, {budget} policies** | | | | " + " | ".join(cells) + " |")
     paper = published_benchmarks().aggregated
     cells = [f"[{paper[n].mean:.3f}]" for n in REAL_SHOWN]
-    lines.append("| the paper's four, aggregated | | | " + " | ".join(cells) + " |")
+    lines.append("| the paper's four, aggregated | | | | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -19,6 +19,8 @@ SHORTER = {
     "my_envs:make_pendulum": ["--set", "envs=2", "--set", "hyperparameters.n_steps=64"],
     "BipedalWalker": ["--levels", "1", "--steps", "256", "--episodes", "1", "--set", "envs=2"],
     "--dim": ["--trials", "2", "--rounds", "6"],
+    "real": ["--matrices", "1", "--data", "bipedal-walker"],
+    "matrix": ["--multi-task", "", "--seeds", "1", "--levels", "2"],
 }
 
 
@@ -74,7 +76,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
                 (tmp_path / command[3]).write_text(json.dumps([-500.0] * 18))
             printed += run(shorter(command), tmp_path)
             ran += 1
-    assert ran == 16
+    assert ran == 20
     for text in (
         "12 policies on 27 targets",  # run
         "27 targets: mean best return",  # status
@@ -86,6 +88,9 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
         "trainer sb3",
         '"context"',  # ask
         r"\toprule",
+        "cartpole-wide: 512 contexts",  # describe
+        "What choosing can gain",  # bench real
+        "on the context it was trained on",  # matrix
     ):
         assert text in printed, text
     said = capsys.readouterr().out

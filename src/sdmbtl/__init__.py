@@ -17,7 +17,13 @@ from sdmbtl.selectors import (
     selector_names,
 )
 from sdmbtl.structure import MountainDetector
-from sdmbtl.transfer import Decomposition, ObservedRows, SobolHoeffding, TransferMatrices
+from sdmbtl.transfer import (
+    Decomposition,
+    ObservedRows,
+    SobolHoeffding,
+    TransferDataset,
+    TransferMatrices,
+)
 
 __version__ = "0.1.0"
 
@@ -32,6 +38,7 @@ __all__ = [
     "SdmbtlError",
     "Selector",
     "SobolHoeffding",
+    "TransferDataset",
     "TransferMatrices",
     "__version__",
     "make_selector",

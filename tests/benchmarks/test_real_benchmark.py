@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.benchmarks import RealBenchmark, load_matrix, matrix_names
+from sdmbtl.benchmarks import RealBenchmark, load_matrix, matrix_names, real_benchmark
+from sdmbtl.benchmarks.choice import choice_margin
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.layout import MULTI_TASK
 from sdmbtl.benchmarks.real_benchmark import RealData
 from sdmbtl.benchmarks.real_results import (
+    entering,
     margin_table,
     performance_table,
     rounds_table,
@@ -112,40 +114,92 @@ def test_multi_task_has_the_steps_of_so_many_policies(benchmark, result):
     found = result["data"][0]["selectors"][MULTI_TASK]["at"]
     assert set(found) == {"2", "4"}, "none was trained for 8"
     for k in (2, 4):
-        values = data.multi_task(k, 5)
-        assert set(values.round(2)) <= {40.0 + k, 41.0 + k, 42.0 + k}
-        assert found[str(k)]["final"]["mean"] == pytest.approx(
-            ((values - low) / (high - low)).mean()
-        )
-    many = data.multi_task(2, 300)
-    assert set(many.round(2)) == {42.0, 43.0, 44.0}
-    assert data.multi_task(8, 5) is None
+        values = (np.array([40.0, 41.0, 42.0]) + k - low) / (high - low)
+        final = found[str(k)]["final"]
+        assert final["mean"] == pytest.approx(values.mean(), abs=1e-4)
+        assert final["half_width"] == pytest.approx(np.ptp(values) / 2, rel=0.2), "over the seeds"
 
 
-def test_only_data_where_choosing_matters_are_aggregated(result):
+def test_only_data_where_choosing_matters_are_aggregated(benchmark, result):
     peaked, flat = result["data"]
-    oracle, random = (peaked["selectors"][n]["curve"][5] for n in ("myopic-oracle", "random"))
-    assert peaked["margin"] == pytest.approx(oracle - random)
+    scaled = RealData(benchmark.data[0]).dataset.matrices.normalised().returns
+    assert peaked["margin"] == pytest.approx(choice_margin(scaled))
     assert peaked["matters"]
     assert not flat["matters"], "two of any sources cover everything"
     for budget in (2, 4, 8):
-        at = {n: peaked["selectors"][n]["at"][str(budget)]["final"]["mean"] for n in SELECTORS}
-        ends = [
-            peaked["selectors"][n]["at"][str(budget)]["final"]["mean"]
-            for n in ("random", "myopic-oracle")
-        ]
-        expected = (at["m-mbtl"] - ends[0]) / (ends[1] - ends[0])
+        at = {
+            name: peaked["selectors"][name]["at"][str(budget)]["final"]["mean"]
+            for name in ("m-mbtl", "random", "myopic-oracle")
+        }
+        margin = at["myopic-oracle"] - at["random"]
+        assert peaked["margins"][str(budget)] == pytest.approx(margin)
         found = result["aggregated"][str(budget)]["m-mbtl"]["final"]
-        assert found["mean"] == pytest.approx(expected)
-        assert found["data"] == 1
+        assert found["mean"] == pytest.approx((at["m-mbtl"] - at["random"]) / margin)
     assert result["aggregated"]["8"][MULTI_TASK]["final"]["mean"] is None
 
 
-def test_shares_of_mountain_by_round(journal, result):
-    shares = result["data"][0]["selectors"]["m/gp-mbtl"]["mountain"]
-    runs = [journal["peaked", str(t), "m/gp-mbtl"]["structures"] for t in range(5)]
-    assert shares == [np.mean([run[k] == "mountain" for run in runs]) for k in range(8)]
-    assert "mountain" not in result["data"][0]["selectors"]["random"]
+def test_every_column_is_aggregated_over_the_same_data(places, tmp_path):
+    """One of the two has no multi-task policies, and one no more than 16 contexts."""
+    other = saved(tmp_path, "other", peaks=True, multi_task=())
+    benchmark = RealBenchmark(data=(places[0], other), matrices=2, budgets=(2, 50), selectors=())
+    journal = Journal(tmp_path / "a.jsonl", benchmark.settings)
+    benchmark.run(journal)
+    result = summarise(benchmark, journal)
+    assert len(entering(result["data"], 2)) == 2
+    assert result["aggregated"]["2"][MULTI_TASK]["final"]["mean"] is None
+    assert result["aggregated"]["2"]["myopic-oracle"]["final"]["mean"] == pytest.approx(1)
+    assert entering(result["data"], 50) == [], "they have 16 contexts"
+    assert performance_table(result, 50).rows[0].labels == ("Aggregated",)
+    assert performance_table(result, 2).rows[1].cells[0] is None
+
+
+def test_data_enter_while_there_is_something_to_gain():
+    data = [
+        {"name": "a", "matters": True, "margins": {"6": 0.05, "50": 0.009}},
+        {"name": "b", "matters": True, "margins": {"6": 0.04, "50": 0.01}},
+        {"name": "c", "matters": False, "margins": {"6": 0.02, "50": 0.02}},
+    ]
+    assert [d["name"] for d in entering(data, 6)] == ["a", "b"]
+    assert [d["name"] for d in entering(data, 50)] == ["b"]
+
+
+def test_one_seed_says_nothing_about_others(places, tmp_path):
+    data = load_matrix(places[0])
+    single = TransferDataset(
+        TransferMatrices(SPACE, data.returns[:1]),
+        data.source_returns[:1],
+        data.episode_variance[:1],
+        card={"name": "single"},
+    )
+    single.save(tmp_path / "single.npz")
+    benchmark = RealBenchmark(
+        data=(str(tmp_path / "single.npz"),), matrices=3, budgets=(2,), selectors=("m+random",)
+    )
+    journal = Journal(tmp_path / "a.jsonl", benchmark.settings)
+    benchmark.run(journal)
+    (entry,) = summarise(benchmark, journal)["data"]
+    assert entry["seeds"] == 1
+    for name in ("m+random", "random", "myopic-oracle"):
+        assert entry["selectors"][name]["at"]["2"]["final"]["half_width"] is None
+
+
+def test_shares_of_strategies_by_round(result):
+    shares = result["data"][0]["selectors"]["m/gp-mbtl"]["strategies"]
+    assert set(shares) <= {"m-mbtl", "gp-mbtl"}
+    np.testing.assert_allclose(np.sum(list(shares.values()), axis=0), 1.0)
+    assert shares["m-mbtl"][:5] == [1.0] * 5, "as in the paper, the first rounds are M-MBTL's"
+    assert result["data"][0]["selectors"]["random"]["strategies"] == {}
+
+
+def test_which_strategy_chose(result):
+    changed = json.loads(json.dumps(result))
+    for entry in changed["data"]:
+        entry["selectors"]["m/gp-mbtl"]["strategies"] = {"a": [1.0] * 8, "b": [0.25] * 8}
+    table = strategy_table(changed, "m/gp-mbtl")
+    assert [row.labels for row in table.rows][:2] == [("peaked", "a"), ("peaked", "b")]
+    assert table.columns == ("round 1", "round 5", "round 6", "round 8")
+    assert [cell.mean for cell in table.rows[1].cells] == [0.25] * 4
+    assert strategy_table(changed, "m-mbtl") is None
 
 
 def test_tables(result, tmp_path):
@@ -178,13 +232,13 @@ def test_tables(result, tmp_path):
         ("flat", "16", "3", "no"),
     ]
     assert rounds_table(loaded, 0.1).rows[1].cells[-1].mean == 1.0
-    assert strategy_table(loaded).columns == ("round 5", "round 6", "round 8")
-    assert strategy_table(loaded, "m-mbtl") is None
+    assert table.rows[0].labels[3] == f"{loaded['data'][0]['margins']['4']:.3f}"
 
 
 def test_the_papers_rows_stand_below_ours(result):
     twelve = json.loads(json.dumps(result))
     for entry in twelve["data"]:
+        entry["margins"] = {"12": 0.1}
         for selector in entry["selectors"].values():
             selector["at"] = {"12": next(iter(selector["at"].values()))}
     twelve["aggregated"] = {"12": result["aggregated"]["2"]}
@@ -193,7 +247,7 @@ def test_the_papers_rows_stand_below_ours(result):
         "Aggregated",
         "paper: CartPole",
         "paper: BipedalWalker",
-        "paper: aggregated",
+        "paper: aggregated, K = 12 and 50",
     ]
     assert table.rows[3].cells[1].mean == 0.9967
     assert table.rows[5].cells[4].mean == 0.293
@@ -226,12 +280,27 @@ def test_the_same_name_twice(places):
 
 
 def test_result_files_do_not_collide(places):
-    names = {
-        RealBenchmark(data=places).name,
-        RealBenchmark(data=places, matrices=5).name,
-        RealBenchmark(data=places, budgets=(2, 4)).name,
+    several = {
+        "real-peaked-flat": {},
+        "real-peaked-flat-w5": {"matrices": 5},
+        "real-peaked-flat-k2-4": {"budgets": (2, 4)},
+        "real-peaked-flat-k4": {"budgets": (4,)},
+        "real-peaked-flat-mgp-mbtl-m+random": {"selectors": ("m/gp-mbtl", "m+random")},
+        "real-peaked-flat-random": {"selectors": ()},
+        "real-peaked": {"data": places[:1]},
     }
-    assert names == {"real-some", "real-some-w5", "real-some-k4"}
+    for name, options in several.items():
+        assert RealBenchmark(**{"data": places, **options}).name == name
+    many = RealBenchmark(data=places, selectors=("m-mbtl", "gp-mbtl", "m+random", "gp+random"))
+    assert many.name.startswith("real-peaked-flat-4-")
+
+
+def test_all_that_ships_has_the_short_name(monkeypatch, places):
+    monkeypatch.setattr(real_benchmark, "matrix_names", lambda: places)
+    assert RealBenchmark().name == "real"
+    monkeypatch.setattr(real_benchmark, "matrix_names", tuple)
+    with pytest.raises(BenchmarkError, match="No matrices ship"):
+        RealBenchmark()
 
 
 def test_records_of_other_returns_are_not_used(benchmark, places, tmp_path):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from sdmbtl.benchmarks import RealBenchmark, load_matrix, matrix_names
+from sdmbtl.benchmarks.choice import CHOICE_MATTERS
 from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.metrics import CHOICE_MATTERS
 from sdmbtl.benchmarks.real_results import summarise
 from sdmbtl.benchmarks.results import load_result
 

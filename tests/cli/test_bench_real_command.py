@@ -36,7 +36,7 @@ def finished(command, matrix, tmp_path_factory):
         *("bench", "real", "--data", matrix, "--matrices", 3, "--budgets", "6,12"),
         *("--selectors", "m/gp-mbtl,m+random", "--jobs", 1, "--out", out),
     )
-    return out / "real-some-w3-k12.json", result
+    return out / "real-columns-mgp-mbtl-m+random-w3-k6-12.json", result
 
 
 def test_tables_and_result_file(finished):

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from sdmbtl import ContextSpace, ObservedRows, TransferMatrices
+from sdmbtl import ContextSpace, ObservedRows, TransferDataset, TransferMatrices
 from sdmbtl.environments import family_names
 
 SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[1.0, 2.0, 3.0, 4.0])
@@ -47,6 +47,15 @@ def test_what_has_no_structure_at_all(command, tmp_path):
     assert "row" in command.error("detect", tmp_path / "one.npz")
 
 
+def test_structure_of_a_data_set(command, tmp_path):
+    space = ContextSpace(a=range(5))
+    returns = 100 - 10 * abs(space.targets - space.targets.T)
+    data = TransferDataset(TransferMatrices(space, returns), np.zeros((1, 5)), np.zeros((1, 5)))
+    data.save(str(tmp_path / "matrix.npz"))
+    for path in (tmp_path, tmp_path / "matrix.npz"):
+        assert "structure: mountain  (5 policies, 5 targets)" in command("detect", path).stdout
+
+
 def test_environments(command):
     found = {entry["name"]: entry for entry in command.json("environments")}
     assert set(found) == set(family_names())
@@ -61,7 +70,7 @@ def test_environments(command):
 def test_every_command_has_help(command):
     names = ["run", "resume", "status", "evaluate", "portfolio", "ask", "tell", "detect", "doctor"]
     listed = command("--help").stdout
-    for name in [*names, "environments", "bench"]:
+    for name in [*names, "targets", "environments", "bench", "matrix", "describe"]:
         assert f" {name} " in listed
         assert max(map(len, command(name, "--help").stdout.splitlines())) <= 80
 

@@ -146,8 +146,8 @@ class TestRefused:
     def test_multi_task(self, text, command, asked, tmp_path):
         error = command.error(*asked, "--multi-task", text, "--out", tmp_path / "m")
         assert error == (
-            "Error: --multi-task takes whole numbers >= 1 separated by commas, as 6,12,50, or '' "
-            f"for none. Got {text!r} instead.\n"
+            "Error: --multi-task takes whole numbers >= 1 separated by commas, as 6,12,50. "
+            f"Got {text!r} instead.\n"
         )
         assert not (tmp_path / "m").exists()
 

@@ -436,7 +436,8 @@ class TestSoftware:
 
     def test_a_directory_without_the_record(self, begun, recipe):
         (begun / "software.json").unlink()
-        assert MatrixFactory(begun, recipe).finished().card["versions"]["numpy"] == np.__version__
+        card = MatrixFactory(begun, recipe).finished().card
+        assert card["versions"] == {}, "who puts it together need not have made it"
 
     @pytest.mark.parametrize("text", ["{", "[3]", "5", "[", "\xff"])
     def test_a_damaged_record(self, text, begun, recipe):

@@ -44,7 +44,10 @@ FEW_ROWS = 12
 
 @dataclass(frozen=True)
 class Shares:
-    """Shares of the variance of J, mean over the seeds, in its orthogonal decomposition."""
+    """Shares of the variance of the mean matrix over the seeds, decomposed orthogonally.
+
+    The mean of W seeds still has 1/W of the luck of whole trainings: it is counted as quality.
+    """
 
     quality: float
     difficulty: float

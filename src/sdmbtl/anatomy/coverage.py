@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.anatomy.scales import Floats
-from sdmbtl.benchmarks.metrics import CHOICE_ROUND, expected_random_curve
+from sdmbtl.benchmarks.choice import CHOICE_ROUND, choice_margin, oracle_curve, random_curve
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.selectors.oracle import oracle_sequence
 from sdmbtl.transfer.dataset import TransferDataset
 from sdmbtl.transfer.matrix import min_max
 
@@ -52,7 +51,6 @@ class Coverage:
         single_covers: Share of targets on which it has 0.95 of their best policy's return.
         oracle: (K,) mean best return after k policies of the greedy oracle, one sequence for all
             seeds.
-        oracle_by_seed: (K,) the same with a sequence for each seed, whose luck it knows.
         random: (K,) the same expected for random choice.
         everything: The same with all policies.
         margin: Oracle less random choice after `margin_round` policies.
@@ -66,7 +64,6 @@ class Coverage:
     single: float
     single_covers: float
     oracle: Floats
-    oracle_by_seed: Floats
     random: Floats
     everything: float
     margin: float
@@ -120,32 +117,19 @@ def coverage(dataset: TransferDataset, returns: Floats, low: float, high: float)
     best = returns.max(axis=1)
     single = returns.mean(axis=2).argmax(axis=1)
     single_rows = returns[np.arange(len(returns)), single]  # (W, N)
-    oracle = _curve_of(returns, [oracle_sequence(returns, rounds)] * len(returns))
-    random = np.mean([expected_random_curve(one, rounds) for one in returns], axis=0)
-    margin_round = min(CHOICE_ROUND, rounds)
     reach = (returns >= 0.9 * best[:, None]).mean(axis=1)  # (W, N) share of the policies
     return Coverage(
         at_top=float((returns >= 0.99).mean()),
         single=float(single_rows.mean()),
         single_covers=float((single_rows >= 0.95 * best).mean()),
-        oracle=oracle,
-        oracle_by_seed=_curve_of(returns, [oracle_sequence(r[None], rounds) for r in returns]),
-        random=random,
+        oracle=oracle_curve(returns, rounds),
+        random=random_curve(returns, rounds),
         everything=float(best.mean()),
-        margin=float(oracle[margin_round - 1] - random[margin_round - 1]),
-        margin_round=margin_round,
+        margin=choice_margin(returns),
+        margin_round=min(CHOICE_ROUND, rounds),
         hard_targets=float((reach < 0.05).mean()),
         multi_task={
             budget: float(min_max(np.asarray(values), low, high).mean())
             for budget, values in sorted(dataset.multi_task.items())
         },
     )
-
-
-def _curve_of(returns: Floats, sequences: list[list[int]]) -> Floats:
-    """(K,) mean best return after each source of the sequences, one for each seed."""
-    curves = [
-        np.maximum.accumulate(one[sequence]).mean(axis=1)
-        for one, sequence in zip(returns, sequences, strict=True)
-    ]
-    return np.asarray(np.mean(curves, axis=0))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sdmbtl.benchmarks.metrics import CHOICE_MATTERS
+from sdmbtl.benchmarks.choice import CHOICE_MATTERS
 
 if TYPE_CHECKING:
     from sdmbtl.anatomy import Anatomy, Effect
@@ -259,9 +259,9 @@ def _detection(found: Anatomy) -> str:
     )
 
 
-def _names(found: Anatomy, which: np.ndarray, between: str = ", ") -> str:
+def _names(found: Anatomy, which: np.ndarray) -> str:
     dimensions = found.size.dimensions
-    return between.join(d.name for d, chosen in zip(dimensions, which, strict=True) if chosen)
+    return ", ".join(d.name for d, chosen in zip(dimensions, which, strict=True) if chosen)
 
 
 def _policies(count: int) -> str:

@@ -72,7 +72,7 @@ class Journal:
         if not parsed or parsed[0] != self.heading:
             aside = self.path.with_suffix(".old")
             self.path.replace(aside)
-            self.note = f"Results of another version of the code are set aside in {aside}."
+            self.note = f"Results of other data, settings or code are set aside in {aside}."
             return False
         damaged = sum(record is None for record in parsed)
         for record in parsed[1:]:

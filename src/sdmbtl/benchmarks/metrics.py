@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 
 FloatArray = npt.NDArray[np.float64]
 
-CHOICE_MATTERS, CHOICE_ROUND = 0.03, 6
-"""Choosing matters where the oracle is so far above random choice after so many policies."""
-
 _RELATIVE_ROUNDING = 1e-12
 """Two performances that differ by less than this, relatively, are the same up to rounding."""
 

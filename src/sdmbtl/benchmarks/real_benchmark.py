@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -61,8 +61,8 @@ class RealBenchmark:
     def __post_init__(self) -> None:
         if not self.data:
             object.__setattr__(self, "data", matrix_names())
-        for name in self.data:
-            load_matrix(name)  # refuses what is none, before anything is computed
+        if not self.data:
+            raise BenchmarkError("No matrices ship with this package. Give the paths of some.")
         names = [data.name for data in self.every_data()]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -81,10 +81,15 @@ class RealBenchmark:
     @property
     def name(self) -> str:
         """Name of the result file, without ending."""
-        name = "real" if self.data == matrix_names() else "real-some"
-        if self.matrices != MATRICES:  # a quick look must not take the place of the whole
+        name = "real"  # what is not the whole must not take its place
+        if self.data != matrix_names():
+            name += f"-{_short([data.name for data in self.every_data()])}"
+        if set(self.selectors) != set(REAL_SELECTORS):
+            chosen = [s for s in self.selectors if s not in (RANDOM, MYOPIC)]
+            name += f"-{_short(chosen or [RANDOM])}"
+        if self.matrices != MATRICES:
             name += f"-w{self.matrices}"
-        return name if self.budgets == BUDGETS else f"{name}-k{self.budgets[-1]}"
+        return name if self.budgets == BUDGETS else f"{name}-k{_joined(self.budgets)}"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -151,19 +156,22 @@ class RealData:
 
     def matrix(self, trial: int) -> NDArray[np.floating]:
         """(N, N) returns of one trial."""
-        return self.dataset.matrices.resampled(derived_seed(0, "rows of a matrix", trial))
-
-    def multi_task(self, budget: int, trials: int) -> NDArray[np.float64] | None:
-        """(W,) mean returns of a multi-task policy for each trial, of one of the seeds."""
-        returns = self.dataset.multi_task.get(budget)
-        if returns is None:
-            return None
-        rng = np.random.default_rng(derived_seed(0, "multi-task policies"))
-        return np.asarray(returns.mean(axis=1)[rng.integers(len(returns), size=trials)])
+        return self.dataset.matrices.resampled(derived_seed(0, f"rows of {self.name}", trial))
 
     def fingerprint(self) -> str:
         """A hash of the returns."""
         return hashlib.sha256(self.dataset.returns.tobytes()).hexdigest()[:16]
+
+
+def _short(names: Sequence[str]) -> str:
+    """Names in the name of a file."""
+    if len(names) > 3:
+        return f"{len(names)}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:6]}"
+    return _joined(name.replace("/", "") for name in names)
+
+
+def _joined(parts: Iterable[object]) -> str:
+    return "-".join(map(str, parts))
 
 
 @lru_cache(maxsize=2)

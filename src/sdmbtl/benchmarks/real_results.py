@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.benchmarks.choice import CHOICE_MATTERS, CHOICE_ROUND, choice_margin
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.layout import (
     MULTI_TASK,
@@ -16,16 +17,18 @@ from sdmbtl.benchmarks.layout import (
     metric_title,
     titles,
 )
-from sdmbtl.benchmarks.metrics import CHOICE_MATTERS, CHOICE_ROUND, area_under_curve
+from sdmbtl.benchmarks.metrics import area_under_curve
 from sdmbtl.benchmarks.published import Metric, published_benchmarks
 from sdmbtl.benchmarks.real_benchmark import RealBenchmark, RealData
-from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, record_key
+from sdmbtl.benchmarks.runner import INDEPENDENT, MYOPIC, RANDOM, record_key
 from sdmbtl.benchmarks.summary import aggregated, provenance, rounds_to, statistics
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
-from sdmbtl.structure import MOUNTAIN
 from sdmbtl.transfer.matrix import min_max
 
 METRICS: tuple[Metric, ...] = ("final", "auc")
+#: Data enter the aggregate for K policies while the oracle is so far above random choice.
+LEAST_LEFT = 0.01
+HEADERS = ("data", "N", "seeds", "margin")
 #: Selectors that are shown in the ablation and not in the main table.
 ABLATION = ("m+random", "gp+random")
 
@@ -44,7 +47,7 @@ def summarise(benchmark: RealBenchmark, journal: Journal) -> dict[str, Any]:
         "selectors": names,
         **provenance(journal.heading["code"]),
         "seeds": "matrix t: rows drawn with a seed derived from t; selectors: seed t",
-        "margin": {"least": CHOICE_MATTERS, "budget": CHOICE_ROUND},
+        "margin": {"least": CHOICE_MATTERS, "round": CHOICE_ROUND, "least_left": LEAST_LEFT},
         "data": data,
         "aggregated": {
             str(budget): {
@@ -65,14 +68,17 @@ def _data(benchmark: RealBenchmark, data: RealData, journal: Journal) -> dict[st
     every = [journal[record_key(data.name, t, RANDOM)]["all_policies"] for t in trials]
     reference = np.asarray(min_max(np.array(every), low, high))
     budgets = [k for k in benchmark.budgets if k <= len(data.space)]
-    selectors = {
-        name: _selector(
-            [journal[record_key(data.name, t, name)] for t in trials], low, high, reference, budgets
-        )
-        for name in benchmark.selectors
-    }
-    selectors[MULTI_TASK] = _multi_task(benchmark, data, low, high, budgets)
-    margin = _margin(selectors)
+    selectors = {}
+    for name in benchmark.selectors:
+        records = [journal[record_key(data.name, t, name)] for t in trials]
+        curves = np.asarray(min_max(np.array([r["curve"] for r in records]), low, high))
+        selectors[name] = {
+            **_performance(curves, budgets, alike=len(returns) == 1),
+            "rounds_to": rounds_to(curves, reference),
+            "strategies": _shares([r["strategies"] for r in records if "strategies" in r]),
+        }
+    selectors[MULTI_TASK] = _multi_task(data, low, high, budgets)
+    margin = choice_margin(min_max(returns, low, high))
     return {
         "name": data.name,
         "contexts": len(data.space),
@@ -82,81 +88,70 @@ def _data(benchmark: RealBenchmark, data: RealData, journal: Journal) -> dict[st
         "high": high,
         "all_policies": float(reference.mean()),
         "margin": margin,
-        "matters": margin is not None and margin >= CHOICE_MATTERS,
+        "matters": margin >= CHOICE_MATTERS,
+        "margins": {
+            str(k): selectors[MYOPIC]["curve"][k - 1] - selectors[RANDOM]["curve"][k - 1]
+            for k in budgets
+        },
         "selectors": selectors,
     }
 
 
-def _selector(
-    records: list[dict[str, Any]],
-    low: float,
-    high: float,
-    reference: NDArray[np.floating],
-    budgets: list[int],
+def _performance(
+    curves: NDArray[np.floating], budgets: list[int], *, alike: bool
 ) -> dict[str, Any]:
-    curves = np.asarray(min_max(np.array([r["curve"] for r in records]), low, high))
-    data: dict[str, Any] = {
+    """Statistics of (W, K) normalised curves for each number of policies."""
+    return {
         "at": {
             str(budget): {
-                "final": statistics(curves[:, budget - 1]),
-                "auc": statistics(area_under_curve(curves[:, :budget])),
+                "final": statistics(curves[:, budget - 1], alike=alike),
+                "auc": statistics(area_under_curve(curves[:, :budget]), alike=alike),
             }
             for budget in budgets
         },
         "curve": curves.mean(axis=0).tolist(),
-        "rounds_to": rounds_to(curves, reference),
     }
-    structures = [r["structures"] for r in records if "structures" in r]
-    if structures and any(s is not None for run in structures for s in run):
-        chosen = np.array([[s == MOUNTAIN for s in run] for run in structures])
-        data["mountain"] = chosen.mean(axis=0).tolist()
-    return data
 
 
-def _multi_task(
-    benchmark: RealBenchmark, data: RealData, low: float, high: float, budgets: list[int]
-) -> dict[str, Any]:
-    """The policy trained on all targets; it exists at some budgets, so it has no curve."""
-    found = {k: data.multi_task(k, benchmark.matrices) for k in budgets}
+def _shares(strategies: list[list[str]]) -> dict[str, list[float]]:
+    """Strategy -> (K,) share of the trials in which it chose in each round."""
+    names = sorted({name for run in strategies for name in run})
+    chosen = np.array(strategies)
+    return {name: (chosen == name).mean(axis=0).tolist() for name in names}
+
+
+def _multi_task(data: RealData, low: float, high: float, budgets: list[int]) -> dict[str, Any]:
+    """The policies trained on all targets, one for each seed; they exist for some budgets only."""
+    found = {k: data.dataset.multi_task.get(k) for k in budgets}
     return {
         "at": {
-            str(k): {"final": statistics(np.asarray(min_max(values, low, high)))}
-            for k, values in found.items()
-            if values is not None
+            str(k): {"final": statistics(np.asarray(min_max(returns.mean(axis=1), low, high)))}
+            for k, returns in found.items()
+            if returns is not None
         }
     }
-
-
-def _margin(selectors: dict[str, Any]) -> float | None:
-    """How far the oracle is above random choice, of the normalised range; None if unknown."""
-    curves = [selectors[name]["curve"] for name in (MYOPIC, RANDOM)]
-    if len(curves[0]) < CHOICE_ROUND:
-        return None
-    oracle, random = (curve[CHOICE_ROUND - 1] for curve in curves)
-    return float(oracle - random)
 
 
 def _aggregated(data: list[dict[str, Any]], name: str, budget: int, metric: str) -> dict[str, Any]:
-    """Over the data sets where choosing matters."""
+    """Over the data sets that enter; for a column that lacks one of them there is no value."""
+    entries = entering(data, budget)
+    found = [d["selectors"][name]["at"].get(str(budget), {}).get(metric) for d in entries]
+    if not entries or None in found:
+        return {"mean": None, "half_width": None, "why": "It is not known for all data sets."}
 
-    def at(entry: dict[str, Any], which: str) -> dict[str, Any] | None:
-        found: dict[str, Any] = entry["selectors"][which]["at"].get(str(budget), {})
-        return found.get(metric)
+    def each(which: str, key: str) -> dict[str, Any]:
+        return {d["name"]: d["selectors"][which]["at"][str(budget)][metric][key] for d in entries}
 
-    entries = [d for d in data if d["matters"] and at(d, name) and at(d, RANDOM)]
-    if not entries:
-        return {"mean": None, "half_width": None, "why": "There is no such data set."}
+    return aggregated(each(name, "trials"), each(RANDOM, "mean"), each(MYOPIC, "mean"))
 
-    def means(which: str) -> dict[str, float]:
-        return {
-            d["name"]: d["selectors"][which]["at"][str(budget)][metric]["mean"] for d in entries
-        }
 
-    trials = {d["name"]: d["selectors"][name]["at"][str(budget)][metric]["trials"] for d in entries}
-    return {
-        **aggregated(trials, means(RANDOM), means(MYOPIC)),
-        "data": len(entries),
-    }
+def entering(data: list[dict[str, Any]], budget: int) -> list[dict[str, Any]]:
+    """The data sets that enter the aggregate for so many policies.
+
+    Those where choosing matters, as long as there is something left to gain: a score that is
+    divided by nearly nothing says nothing.
+    """
+    return [d for d in data if d["matters"] and d["margins"].get(str(budget), 0.0) >= LEAST_LEFT]
 
 
 def _forget_trials(value: Any) -> None:
@@ -191,83 +186,96 @@ def performance_table(
         ablation: Show the strategies alone and with random choice, instead of the main table.
     """
     names = _columns(result, metric, ablation=ablation)
-    shown = [d for d in result["data"] if str(budget) in d["selectors"][RANDOM]["at"]]
+    shown = [d for d in result["data"] if str(budget) in d["margins"]]
     rows = [_row(d, names, budget, metric, statistic) for d in shown]
+    notes = _notes(result, budget)
     if statistic == "mean":
         cells = [cell(result["aggregated"][str(budget)][n][metric], None) for n in names]
         rows.append(TableRow(("Aggregated",), marked(cells, names)))
         rows += _paper_rows(names, budget, metric)
+        notes += _paper_notes(budget, metric)
     return Table(
         title=f"{metric_title(metric, statistic)}, real matrices, K = {budget}, "
         f"{result['matrices']} drawn from the seeds" + (", ablation" if ablation else ""),
-        label_headers=("data", "N", "margin"),
+        label_headers=HEADERS,
         columns=titles(names),
         rows=tuple(rows),
-        notes=_notes(result),
+        notes=notes,
     )
 
 
 def margin_table(result: dict[str, Any]) -> Table:
     """How much there is to gain by choosing, for every data set."""
+    budgets = [str(k) for k in result["budgets"]]
     rows = [
         TableRow(
             (d["name"], str(d["contexts"]), str(d["seeds"]), "yes" if d["matters"] else "no"),
             (
-                Cell(d["selectors"][RANDOM]["curve"][CHOICE_ROUND - 1], None),
-                Cell(d["selectors"][MYOPIC]["curve"][CHOICE_ROUND - 1], None),
-                None if d["margin"] is None else Cell(d["margin"], None),
+                Cell(d["margin"], None),
+                *[Cell(d["margins"][k], None) if k in d["margins"] else None for k in budgets],
                 Cell(d["all_policies"], None),
             ),
         )
         for d in result["data"]
     ]
     return Table(
-        title=f"What choosing can gain at K = {CHOICE_ROUND}",
+        title="What choosing can gain: Myopic Oracle less Random",
         label_headers=("data", "N", "seeds", "matters"),
-        columns=("Random", "Myopic Oracle", "margin", "all policies"),
+        columns=("margin", *[f"drawn, K = {k}" for k in budgets], "all policies"),
         rows=tuple(rows),
-        notes=(f"Data with a margin of at least {CHOICE_MATTERS:g} enter the aggregate.",),
+        notes=(
+            f"Margin: with {CHOICE_ROUND} policies, on the seeds as they are; choosing matters "
+            f"where it is at least {CHOICE_MATTERS:g}. Beside it, on the drawn matrices.",
+            "All policies: what all N together reach, the best for each target.",
+        ),
     )
 
 
 def rounds_table(result: dict[str, Any], epsilon: float) -> Table:
     """Rounds until performance is within `epsilon` of what all policies together reach."""
-    names = [n for n in column_order(result["selectors"]) if n != MULTI_TASK]
+    names = [n for n in column_order(result["selectors"]) if n not in (MULTI_TASK, INDEPENDENT)]
     rows = []
     for entry in result["data"]:
-        reached = [entry["selectors"][n]["rounds_to"][f"{epsilon:g}"] for n in names]
-        cells = tuple(
-            None if r["rounds"] is None or r["reached"] < 1 else Cell(r["rounds"], None)
-            for r in reached
-        )
-        rows.append(TableRow(_labels(entry), cells))
+        medians = [entry["selectors"][n]["rounds_to"][f"{epsilon:g}"]["median"] for n in names]
+        cells = tuple(None if median is None else Cell(median, None) for median in medians)
+        rows.append(TableRow(_labels(entry, CHOICE_ROUND), cells))
     return Table(
-        title=f"Rounds to {epsilon:g}-suboptimal, real matrices",
-        label_headers=("data", "N", "margin"),
+        title=f"Rounds to {epsilon:g}-suboptimal, real matrices, median",
+        label_headers=HEADERS,
         columns=titles(names),
         rows=tuple(rows),
-        notes=(f"Empty where some matrix did not get there in {result['rounds']} rounds.",),
+        notes=(
+            f"Empty where less than half of the matrices get there in {result['rounds']} rounds. "
+            "Random: the round in which its expected performance gets there.",
+        ),
     )
 
 
-def strategy_table(result: dict[str, Any], selector: str = "m/gp-mbtl") -> Table | None:
-    """In which share of the matrices Mountain was detected before each of some rounds."""
-    found = [d for d in result["data"] if "mountain" in d["selectors"].get(selector, {})]
+def strategy_table(result: dict[str, Any], selector: str) -> Table | None:
+    """Which strategy chose in some of the rounds; None if the selector has one or none."""
+    found = [d for d in result["data"] if len(d["selectors"][selector].get("strategies", {})) > 1]
     if not found:
         return None
-    longest = max(len(d["selectors"][selector]["mountain"]) for d in found)
-    rounds = [k for k in (5, 6, 8, 10, 12, 16, 20, 30, 40, 50) if k <= longest]
+    longest = max(len(d["selectors"][selector]["curve"]) for d in found)
+    rounds = [k for k in (1, 5, 6, 8, 10, 12, 16, 20, 30, 40, 50) if k <= longest]
     rows = []
     for entry in found:
-        shares = entry["selectors"][selector]["mountain"]
-        cells = tuple(Cell(shares[k - 1], None) if k <= len(shares) else None for k in rounds)
-        rows.append(TableRow(_labels(entry), cells))
+        for strategy, shares in entry["selectors"][selector]["strategies"].items():
+            cells = tuple(Cell(shares[k - 1], None) if k <= len(shares) else None for k in rounds)
+            rows.append(TableRow((entry["name"], strategy), cells))
     return Table(
-        title=f"Share of the matrices in which {titles([selector])[0]} took the Mountain strategy",
-        label_headers=("data", "N", "margin"),
+        title=f"Share of the matrices in which a strategy chose, {titles([selector])[0]}",
+        label_headers=("data", "strategy"),
         columns=tuple(f"round {k}" for k in rounds),
         rows=tuple(rows),
     )
+
+
+def strategy_tables(result: dict[str, Any]) -> list[Table]:
+    """The strategies of every selector that has several, the ablations left out."""
+    names = [n for n in column_order(result["selectors"]) if n not in (*ABLATION, MULTI_TASK)]
+    tables = [strategy_table(result, name) for name in names]
+    return [table for table in tables if table is not None]
 
 
 def _columns(result: dict[str, Any], metric: str, *, ablation: bool) -> list[str]:
@@ -283,7 +291,7 @@ def _row(
 ) -> TableRow:
     values = [entry["selectors"][name]["at"].get(str(budget), {}).get(metric) for name in names]
     cells = [None if value is None else cell(value, None, statistic) for value in values]
-    return TableRow(_labels(entry), marked(cells, names))
+    return TableRow(_labels(entry, budget), marked(cells, names))
 
 
 def _paper_rows(names: list[str], budget: int, metric: Metric) -> list[TableRow]:
@@ -292,31 +300,40 @@ def _paper_rows(names: list[str], budget: int, metric: Metric) -> list[TableRow]
     rows = [(f"paper: {r.name}", r.values) for r in table.rows if r.rounds == budget]
     if not rows:
         return []
-    rows.append(("paper: aggregated", table.aggregated))
+    rows.append(("paper: aggregated, K = 12 and 50", table.aggregated))
     return [
         TableRow(
-            (title, "", ""),
+            (title, *[""] * (len(HEADERS) - 1)),
             tuple(Cell(*values[n]) if n in values else None for n in names),
         )
         for title, values in rows
     ]
 
 
-def _labels(entry: dict[str, Any]) -> tuple[str, str, str]:
-    margin = "-" if entry["margin"] is None else f"{entry['margin']:.3f}"
-    return (entry["name"], str(entry["contexts"]), margin)
+def _paper_notes(budget: int, metric: Metric) -> tuple[str, ...]:
+    table = published_benchmarks(metric)
+    if all(row.rounds != budget for row in table.rows):
+        return ()
+    notes = ("The paper's rows are for its own matrices: to be compared in kind.",)
+    return notes if table.note is None else (*notes, f"The paper: {table.note}")
 
 
-def _notes(result: dict[str, Any]) -> tuple[str, ...]:
-    count = sum(d["matters"] for d in result["data"])
+def _labels(entry: dict[str, Any], budget: int) -> tuple[str, ...]:
+    margin = entry["margins"].get(str(budget))
+    shown = "-" if margin is None else f"{margin:.3f}"
+    return (entry["name"], str(entry["contexts"]), str(entry["seeds"]), shown)
+
+
+def _notes(result: dict[str, Any], budget: int) -> tuple[str, ...]:
+    names = [d["name"] for d in entering(result["data"], budget)]
     return (
-        "Performance is min-max normalised over the data set; intervals are 95 % bootstrap over "
-        "the matrices.",
-        "Margin: Myopic Oracle - Random with 6 policies. Aggregated: mean of (performance - "
-        f"Random) / (Myopic Oracle - Random) over the {count} data set(s) with a margin of at "
-        f"least {CHOICE_MATTERS:g}.",
+        "Performance is min-max normalised over the data set. Intervals are 95 % bootstrap over "
+        "the matrices: how well the mean over matrices drawn from these seeds is known, not how "
+        "other trainings would come out.",
+        f"Margin: Myopic Oracle less Random with {budget} policies.",
+        "Aggregated: mean of (performance - Random) / (Myopic Oracle - Random) over "
+        f"{', '.join(names) or 'no data set'}: where choosing matters, and the margin is still at "
+        f"least {LEAST_LEFT:g}.",
         "Independent trains a policy on every context, N instead of K. Multi-task is one policy "
         "that sees its context, trained with the steps of K.",
-        "The paper's rows are for its own matrices, and its aggregate for all four of its "
-        "benchmarks: to be compared in kind.",
     )

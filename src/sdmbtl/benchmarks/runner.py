@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.benchmarks.choice import sequence_curves
 from sdmbtl.benchmarks.journal import Journal, Key
 from sdmbtl.benchmarks.metrics import expected_random_curve
 from sdmbtl.benchmarks.simulate import simulate
@@ -147,7 +148,7 @@ class Unit:
             return {"curve": [float(np.diagonal(matrix).mean(dtype=np.float64))] * self.rounds}
         if name == SEQUENTIAL:
             indices = oracle_sequence(matrix[None], self.rounds)
-            return {"curve": _curves(matrix[None], indices)[0], "indices": indices}
+            return {"curve": sequence_curves(matrix[None], indices)[0].tolist(), "indices": indices}
         selector = make_selector(name, space, seed=self.trials[0])
         run = simulate(selector, matrix, self.rounds)
         return {
@@ -164,7 +165,7 @@ class Unit:
         for number, trial in enumerate(self.trials[1:], start=1):
             returns[number] = self.data.matrix(trial)
         indices = oracle_sequence(returns, self.rounds)
-        curves = _curves(returns, indices)
+        curves = sequence_curves(returns, indices).tolist()
         return [
             (key, {"curve": curve, "indices": indices})
             for key, curve in zip(self.keys(), curves, strict=True)
@@ -179,9 +180,3 @@ def record_key(data: str, trial: int, selector: str) -> Key:
 def journal_path(out: Path, benchmark: str) -> Path:
     """Where the records of an unfinished benchmark are."""
     return out / f"{benchmark}.partial.jsonl"
-
-
-def _curves(returns: NDArray[np.floating], indices: list[int]) -> list[list[float]]:
-    """For each trial the performance after each round of one sequence; returns is (W, M, N)."""
-    best = np.maximum.accumulate(returns[:, indices], axis=1)
-    return [row.mean(axis=1, dtype=np.float64).tolist() for row in best]

@@ -22,9 +22,14 @@ from sdmbtl.errors import BenchmarkError
 EPSILONS = (0.1, 0.05, 0.02)
 
 
-def statistics(values: NDArray[np.floating]) -> dict[str, Any]:
-    """Mean, median and interquartile mean of (W,) trials, each with half its 95 % interval."""
-    several = len(values) > 1
+def statistics(values: NDArray[np.floating], *, alike: bool = False) -> dict[str, Any]:
+    """Mean, median and interquartile mean of (W,) trials, each with half its 95 % interval.
+
+    Args:
+        values: One for each trial.
+        alike: Whether all trials come from the same data, so that they say nothing about others.
+    """
+    several = len(values) > 1 and not alike
     data: dict[str, Any] = {}
     for name, statistic in (("mean", np.mean), ("median", np.median), ("iqm", interquartile_mean)):
         interval = bootstrap_interval(values, statistic)
@@ -54,8 +59,15 @@ def rounds_to(
         found[f"{epsilon:g}"] = {
             "reached": float(len(reached) / len(rounds)),
             "rounds": float(reached.mean()) if len(reached) else None,
+            "median": _median(rounds),
         }
     return found
+
+
+def _median(rounds: NDArray[np.floating]) -> float | None:
+    """The median with those that never get there as the latest; None if it is one of them."""
+    median = float(np.median(np.where(np.isnan(rounds), np.inf, rounds)))
+    return median if np.isfinite(median) else None
 
 
 def aggregated(
@@ -72,7 +84,7 @@ def aggregated(
         interval = aggregated_performance(trials, random, oracle)
     except BenchmarkError as error:
         return {"mean": None, "half_width": None, "why": str(error)}
-    several = all(len(values) > 1 for values in trials.values())
+    several = any(len(set(values)) > 1 for values in trials.values())
     return {"mean": interval.estimate, "half_width": interval.half_width if several else None}
 
 

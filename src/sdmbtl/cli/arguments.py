@@ -75,17 +75,18 @@ def nested_settings(given: Iterable[str], option: str) -> dict[str, Any]:
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, ...]:
-    """Whole numbers separated by commas.
+    """Whole numbers from 1 on, separated by commas; none of an empty text.
 
     Raises:
         ArgumentError: If a part is none.
     """
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
         raise ArgumentError(
-            f"{option} takes whole numbers separated by commas, as 6,12,50. Got {text!r} instead."
-        ) from None
+            f"{option} takes whole numbers >= 1 separated by commas, as 6,12,50. "
+            f"Got {text!r} instead."
+        )
+    return tuple(map(int, parts))
 
 
 def family_options(option: Iterable[str] | None, physics: str | None) -> dict[str, Any]:

@@ -208,9 +208,7 @@ def _real_tables(
                 yield real_results.performance_table(
                     result, budget, metric, statistic, ablation=True
                 )
-    strategies = real_results.strategy_table(result)
-    if strategies is not None:
-        yield strategies
+    yield from real_results.strategy_tables(result)
 
 
 def _print_table(table: Table, output_format: Format) -> None:

@@ -39,6 +39,8 @@ def detect(
 
 
 def _rows(path: Path) -> ObservedRows:
+    if (path / "matrix.npz").is_file():
+        return _rows_of_file(path / "matrix.npz")
     if path.is_dir():
         from sdmbtl.studies import Study
 
@@ -47,19 +49,20 @@ def _rows(path: Path) -> ObservedRows:
 
 
 def _rows_of_file(path: Path) -> ObservedRows:
-    from sdmbtl.transfer import ObservedRows, TransferMatrices
+    from sdmbtl.transfer import ObservedRows, TransferDataset, TransferMatrices
+    from sdmbtl.transfer.storage import kind_of
 
     try:
-        return ObservedRows.load(path)
+        kind = kind_of(path)
     except FileNotFoundError:
         raise MatrixError(
-            f"There is no {str(path)!r}. Give the directory of a study, or a file written by "
-            "TransferMatrices.save or ObservedRows.save."
+            f"There is no {str(path)!r}. Give the directory of a study or of a matrix, or a file "
+            "written by TransferMatrices.save, TransferDataset.save or ObservedRows.save."
         ) from None
-    except MatrixError as error:
-        if "holds matrices" not in str(error):
-            raise
-    matrices = TransferMatrices.load(path)
+    if kind == "rows":
+        return ObservedRows.load(path)
+    data = kind == "transfer data set"
+    matrices = TransferDataset.load(path).matrices if data else TransferMatrices.load(path)
     return ObservedRows(matrices.space, matrices.space.targets, matrices.mean())
 
 

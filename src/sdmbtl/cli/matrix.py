@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdmbtl.cli import arguments
-from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.output import JsonOption, counted, note, note_console, print_json, result_console
 from sdmbtl.cli.run import made_family
@@ -118,7 +117,7 @@ def matrix(
             arguments.trainer_options(set_, steps),
             episodes=episodes,
             seed=seed,
-            multi_task=_budgets(multi_task),
+            multi_task=arguments.whole_numbers(multi_task, "--multi-task"),
         )
         dataset = _made(factory, seeds, jobs, signals)
     if as_json:
@@ -189,16 +188,6 @@ def _made(
             f"--seeds {factory.begun_seeds} has them in the matrix."
         )
     return dataset
-
-
-def _budgets(text: str) -> tuple[int, ...]:
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
-        raise ArgumentError(
-            "--multi-task takes whole numbers >= 1 separated by commas, as 6,12,50, or '' for "
-            f"none. Got {text!r} instead."
-        )
-    return tuple(map(int, parts))
 
 
 def _summary(dataset: TransferDataset) -> dict[str, Any]:

@@ -41,8 +41,9 @@ class MatrixFactory:
         MatrixError: If another recipe was begun in that directory, or it cannot be written.
     """
 
-    def __init__(self, out: Path, recipe: Recipe, name: str | None = None) -> None:
-        self.out, self.recipe = out, recipe
+    def __init__(self, out: str | Path, recipe: Recipe, name: str | None = None) -> None:
+        self.out = out = Path(out)
+        self.recipe = recipe
         self.name = out.resolve().name if name is None else name
         kept = out / "recipe.json"
         try:

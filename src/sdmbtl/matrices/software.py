@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 
@@ -22,13 +23,14 @@ def software() -> dict[str, Any]:
         "versions": {name: _version(name) for name in _PACKAGES},
         "python": platform.python_version(),
         "machine": platform.machine(),
+        "code": code_fingerprint(),
     }
 
 
 def keep_software(path: Path) -> None:
     """Add what this process has to the file of all that worked on a matrix."""
     known = _recorded(path)
-    if software() not in known:
+    if not known or known[-1] != software():
         write_atomically(path, (json.dumps([*known, software()], indent=1) + "\n").encode())
 
 
@@ -38,7 +40,7 @@ def software_of(path: Path) -> dict[str, Any]:
     Raises:
         MatrixError: If the file is damaged.
     """
-    *earlier, latest = _recorded(path) or [software()]
+    *earlier, latest = _recorded(path) or [{"versions": {}, "python": None, "machine": None}]
     return {**latest, "earlier_software": earlier} if earlier else latest
 
 

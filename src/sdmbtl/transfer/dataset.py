@@ -83,7 +83,7 @@ class TransferDataset:
         """Name of the data set."""
         return str(self.card.get("name", "matrix"))
 
-    def save(self, path: Path) -> None:
+    def save(self, path: str | Path) -> None:
         """Write `path` (npz) and beside it the card (json).
 
         The same returns give the same bytes of the npz file. Returns that are multiples of one
@@ -95,6 +95,7 @@ class TransferDataset:
         Raises:
             MatrixError: If the name is no .npz file's, or the range of returns is infinite.
         """
+        path = Path(path)
         if path.suffix != ".npz":
             raise MatrixError(f"A data set is an .npz file. Got {str(path)!r} instead.")
         budgets = sorted(self.multi_task)
@@ -115,13 +116,14 @@ class TransferDataset:
         write_atomically(card_path(path), (json.dumps(dict(self.card), indent=1) + "\n").encode())
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: str | Path) -> Self:
         """Read what `save` has written.
 
         Raises:
             MatrixError: If a file is no such data set, or damaged.
             FileNotFoundError: If there is none.
         """
+        path = Path(path)
         space, arrays = load_arrays(path, kind=KIND, arrays=_ARRAYS)
         card = _loaded_card(path)
         try:

@@ -53,14 +53,8 @@ def load_arrays(
         MatrixError: If the file is no such file, damaged, of another kind or release.
         FileNotFoundError: If there is no file.
     """
-    with Path(path).open("rb") as raw:  # np.load would leave it open when it fails
-        try:
-            with np.load(raw, allow_pickle=False) as file:
-                found = {name: file[name] for name in file.files}
-            header = json.loads(str(found.pop("header")))
-            version, found_kind = header["version"], header["kind"]
-        except _DAMAGED as error:
-            raise _damaged(path, error) from None
+    header, found = _read(path)
+    version, found_kind = header["version"], header["kind"]
     if version != VERSION:
         raise MatrixError(f"{path} has format version {version}; this release reads {VERSION}.")
     if found_kind != kind:
@@ -69,6 +63,28 @@ def load_arrays(
         return ContextSpace.from_dict(header["space"]), {name: found[name] for name in arrays}
     except _DAMAGED as error:
         raise _damaged(path, error) from None
+
+
+def kind_of(path: str | Path) -> str:
+    """What a file written by `save_arrays` holds.
+
+    Raises:
+        MatrixError: If the file is no such file, or damaged.
+        FileNotFoundError: If there is no file.
+    """
+    return str(_read(path)[0]["kind"])
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header of a file, with a version and a kind, and its arrays."""
+    with Path(path).open("rb") as raw:  # np.load would leave it open when it fails
+        try:
+            with np.load(raw, allow_pickle=False) as file:
+                found = {name: file[name] for name in file.files}
+            header = json.loads(str(found.pop("header")))
+            return {**header, "version": header["version"], "kind": header["kind"]}, found
+        except _DAMAGED as error:
+            raise _damaged(path, error) from None
 
 
 def _damaged(path: str | Path, error: Exception) -> MatrixError:
