@@ -138,7 +138,7 @@ def test_only_data_where_choosing_matters_are_aggregated(benchmark, result):
     assert result["aggregated"]["8"][MULTI_TASK]["final"]["mean"] is None
 
 
-def test_every_column_is_aggregated_over_the_same_data(places, tmp_path):
+def test_what_a_column_lacks_is_said(places, tmp_path):
     """One of the two has no multi-task policies, and one no more than 16 contexts."""
     other = saved(tmp_path, "other", peaks=True, multi_task=())
     benchmark = RealBenchmark(data=(places[0], other), matrices=2, budgets=(2, 50), selectors=())
@@ -146,7 +146,15 @@ def test_every_column_is_aggregated_over_the_same_data(places, tmp_path):
     benchmark.run(journal)
     result = summarise(benchmark, journal)
     assert len(entering(result["data"], 2)) == 2
-    assert result["aggregated"]["2"][MULTI_TASK]["final"]["mean"] is None
+    found = result["aggregated"]["2"][MULTI_TASK]["final"]
+    assert found["without"] == ["other"]
+    peaked = result["data"][0]
+    mean = peaked["selectors"][MULTI_TASK]["at"]["2"]["final"]["mean"]
+    random = peaked["selectors"]["random"]["at"]["2"]["final"]["mean"]
+    assert found["mean"] == pytest.approx((mean - random) / peaked["margins"]["2"])
+    table = performance_table(result, 2)
+    assert "The aggregate of Multi-task is without other." in table.notes
+    assert not table.rows[-1].cells[0].bold, "it does not compete"
     assert result["aggregated"]["2"]["myopic-oracle"]["final"]["mean"] == pytest.approx(1)
     assert entering(result["data"], 50) == [], "they have 16 contexts"
     assert performance_table(result, 50).rows[0].labels == ("Aggregated",)

@@ -93,7 +93,7 @@ def test_resumed(command, matrix, finished, tmp_path, monkeypatch):
     ("arguments", "text"),
     [
         (["--data", "cartpol"], "no matrix 'cartpol'"),
-        (["--budgets", "6,x"], "--budgets takes whole numbers separated by commas"),
+        (["--budgets", "6,x"], "--budgets takes whole numbers >= 1 separated by commas"),
         (["--selectors", "best"], "Unknown selector 'best'"),
     ],
 )

@@ -11,6 +11,7 @@ from sdmbtl.benchmarks.choice import CHOICE_MATTERS, CHOICE_ROUND, choice_margin
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.layout import (
     MULTI_TASK,
+    ORACLES,
     cell,
     column_order,
     marked,
@@ -22,7 +23,7 @@ from sdmbtl.benchmarks.published import Metric, published_benchmarks
 from sdmbtl.benchmarks.real_benchmark import RealBenchmark, RealData
 from sdmbtl.benchmarks.runner import INDEPENDENT, MYOPIC, RANDOM, record_key
 from sdmbtl.benchmarks.summary import aggregated, provenance, rounds_to, statistics
-from sdmbtl.benchmarks.tables import Cell, Table, TableRow
+from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.transfer.matrix import min_max
 
 METRICS: tuple[Metric, ...] = ("final", "auc")
@@ -133,16 +134,18 @@ def _multi_task(data: RealData, low: float, high: float, budgets: list[int]) -> 
 
 
 def _aggregated(data: list[dict[str, Any]], name: str, budget: int, metric: str) -> dict[str, Any]:
-    """Over the data sets that enter; for a column that lacks one of them there is no value."""
+    """Over the data sets that enter; those that lack a value are left out and named."""
     entries = entering(data, budget)
-    found = [d["selectors"][name]["at"].get(str(budget), {}).get(metric) for d in entries]
-    if not entries or None in found:
-        return {"mean": None, "half_width": None, "why": "It is not known for all data sets."}
+    known = [d for d in entries if metric in d["selectors"][name]["at"].get(str(budget), {})]
+    if not known:
+        return {"mean": None, "half_width": None, "why": "It is known for no data set."}
 
     def each(which: str, key: str) -> dict[str, Any]:
-        return {d["name"]: d["selectors"][which]["at"][str(budget)][metric][key] for d in entries}
+        return {d["name"]: d["selectors"][which]["at"][str(budget)][metric][key] for d in known}
 
-    return aggregated(each(name, "trials"), each(RANDOM, "mean"), each(MYOPIC, "mean"))
+    scores = aggregated(each(name, "trials"), each(RANDOM, "mean"), each(MYOPIC, "mean"))
+    without = [d["name"] for d in entries if d not in known]
+    return {**scores, "without": without} if without else scores
 
 
 def entering(data: list[dict[str, Any]], budget: int) -> list[dict[str, Any]]:
@@ -190,9 +193,9 @@ def performance_table(
     rows = [_row(d, names, budget, metric, statistic) for d in shown]
     notes = _notes(result, budget)
     if statistic == "mean":
-        cells = [cell(result["aggregated"][str(budget)][n][metric], None) for n in names]
-        rows.append(TableRow(("Aggregated",), marked(cells, names)))
+        rows.append(_aggregated_row(result["aggregated"][str(budget)], names, metric))
         rows += _paper_rows(names, budget, metric)
+        notes += _notes_without(result["aggregated"][str(budget)], names, metric)
         notes += _paper_notes(budget, metric)
     return Table(
         title=f"{metric_title(metric, statistic)}, real matrices, K = {budget}, "
@@ -292,6 +295,22 @@ def _row(
     values = [entry["selectors"][name]["at"].get(str(budget), {}).get(metric) for name in names]
     cells = [None if value is None else cell(value, None, statistic) for value in values]
     return TableRow(_labels(entry, budget), marked(cells, names))
+
+
+def _aggregated_row(aggregate: dict[str, Any], names: list[str], metric: Metric) -> TableRow:
+    """The aggregate; a column over fewer data sets does not compete with the others."""
+    cells = [cell(aggregate[n][metric], None) for n in names]
+    apart = {i for i, n in enumerate(names) if n in ORACLES or "without" in aggregate[n][metric]}
+    return TableRow(("Aggregated",), mark_best(cells, apart))
+
+
+def _notes_without(aggregate: dict[str, Any], names: list[str], metric: Metric) -> tuple[str, ...]:
+    missing = [(n, aggregate[n][metric].get("without")) for n in names]
+    return tuple(
+        f"The aggregate of {titles([name])[0]} is without {', '.join(without)}."
+        for name, without in missing
+        if without
+    )
 
 
 def _paper_rows(names: list[str], budget: int, metric: Metric) -> list[TableRow]:

@@ -212,3 +212,6 @@ def _print(dataset: TransferDataset, path: Path) -> None:
     for budget, mean in summary["multi_task"].items():
         console.print(f"of multi-task, steps of {budget:>3} policies    {mean:.4g}")
     console.print(f"Written to {path}", soft_wrap=True, markup=False)
+    where = quote(str(path.parent))
+    note(f"Look at it:          sdmbtl describe {where}")
+    note(f"Try selectors on it: sdmbtl bench real --data {where}")
