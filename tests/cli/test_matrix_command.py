@@ -56,6 +56,8 @@ class TestResult:
         assert result.stderr == (
             "CartPole: 8 contexts (length, masscart, masspole), 2 seeds, trainer ppo with 512 "
             f"steps, 2 episodes for each pair, in {path}\n"
+            f"Look at it:          sdmbtl describe {path}\n"
+            f"Try selectors on it: sdmbtl bench real --data {path}\n"
         )
 
     def test_json(self, command, asked, begun):
