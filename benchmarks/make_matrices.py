@@ -54,6 +54,7 @@ def make(name: str, seeds: int, out: Path, jobs: int) -> None:
 
 def ship(names: list[str], out: Path) -> None:
     """Put the finished seeds of the matrices into the package."""
+    folder().mkdir(exist_ok=True)
     for name in names:
         if not (out / name / "matrix.npz").exists():
             print(f"{name}: not made yet")
@@ -62,7 +63,7 @@ def ship(names: list[str], out: Path) -> None:
         dataset = factory.finished()
         path = folder() / f"{name}.npz"
         dataset.save(path)
-        print(f"{name}: {len(dataset.matrices)} seeds, {path.stat().st_size / 1e6:.2f} MB")
+        print(f"{name}: seeds {len(dataset.matrices)}, {path.stat().st_size / 1e6:.2f} MB")
 
 
 def main() -> None:
