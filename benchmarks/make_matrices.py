@@ -22,18 +22,22 @@ from sdmbtl.matrices.recipe import load_recipe
 ROOT = Path(__file__).parents[1]
 SEEDS = 3
 
+#: Half the passes over the samples, with larger steps: twice as fast as CartPole's usual training.
+#: Policies do as well where they are trained, and differ more in what else they can do.
+FAST = ("--set", "epochs=5", "--set", "learning_rate=0.001")
+
 #: What `sdmbtl matrix` is given for each; in the order in which they are made.
 ARGUMENTS = {
-    "cartpole-wide": ["CartPole", "--space", "wide"],
-    "cartpole-forces": ["CartPole", "--space", "forces"],
+    "cartpole-wide": ["CartPole", "--space", "wide", *FAST],
+    "cartpole-forces": ["CartPole", "--space", "forces", *FAST],
     "pendulum": ["Pendulum", "--levels", "6", "--steps", "100000", "--multi-task", "6,12"],
     "acrobot": ["Acrobot", "--levels", "6", "--steps", "60000", "--multi-task", "6,12"],
-    "cartpole": ["CartPole", "--space", "paper"],
+    "cartpole": ["CartPole", "--space", "paper", *FAST],
     "cartpole-carl": [
-        *("CartPole", "--physics", "carl"),
+        *("CartPole", "--physics", "carl", *FAST),
         *("--space", str(ROOT / "benchmarks/spaces/cartpole-carl.toml")),
     ],
-    "cartpole-5d": ["CartPole", "--space", "everything"],
+    "cartpole-5d": ["CartPole", "--space", "everything", *FAST],
     "mountain-car": ["MountainCar", "--levels", "6", "--steps", "120000", "--multi-task", "6,12"],
     # The paper trains 5,000,000 steps; updates after 2,048 steps instead of 65,536 use few better.
     "bipedal-walker": [

@@ -70,7 +70,6 @@ class CartPole(EnvironmentFamily):
     positive = frozenset({"length", "masscart", "masspole"})
     return_range = (0.0, 500.0)
     training: Mapping[str, Mapping[str, Any]] = {
-        "ppo": {"epochs": 5, "learning_rate": 0.001},
         "sb3": {
             "steps": 100_000,
             "envs": 8,
