@@ -113,13 +113,14 @@ def real_table(result: dict[str, Any]) -> str:
         line = [
             entry["name"],
             str(entry["contexts"]),
+            str(entry["seeds"]),
             margin if entry["matters"] else f"({margin})",
         ]
         lines.append("| " + " | ".join([*line, *cells]) + " |")
     for budget in result["budgets"]:
         aggregated = result["aggregated"][str(budget)]
         means = [aggregated[n]["final"]["mean"] for n in REAL_SHOWN]
-        cells = ["–" if m is None else f"{m:.3f}" for m in means]
+        cells = ["–" if m is None else f"{round(m, 3) + 0.0:.3f}" for m in means]
         lines.append(f"| **aggregated, {budget} policies** | | | | " + " | ".join(cells) + " |")
     paper = published_benchmarks().aggregated
     cells = [f"[{paper[n].mean:.3f}]" for n in REAL_SHOWN]

@@ -339,7 +339,7 @@ def _paper_notes(budget: int, metric: Metric) -> tuple[str, ...]:
 
 def _labels(entry: dict[str, Any], budget: int) -> tuple[str, ...]:
     margin = entry["margins"].get(str(budget))
-    shown = "-" if margin is None else f"{margin:.3f}"
+    shown = "-" if margin is None else f"{round(margin, 3) + 0.0:.3f}"  # no -0.000
     return (entry["name"], str(entry["contexts"]), str(entry["seeds"]), shown)
 
 
