@@ -51,8 +51,8 @@ from sdmbtl.benchmarks.datasets import load_matrix
 
 dataset = load_matrix("{example}")
 dataset.returns  # (seeds, contexts, contexts)
-dataset.space    # the contexts, with names and units
-dataset.card     # how the data were made
+dataset.space  # the contexts, with names and units
+dataset.card  # how the data were made
 ```
 
 `sdmbtl describe {example}` prints what stands here, `--figures DIR` draws it. Page, figures and
