@@ -79,7 +79,7 @@ class TestDirectory:
             MatrixFactory(tmp_path, small_recipe({"learning_rate": 0.01}))
         assert str(caught.value) == (
             f"The matrix in {str(tmp_path)!r} was begun with another 'training': learning_rate: "
-            "0.001 then, 0.01 now. Give the same settings, or another directory."
+            "0.0003 then, 0.01 now. Give the same settings, or another directory."
         )
         with pytest.raises(MatrixError, match="another 'seed': 3 then, 4 now"):
             MatrixFactory(tmp_path, small_recipe(seed=4))
