@@ -12,6 +12,18 @@ import typer
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.bar import WorkBar
+from sdmbtl.cli.options import (
+    TRAINING,
+    EnvArgument,
+    EpisodesOption,
+    FamilyOption,
+    LevelsOption,
+    PhysicsOption,
+    SetOption,
+    SpaceOption,
+    StepsOption,
+    TrainerOption,
+)
 from sdmbtl.cli.output import JsonOption, counted, note, note_console, print_json, result_console
 from sdmbtl.cli.run import made_family
 from sdmbtl.cli.signals import Stopped, StopSignals
@@ -20,17 +32,9 @@ if TYPE_CHECKING:
     from sdmbtl.matrices import MatrixFactory
     from sdmbtl.transfer import TransferDataset
 
-_CHOICE, _TRAINING = "Contexts", "Training"
-
 
 def matrix(
-    env: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV",
-            help="An environment family ('sdmbtl environments' lists them), or module:function.",
-        ),
-    ],
+    env: EnvArgument,
     seeds: Annotated[int, typer.Option(help="Trainings of every source.", min=1)] = 3,
     out: Annotated[
         Path | None,
@@ -41,59 +45,20 @@ def matrix(
         int | None, typer.Option(help="Processes.", min=1, show_default="all cores")
     ] = None,
     as_json: JsonOption = False,
-    space: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="The contexts: a space of the family, or a file.",
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    levels: Annotated[
-        int | None,
-        typer.Option(
-            help="Values of each dimension, for a space of the family.",
-            min=1,
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="An option of the family.", rich_help_panel=_CHOICE),
-    ] = None,
-    physics: Annotated[
-        str | None,
-        typer.Option(help="The same as --option physics=...", rich_help_panel=_CHOICE),
-    ] = None,
-    trainer: Annotated[
-        str, typer.Option(help="auto, ppo or sb3.", rich_help_panel=_TRAINING)
-    ] = "auto",
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Environment steps for each policy; as the trainer recommends if left out.",
-            rich_help_panel=_TRAINING,
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting of the trainer, as hyperparameters.gamma=0.98",
-            rich_help_panel=_TRAINING,
-        ),
-    ] = None,
-    episodes: Annotated[
-        int,
-        typer.Option(help="Episodes for each policy on each target.", rich_help_panel=_TRAINING),
-    ] = 10,
+    space: SpaceOption = None,
+    levels: LevelsOption = None,
+    option: FamilyOption = None,
+    physics: PhysicsOption = None,
+    trainer: TrainerOption = "auto",
+    steps: StepsOption = None,
+    set_: SetOption = None,
+    episodes: EpisodesOption = 10,
     multi_task: Annotated[
         str,
         typer.Option(
             metavar="K,K,...",
             help="Train multi-task policies too, with the steps of K policies; '' for none.",
-            rich_help_panel=_TRAINING,
+            rich_help_panel=TRAINING,
         ),
     ] = "6,12,50",
 ) -> None:

@@ -13,6 +13,19 @@ import typer
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
+from sdmbtl.cli.options import (
+    CHOICE,
+    TRAINING,
+    EnvArgument,
+    EpisodesOption,
+    FamilyOption,
+    LevelsOption,
+    PhysicsOption,
+    SetOption,
+    SpaceOption,
+    StepsOption,
+    TrainerOption,
+)
 from sdmbtl.cli.output import JsonOption, counted, note, note_console, print_json
 from sdmbtl.cli.signals import Stopped, StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
@@ -22,7 +35,7 @@ if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.studies import Study
 
-_STOP, _CHOICE, _TRAINING = "When to stop", "Choice", "Training"
+_STOP = "When to stop"
 
 BudgetOption = Annotated[
     int | None,
@@ -93,13 +106,7 @@ class Limits:
 
 
 def run(
-    env: Annotated[
-        str,
-        typer.Argument(
-            metavar="ENV",
-            help="An environment family ('sdmbtl environments' lists them), or module:function.",
-        ),
-    ],
+    env: EnvArgument,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/env"),
@@ -111,73 +118,34 @@ def run(
     patience: PatienceOption = 3,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
-    space: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|FILE.toml",
-            help="The contexts: a space of the family, or a file.",
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    levels: Annotated[
-        int | None,
-        typer.Option(
-            help="Values of each dimension, for a space of the family.",
-            min=1,
-            rich_help_panel=_CHOICE,
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="An option of the family.", rich_help_panel=_CHOICE),
-    ] = None,
-    physics: Annotated[
-        str | None,
-        typer.Option(help="The same as --option physics=...", rich_help_panel=_CHOICE),
-    ] = None,
+    space: SpaceOption = None,
+    levels: LevelsOption = None,
+    option: FamilyOption = None,
+    physics: PhysicsOption = None,
     selector: Annotated[
-        str, typer.Option(help="What chooses the contexts.", rich_help_panel=_CHOICE)
+        str, typer.Option(help="What chooses the contexts.", rich_help_panel=CHOICE)
     ] = "auto",
     selector_option: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A setting of it.", rich_help_panel=_CHOICE),
+        typer.Option(metavar="KEY=VALUE", help="A setting of it.", rich_help_panel=CHOICE),
     ] = None,
     batch: Annotated[
         int,
-        typer.Option(help="Policies chosen and trained at once.", rich_help_panel=_CHOICE),
+        typer.Option(help="Policies chosen and trained at once.", rich_help_panel=CHOICE),
     ] = 1,
-    trainer: Annotated[
-        str, typer.Option(help="auto, ppo or sb3.", rich_help_panel=_TRAINING)
-    ] = "auto",
-    steps: Annotated[
-        int | None,
-        typer.Option(
-            help="Environment steps for each policy; as the trainer recommends if left out.",
-            rich_help_panel=_TRAINING,
-        ),
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting of the trainer, as hyperparameters.gamma=0.98",
-            rich_help_panel=_TRAINING,
-        ),
-    ] = None,
+    trainer: TrainerOption = "auto",
+    steps: StepsOption = None,
+    set_: SetOption = None,
     observe_context: Annotated[
         bool,
         typer.Option(
-            "--observe-context", help="Let policies see their context.", rich_help_panel=_TRAINING
+            "--observe-context", help="Let policies see their context.", rich_help_panel=TRAINING
         ),
     ] = False,
-    episodes: Annotated[
-        int,
-        typer.Option(help="Episodes for each policy on each target.", rich_help_panel=_TRAINING),
-    ] = 10,
+    episodes: EpisodesOption = 10,
     retries: Annotated[
         int,
-        typer.Option(help="Further attempts if a training fails.", rich_help_panel=_TRAINING),
+        typer.Option(help="Further attempts if a training fails.", rich_help_panel=TRAINING),
     ] = 1,
 ) -> None:
     """Choose contexts, train a policy on each, evaluate it on all targets.
