@@ -5,6 +5,7 @@ Everything is drawn on figures of its own, never through pyplot: nothing global 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -79,7 +80,7 @@ def _title(found: Anatomy) -> str:
     )
 
 
-class _EffectsRow:
+class _EffectsRow(ABC):
     """How the effect of source or target is drawn over the contexts of a space."""
 
     height = PANEL_HEIGHT
@@ -94,9 +95,9 @@ class _EffectsRow:
             return _Slices(space)
         return _Lines(space)
 
+    @abstractmethod
     def draw(self, figure: SubFigure, effect: Effect, mean: float, title: str) -> None:
         """Draw the effect, on top of the mean return."""
-        raise NotImplementedError
 
 
 class _Lines(_EffectsRow):
