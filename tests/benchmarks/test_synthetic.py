@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sdmbtl.benchmarks import further_configurations, paper_configurations, synthetic
+from sdmbtl.benchmarks.effects import effect
 from sdmbtl.benchmarks.metrics import expected_random_curve
 from sdmbtl.benchmarks.published import published_table
 from sdmbtl.errors import BenchmarkError
@@ -76,12 +77,12 @@ def test_configurations_are_the_rows_of_the_paper(dim, count, mountains):
     assert len({c.name for c in configurations}) == count
 
 
-def test_quadratic_and_random_effects_are_as_large_as_linear_ones():
-    linear = synthetic._effect("linear", synthetic._grid(3).targets, 4.0, 8, seed=1)
-    for kind in ("quadratic", "random"):
-        effect = synthetic._effect(kind, synthetic._grid(3).targets, 4.0, 8, seed=1)
-        assert effect.std() == pytest.approx(linear.std())
-        assert abs(np.corrcoef(effect, linear)[0, 1]) < 0.9
+def test_other_effects_are_as_large_as_linear_ones():
+    linear = effect("linear", synthetic._grid(3).targets, 4.0, seed=1)
+    for kind in ("quadratic", "random", "smooth"):
+        other = effect(kind, synthetic._grid(3).targets, 4.0, seed=1)
+        assert other.std() == pytest.approx(linear.std())
+        assert abs(np.corrcoef(other, linear)[0, 1]) < 0.9
     assert len(further_configurations(3)) == 8
     assert not any(c.is_mountain for c in further_configurations(5))
 

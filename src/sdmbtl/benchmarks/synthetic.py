@@ -11,16 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.benchmarks.effects import Effect, add_slopes, check_effect, effect
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError
 
 CONSTANT = 500.0
-Effect = Literal["constant", "linear", "quadratic", "random"]
 
 #: For each dimension: values per dimension, slope of f, slope of g, trials in the paper.
 GRIDS: dict[int, tuple[int, float, float, int]] = {
@@ -61,11 +60,8 @@ class SyntheticConfiguration:
 
     def __post_init__(self) -> None:
         _check_dim(self.dim)
-        for part, kind in (("f", self.f), ("g", self.g)):
-            if kind not in get_args(Effect):
-                raise BenchmarkError(
-                    f"{part!r} must be one of {get_args(Effect)}. Got {kind!r} instead."
-                )
+        check_effect("f", self.f)
+        check_effect("g", self.g)
         if self.h not in LEFT_SLOPES[self.dim]:
             raise BenchmarkError(
                 f"'h' in {self.dim} dimensions must be one of {list(LEFT_SLOPES[self.dim])}. "
@@ -106,17 +102,16 @@ class SyntheticConfiguration:
     def _noiseless_blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Yield some rows at a time of 500 + f + g + h."""
         contexts = self.space.targets
-        size, f_slope, g_slope, _ = GRIDS[self.dim]
-        f = _effect(self.f, contexts, f_slope, size, seed=1)
-        g = _effect(self.g, contexts, g_slope, size, seed=2)
+        _, f_slope, g_slope, _ = GRIDS[self.dim]
+        f = effect(self.f, contexts, f_slope, seed=1)
+        g = effect(self.g, contexts, g_slope, seed=2)
         left = LEFT_SLOPES[self.dim][self.h]
+        right = (RIGHT_SLOPE,) * self.dim
         rows = max(BLOCK // len(contexts), 1)
         for start in range(0, len(contexts), rows):
             where = slice(start, start + rows)
             block = CONSTANT + f[where, None] + g
-            for d, slope in enumerate(left):
-                difference = contexts[where, d, None] - contexts[:, d]
-                block -= slope * np.minimum(difference, 0) + RIGHT_SLOPE * np.maximum(difference, 0)
+            add_slopes(block, contexts[where], contexts, left, right)
             yield where, block
 
 
@@ -145,26 +140,6 @@ def further_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
 def _grid(dim: int) -> ContextSpace:
     _check_dim(dim)
     return ContextSpace(**{f"c{d + 1}": range(GRIDS[dim][0]) for d in range(dim)})
-
-
-def _effect(
-    kind: Effect, contexts: NDArray[np.float64], slope: float, size: int, seed: int
-) -> NDArray[np.float64]:
-    """(N,) values of f or g.
-
-    "quadratic" is a hill with its top off the middle, "random" a number for each context; both
-    have the standard deviation of the linear effect.
-    """
-    if kind == "constant":
-        return np.zeros(len(contexts))
-    linear: NDArray[np.float64] = slope * contexts.sum(axis=1)
-    if kind == "linear":
-        return linear
-    if kind == "quadratic":
-        shape = -((contexts - 0.7 * (size - 1)) ** 2).sum(axis=1)
-    else:
-        shape = np.random.default_rng(seed).standard_normal(len(contexts))
-    return np.asarray((shape - shape.mean()) * (linear.std() / shape.std()))
 
 
 def _check_dim(dim: int) -> None:
