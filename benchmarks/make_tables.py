@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sdmbtl.benchmarks import real_results
-from sdmbtl.benchmarks.layout import TITLES
+from sdmbtl.benchmarks import real_results, selectors_results
+from sdmbtl.benchmarks.layout import TITLES, trials_text
 from sdmbtl.benchmarks.published import published_benchmarks, published_table
 from sdmbtl.benchmarks.results import load_result
 from sdmbtl.benchmarks.summary import EPSILONS
@@ -62,6 +62,7 @@ def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[st
         if shares is not None:
             parts.append(shares.to_markdown().strip())
     parts += real_parts(real)
+    parts += selectors_parts(RESULTS / "selectors.json")
     parts.append("## Time and memory of selection")
     parts.append(
         "CPU milliseconds per round of M/GP-MBTL on one thread and peak memory of the process, "
@@ -93,6 +94,18 @@ def real_parts(result: dict[str, Any]) -> list[str]:
         "Printed by `sdmbtl bench real`; what the matrices look like is in "
         "[matrices.md](matrices.md).",
         *[t.to_markdown().strip() for t in (*tables, *real_results.strategy_tables(result))],
+    ]
+
+
+def selectors_parts(path: Path) -> list[str]:
+    """The sections on the default selector and its goals; nothing before they were measured."""
+    if not path.exists():
+        return []
+    tables = selectors_results.tables(load_result(path))
+    return [
+        "## The default selector and its goals",
+        "Printed by `sdmbtl bench selectors`.",
+        *[table.to_markdown().strip() for table in tables],
     ]
 
 
@@ -162,8 +175,7 @@ def readme_table(results: list[dict[str, Any]]) -> str:
             for name in SHOWN
         ]
         auc = f"{result['aggregated']['m/gp-mbtl']['auc']['mean']:.3f}"
-        trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
-        name = f"{result['dim']}D, noise {result['noise']:g}, {trials}"
+        name = f"{result['dim']}D, noise {result['noise']:g}, {trials_text(result['trials'])}"
         lines.append("| " + " | ".join([name, *cells, auc]) + " |")
     return "\n".join(lines)
 

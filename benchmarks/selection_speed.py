@@ -14,57 +14,33 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import os
 import platform
-import resource
-import subprocess
-import sys
 import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sdmbtl import ContextSpace, make_selector
+from sdmbtl.benchmarks.selection_cost import (
+    SIZES,
+    json_of_child,
+    make_row,
+    make_space,
+    peak_mib,
+    round_seconds,
+    warm_up,
+)
 
-#: Number of targets: values per dimension and number of dimensions.
-SIZES = {64: (4, 3), 512: (8, 3), 3125: (5, 5), 16384: (4, 7)}
+SELECTOR = "m/gp-mbtl"
 #: Past this, the straightforward acquisition needs more memory than it is worth.
 LARGEST_COMPARISON = 4096
 RESULT = Path(__file__).parent.parent / "results" / "selection-speed.json"
 
 
-def make_space(n: int) -> ContextSpace:
-    """The grid with n targets."""
-    values, dimensions = SIZES[n]
-    return ContextSpace(**{f"c{d + 1}": range(values) for d in range(dimensions)})
-
-
-def make_row(space: ContextSpace, index: int, mountain: bool) -> NDArray[np.float64]:
-    """(N,) returns as in the synthetic benchmark with noise 5."""
-    difference = space.targets[index] - space.targets
-    left = np.full(space.n_dimensions, -3.0)
-    if not mountain:
-        left[: space.n_dimensions - 1] = 1.0
-    h = -(np.minimum(difference, 0) @ left + 3.0 * np.maximum(difference, 0).sum(axis=1))
-    return np.asarray(500.0 + h + 5.0 * np.random.default_rng(index).standard_normal(len(space)))
-
-
 def time_rounds(n: int, rounds: int, mountain: bool) -> dict[str, float]:
-    """Run M/GP-MBTL and time each ask with the tell before it."""
-    space = make_space(n)
-    selector = make_selector("m/gp-mbtl", space)
-    times = []
-    for _ in range(min(rounds, n)):
-        start = time.process_time()
-        candidate = selector.ask()
-        asked = time.process_time() - start
-        row = make_row(space, space.index(candidate.context), mountain)
-        start = time.process_time()
-        selector.tell(candidate, row)
-        times.append(asked + time.process_time() - start)
+    """Milliseconds per round of M/GP-MBTL."""
+    times = round_seconds(SELECTOR, n, rounds, mountain=mountain)
     return {"mean_ms": 1e3 * float(np.mean(times)), "worst_ms": 1e3 * float(np.max(times))}
 
 
@@ -122,10 +98,10 @@ def time_gpytorch_round(n: int, observed: int) -> float:
 
 def measure(n: int, rounds: int, compare: bool) -> dict[str, Any]:
     """All figures of one size, in this process."""
-    time_rounds(64, 8, mountain=False)  # loads the parts of SciPy that are loaded at first use
+    warm_up(SELECTOR)
     mountain = time_rounds(n, rounds, mountain=True)
     other = time_rounds(n, rounds, mountain=False)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    peak = peak_mib()
     figures: dict[str, Any] = {
         "targets": n,
         "rounds": min(rounds, n),
@@ -143,15 +119,8 @@ def measure(n: int, rounds: int, compare: bool) -> dict[str, Any]:
 
 def in_own_process(n: int, rounds: int, compare: bool) -> dict[str, Any]:
     """Measure one size in a fresh process with one thread."""
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    command = [sys.executable, __file__, "--one", str(n), "--rounds", str(rounds)]
-    if not compare:
-        command.append("--no-compare")
-    finished = subprocess.run(  # noqa: S603 (this file, with numbers for arguments)
-        command, env={**os.environ, **threads}, capture_output=True, text=True, check=True
-    )
-    figures: dict[str, Any] = json.loads(finished.stdout)
-    return figures
+    arguments = [__file__, "--one", str(n), "--rounds", str(rounds)]
+    return json_of_child(arguments if compare else [*arguments, "--no-compare"])
 
 
 def has_gpytorch() -> bool:

@@ -35,6 +35,11 @@ def titles(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(TITLES.get(name, name) for name in names)
 
 
+def trials_text(trials: int) -> str:
+    """The number of trials, in words."""
+    return f"{trials} trials" if trials > 1 else "1 trial"
+
+
 def metric_title(metric: str, statistic: str) -> str:
     """What a table shows."""
     return STATISTICS[statistic] + METRICS[metric]
@@ -46,6 +51,12 @@ def column_order(names: Iterable[str]) -> list[str]:
     first = [n for n in (INDEPENDENT, MULTI_TASK, RANDOM) if n in names]
     last = [n for n in ORACLES if n in names]
     return [*first, *(n for n in names if n not in (*first, *last)), *last]
+
+
+def choosing(names: Iterable[str]) -> list[str]:
+    """Those that choose one context after another, without what only sets the scale."""
+    apart = (INDEPENDENT, MULTI_TASK, RANDOM, *ORACLES)
+    return [name for name in names if name not in apart]
 
 
 def cell(value: dict[str, Any], printed: float | None, statistic: str = "mean") -> Cell | None:

@@ -83,10 +83,10 @@ class RealBenchmark:
         """Name of the result file, without ending."""
         name = "real"  # what is not the whole must not take its place
         if self.data != matrix_names():
-            name += f"-{_short([data.name for data in self.every_data()])}"
+            name += f"-{short_names([data.name for data in self.every_data()])}"
         if set(self.selectors) != set(REAL_SELECTORS):
             chosen = [s for s in self.selectors if s not in (RANDOM, MYOPIC)]
-            name += f"-{_short(chosen or [RANDOM])}"
+            name += f"-{short_names(chosen or [RANDOM])}"
         if self.matrices != MATRICES:
             name += f"-w{self.matrices}"
         return name if self.budgets == BUDGETS else f"{name}-k{_joined(self.budgets)}"
@@ -163,8 +163,8 @@ class RealData:
         return hashlib.sha256(self.dataset.returns.tobytes()).hexdigest()[:16]
 
 
-def _short(names: Sequence[str]) -> str:
-    """Names in the name of a file."""
+def short_names(names: Sequence[str]) -> str:
+    """Names in the name of a file; a few in full, many by a hash."""
     if len(names) > 3:
         return f"{len(names)}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:6]}"
     return _joined(name.replace("/", "") for name in names)

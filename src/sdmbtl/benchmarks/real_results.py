@@ -22,7 +22,13 @@ from sdmbtl.benchmarks.metrics import area_under_curve
 from sdmbtl.benchmarks.published import Metric, published_benchmarks
 from sdmbtl.benchmarks.real_benchmark import RealBenchmark, RealData
 from sdmbtl.benchmarks.runner import INDEPENDENT, MYOPIC, RANDOM, record_key
-from sdmbtl.benchmarks.summary import aggregated, provenance, rounds_to, statistics
+from sdmbtl.benchmarks.summary import (
+    aggregated,
+    provenance,
+    rounds_to,
+    statistics,
+    without_trials,
+)
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.transfer.matrix import min_max
 
@@ -58,8 +64,7 @@ def summarise(benchmark: RealBenchmark, journal: Journal) -> dict[str, Any]:
             for budget in benchmark.budgets
         },
     }
-    _forget_trials(result)
-    return result
+    return without_trials(result)  # type: ignore[no-any-return]
 
 
 def _data(benchmark: RealBenchmark, data: RealData, journal: Journal) -> dict[str, Any]:
@@ -155,17 +160,6 @@ def entering(data: list[dict[str, Any]], budget: int) -> list[dict[str, Any]]:
     divided by nearly nothing says nothing.
     """
     return [d for d in data if d["matters"] and d["margins"].get(str(budget), 0.0) >= LEAST_LEFT]
-
-
-def _forget_trials(value: Any) -> None:
-    """Drop single trials, which nobody reads after the aggregate: they are most of the file."""
-    if isinstance(value, dict):
-        value.pop("trials", None)
-        for inner in value.values():
-            _forget_trials(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            _forget_trials(inner)
 
 
 # -- tables ------------------------------------------------------------------------------------

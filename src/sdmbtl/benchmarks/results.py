@@ -13,6 +13,7 @@ from sdmbtl.files import write_atomically
 RESULT_KEYS = {
     "synthetic": ("dim", "noise", "trials", "rounds", "selectors", "configurations", "aggregated"),
     "real": ("matrices", "rounds", "budgets", "selectors", "data", "aggregated"),
+    "selectors": ("parts",),
 }
 
 

@@ -27,6 +27,35 @@ MYOPIC, SEQUENTIAL = "myopic-oracle", "sequential-oracle"
 Progress = Callable[[int, int, str], None]
 
 
+class Work(Protocol):
+    """A piece of work: it makes records for the journal."""
+
+    @property
+    def label(self) -> str:
+        """What to show for it."""
+
+    def is_done(self, journal: Journal) -> bool:
+        """Whether all its records exist."""
+
+    def compute(self) -> list[tuple[Key, dict[str, Any]]]:
+        """Make the records."""
+
+
+class Benchmark(Protocol):
+    """Selectors that run on some data."""
+
+    @property
+    def selectors(self) -> tuple[str, ...]:
+        """Names, with those that set the scale."""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What the records of a run depend on, besides the selectors."""
+
+    def run(self, journal: Journal, *, jobs: int = 1, progress: Progress | None = None) -> None:
+        """Do all work that the journal does not hold yet."""
+
+
 class MatrixData(Protocol):
     """Transfer matrices of one kind, one for each trial."""
 
@@ -63,7 +92,7 @@ def with_both_ends(selectors: Iterable[str]) -> tuple[str, ...]:
 
 
 def run_units(
-    units: Iterable[Unit], journal: Journal, *, jobs: int = 1, progress: Progress | None = None
+    units: Iterable[Work], journal: Journal, *, jobs: int = 1, progress: Progress | None = None
 ) -> None:
     """Do all work that the journal does not hold yet.
 
@@ -78,12 +107,16 @@ def run_units(
     done = len(every) - len(todo)
     if progress:
         progress(done, len(every), "")
-    for unit, records in computed(Unit.compute, todo, jobs):
+    for unit, records in computed(_records, todo, jobs):
         for key, record in records:
             journal.write(key, record)
         done += 1
         if progress:
             progress(done, len(every), unit.label)
+
+
+def _records(unit: Work) -> list[tuple[Key, dict[str, Any]]]:
+    return unit.compute()
 
 
 def units_of(

@@ -3,23 +3,44 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.metrics import (
     aggregated_performance,
     bootstrap_interval,
     interquartile_mean,
     rounds_to_suboptimal,
 )
+from sdmbtl.benchmarks.runner import RANDOM, record_key
 from sdmbtl.errors import BenchmarkError
 
 #: Performance within this share of what all policies together reach counts as near-optimal.
 EPSILONS = (0.1, 0.05, 0.02)
+
+
+def return_range(journal: Journal, data: str, trials: Iterable[int]) -> tuple[float, float]:
+    """The lowest and the highest return of some data over the trials."""
+    extents = [journal[record_key(data, trial, RANDOM)] for trial in trials]
+    return min(e["low"] for e in extents), max(e["high"] for e in extents)
+
+
+def without_trials(value: Any) -> Any:
+    """A result without the lists of single trials.
+
+    Nobody reads them after the aggregate, and they are most of a file.
+    """
+    if isinstance(value, dict):
+        kept = {k: v for k, v in value.items() if k != "trials" or not isinstance(v, list)}
+        return {key: without_trials(inner) for key, inner in kept.items()}
+    if isinstance(value, list):
+        return [without_trials(inner) for inner in value]
+    return value
 
 
 def statistics(values: NDArray[np.floating], *, alike: bool = False) -> dict[str, Any]:

@@ -15,11 +15,18 @@ from sdmbtl.benchmarks.layout import (
     metric_title,
     printed_value,
     titles,
+    trials_text,
 )
 from sdmbtl.benchmarks.metrics import area_under_curve, strategy_shares
 from sdmbtl.benchmarks.published import PublishedTable, published_table
 from sdmbtl.benchmarks.runner import MYOPIC, RANDOM, record_key
-from sdmbtl.benchmarks.summary import aggregated, provenance, rounds_to, statistics
+from sdmbtl.benchmarks.summary import (
+    aggregated,
+    provenance,
+    return_range,
+    rounds_to,
+    statistics,
+)
 from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
 from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
@@ -155,12 +162,11 @@ def rounds_table(result: dict[str, Any], epsilon: float) -> Table:
 
 def _data(result: dict[str, Any]) -> str:
     """What a result was measured on, in words."""
-    trials = f"{result['trials']} trials" if result["trials"] > 1 else "1 trial"
     kinds = {c["f"] for c in result["configurations"]} | {c["g"] for c in result["configurations"]}
     further = " with quadratic and random f and g" if "quadratic" in kinds else ""
     return (
         f"{result['dim']}D synthetic data{further}, noise {result['noise']:g}, "
-        f"K = {result['rounds']}, {trials}"
+        f"K = {result['rounds']}, {trials_text(result['trials'])}"
     )
 
 
@@ -168,9 +174,9 @@ def _configuration(
     benchmark: SyntheticBenchmark, configuration: SyntheticConfiguration, journal: Journal
 ) -> dict[str, Any]:
     trials = range(benchmark.n_trials)
-    extents = [journal[record_key(configuration.name, t, RANDOM)] for t in trials]
-    low, high = min(e["low"] for e in extents), max(e["high"] for e in extents)
-    reference = min_max(np.array([e["all_policies"] for e in extents]), low, high)
+    low, high = return_range(journal, configuration.name, trials)
+    every = [journal[record_key(configuration.name, t, RANDOM)]["all_policies"] for t in trials]
+    reference = min_max(np.array(every), low, high)
     return {
         "name": configuration.name,
         "f": configuration.f,

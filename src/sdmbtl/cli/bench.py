@@ -12,12 +12,18 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sdmbtl.benchmarks import real_results, synthetic_results
+from sdmbtl.benchmarks import (
+    real_results,
+    selectors_benchmark,
+    selectors_results,
+    synthetic_results,
+)
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.published import Metric
 from sdmbtl.benchmarks.real_benchmark import BUDGETS, MATRICES, REAL_SELECTORS, RealBenchmark
 from sdmbtl.benchmarks.results import load_result, save_result
-from sdmbtl.benchmarks.runner import journal_path
+from sdmbtl.benchmarks.runner import Benchmark, journal_path
+from sdmbtl.benchmarks.selectors_benchmark import COMPARED, PARTS, SelectorsBenchmark, part_names
 from sdmbtl.benchmarks.summary import EPSILONS
 from sdmbtl.benchmarks.synthetic import further_configurations
 from sdmbtl.benchmarks.synthetic_benchmark import DEFAULT_SELECTORS, SyntheticBenchmark
@@ -89,7 +95,7 @@ def bench_synthetic(
     )
     if noise == 0 and trials not in (None, 1):
         notes.print("Without noise all trials are equal: one is run.")
-    with _finished(benchmark, jobs, out, notes) as journal:
+    with _finished(benchmark.name, benchmark, jobs, out, notes) as journal:
         result = synthetic_results.summarise(benchmark, journal)
         path = out / f"{benchmark.name}.json"
         save_result(result, path)
@@ -132,11 +138,63 @@ def bench_real(
         budgets=arguments.whole_numbers(budgets, "--budgets"),
         selectors=_names(selectors),
     )
-    with _finished(benchmark, jobs, out, notes) as journal:
+    with _finished(benchmark.name, benchmark, jobs, out, notes) as journal:
         result = real_results.summarise(benchmark, journal)
         path = out / f"{benchmark.name}.json"
         save_result(result, path)
     _print_tables(result, output_format, auc=auc)
+    notes.print(f"Written to {path}", soft_wrap=True)
+
+
+@bench.command("selectors")
+def bench_selectors(
+    parts: Annotated[
+        str,
+        typer.Option(
+            help=f"Parts to run, separated by commas: {', '.join(PARTS)}.", show_default="all"
+        ),
+    ] = "",
+    selectors: Annotated[
+        str, typer.Option(help="Names of selectors, separated by commas.")
+    ] = ",".join(COMPARED),
+    trials: Annotated[
+        int | None,
+        typer.Option(help="Trials W of synthetic data; the usual numbers if left out.", min=1),
+    ] = None,
+    matrices: Annotated[
+        int, typer.Option(help="Matrices drawn from the seeds of each real data set.", min=1)
+    ] = selectors_benchmark.MATRICES,
+    data: Annotated[
+        str,
+        typer.Option(
+            help="Real matrices: names of shipped ones, or paths, separated by commas.",
+            show_default="all",
+        ),
+    ] = "",
+    jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for the result file.")] = Path("results"),
+    output_format: Annotated[
+        Format, typer.Option("--format", help="How to print the tables.")
+    ] = Format.text,
+) -> None:
+    """Judge the default selector by its goals, beside the paper's selectors.
+
+    Parts that the result file has from the same settings and code are not run again; the others
+    are put into it one by one. Interrupted, it goes on where it was when the same command is given
+    again.
+    """
+    notes = Console(stderr=True)
+    wanted = part_names(_names(parts))
+    benchmark = SelectorsBenchmark(_names(selectors), trials, matrices, _names(data))
+    path = out / f"{benchmark.name}.json"
+    for part in map(benchmark.part, wanted):
+        if selectors_results.is_kept(part, path):
+            notes.print(f"{part.name} is finished: kept as it is.")
+            continue
+        name = f"{benchmark.name}-{part.name}"
+        with _finished(name, part.benchmark, jobs, out, notes) as journal:
+            selectors_results.keep(part, journal, path)
+    _print_tables(load_result(path), output_format, auc=False)
     notes.print(f"Written to {path}", soft_wrap=True)
 
 
@@ -159,9 +217,8 @@ def bench_show(
         result = load_result(path)
         _print_tables(result, output_format, auc=auc, statistic=statistic)
         if rounds_to:
-            module = real_results if result["benchmark"] == "real" else synthetic_results
-            for epsilon in EPSILONS:
-                _print_table(module.rounds_table(result, epsilon), output_format)
+            for table in _rounds_tables(result):
+                _print_table(table, output_format)
 
 
 def _print_tables(
@@ -172,10 +229,24 @@ def _print_tables(
     statistic: Statistic = Statistic.mean,
 ) -> None:
     metrics: tuple[Metric, ...] = ("final", "auc") if auc else ("final",)
-    real = result["benchmark"] == "real"
-    tables = _real_tables if real else _synthetic_tables
-    for table in _notes_once(tables(result, metrics, statistic)):
+    match result["benchmark"]:
+        case "real":
+            tables = _real_tables(result, metrics, statistic)
+        case "synthetic":
+            tables = _synthetic_tables(result, metrics, statistic)
+        case _:
+            tables = selectors_results.tables(result)
+    for table in _notes_once(tables):
         _print_table(table, output_format)
+
+
+def _rounds_tables(result: dict[str, Any]) -> Iterator[Table]:
+    """Rounds to near-optimal; a result about selectors is about other things."""
+    modules = {"real": real_results, "synthetic": synthetic_results}
+    module = modules.get(result["benchmark"])
+    if module is not None:
+        for epsilon in EPSILONS:
+            yield module.rounds_table(result, epsilon)
 
 
 def _notes_once(tables: Iterable[Table]) -> Iterator[Table]:
@@ -217,15 +288,15 @@ def _print_table(table: Table, output_format: Format) -> None:
 
 @contextmanager
 def _finished(
-    benchmark: SyntheticBenchmark | RealBenchmark, jobs: int, out: Path, notes: Console
+    name: str, benchmark: Benchmark, jobs: int, out: Path, notes: Console
 ) -> Iterator[Journal]:
     """Run a benchmark to its end; its records are deleted once they stand in the results."""
-    journal = Journal(journal_path(out, benchmark.name), benchmark.settings)
+    journal = Journal(journal_path(out, name), benchmark.settings)
     if journal.note:
         notes.print(journal.note)
     if len(journal):
         notes.print(f"Going on with {len(journal)} results of an interrupted run.")
-    with WorkBar(notes, benchmark.name) as bar:
+    with WorkBar(notes, name) as bar:
         try:
             benchmark.run(journal, jobs=jobs, progress=bar)
         except KeyboardInterrupt:
