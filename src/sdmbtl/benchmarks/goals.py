@@ -78,7 +78,7 @@ class Goal:
         value, reached = self.values.get(selector), self.reached(selector)
         if value is None or reached is None:
             return "-"
-        return "yes" if reached else f"no, by {abs(value - self.bound):.2g}"
+        return "yes" if reached else f"no, by {round(abs(value - self.bound), 4):g}"
 
 
 def goals(parts: Mapping[str, dict[str, Any]]) -> list[Goal]:

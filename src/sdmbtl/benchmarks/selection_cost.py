@@ -7,7 +7,6 @@ when they are asked for: no matrix is held, the memory is that of the selector a
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -114,6 +113,8 @@ def warm_up(selector: str) -> None:
 
 def peak_mib() -> float:
     """Peak memory of this process in MiB."""
+    import resource  # not on Windows, where the other benchmarks still run
+
     kilobytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return kilobytes / (1024 if sys.platform != "darwin" else 1024**2)
 
