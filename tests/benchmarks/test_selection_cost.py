@@ -24,7 +24,13 @@ def test_measured_in_a_process_of_its_own():
     figures = Measurement("m-mbtl", 64, 6, mountain=True).in_own_process()
     assert len(figures["seconds"]) == 6
     assert all(0 < s < 5 for s in figures["seconds"])
-    assert 20 < figures["peak_mib"] < 1000, "the memory of a small process, not of this one"
+
+
+def test_peak_memory_is_that_of_the_measuring_process():
+    ballast = np.ones(60_000_000)  # 458 MiB, in this process
+    figures = Measurement("m-mbtl", 64, 3, mountain=True).in_own_process()
+    assert ballast[-1] == 1
+    assert 20 < figures["peak_mib"] < 300
 
 
 def test_failing_measurement_says_why():
