@@ -182,3 +182,14 @@ def test_tables_of_a_file_with_some_parts(tmp_path):
     assert titles[0].startswith("Goals of the default selector")
     assert [t.split(" on ")[0] for t in titles[1:]] == ["Score", "Performance less that of Random"]
     assert set(VARIATION_PARTS) <= set(PARTS)
+
+
+def test_parts_of_different_code_are_told_apart(tmp_path):
+    path = tmp_path / "selectors.json"
+    keep(PART, finished(PART, tmp_path), path)
+    written = load_result(path)
+    assert "different code" not in next(tables(written)).to_text()
+    older = written["parts"]["check"]["result"]
+    written["parts"]["development"] = {"made_from": {}, "result": {**older, "code": "older"}}
+    text = next(tables(written)).to_text()
+    assert f"made by different code: check ({older['code']}); development (older)." in text

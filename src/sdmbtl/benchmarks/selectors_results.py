@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,8 @@ def tables(result: dict[str, Any]) -> Iterator[Table]:
         result: What the file has.
     """
     parts = {name: part["result"] for name, part in result["parts"].items()}
-    yield goal_table(parts)
+    goals = goal_table(parts)
+    yield replace(goals, notes=goals.notes + _notes_on_code(parts))
     if "real" in parts:
         real = parts["real"]
         for budget in REAL_BUDGETS:
@@ -56,3 +58,14 @@ def tables(result: dict[str, Any]) -> Iterator[Table]:
             yield variation_results.difference_table(parts[name], name)
     if "cost" in parts:
         yield cost_table(parts["cost"])
+
+
+def _notes_on_code(parts: dict[str, Any]) -> tuple[str, ...]:
+    """Which parts were made by the same code, if not all were."""
+    by_code: dict[str, list[str]] = {}
+    for name, result in parts.items():
+        by_code.setdefault(result["code"], []).append(name)
+    if len(by_code) < 2:
+        return ()
+    groups = "; ".join(f"{', '.join(names)} ({code})" for code, names in by_code.items())
+    return (f"The parts were made by different code: {groups}.",)
