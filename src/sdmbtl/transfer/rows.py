@@ -16,6 +16,10 @@ from sdmbtl.errors import RowError
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 
+#: What a number of rows consists of, row by row.
+_ARRAYS = ("sources", "unit_sources", "returns", "source_positions", "source_returns")
+
+
 class ObservedRows:
     """The rows J(pi_x, y_1..y_N) of the policies trained so far; never changes.
 
@@ -79,10 +83,19 @@ class ObservedRows:
         )
         more = object.__new__(ObservedRows)  # the rows so far are checked already
         more.space = self.space
-        for name in ("sources", "unit_sources", "returns", "source_positions", "source_returns"):
+        for name in _ARRAYS:
             setattr(more, name, np.concatenate([getattr(self, name), getattr(one, name)]))
         more._freeze()
         return more
+
+    def first(self, count: int) -> ObservedRows:
+        """The first `count` of these rows."""
+        fewer = object.__new__(ObservedRows)
+        fewer.space = self.space
+        for name in _ARRAYS:
+            setattr(fewer, name, getattr(self, name)[:count])
+        fewer._freeze()
+        return fewer
 
     def continues(self, earlier: ObservedRows) -> bool:
         """Whether these are the earlier rows, unchanged, and perhaps some more."""
@@ -134,7 +147,7 @@ class ObservedRows:
 
     def _freeze(self) -> None:
         """Selectors keep what they derive from rows, so rows must not change."""
-        for name in ("sources", "unit_sources", "returns", "source_positions", "source_returns"):
+        for name in _ARRAYS:
             getattr(self, name).setflags(write=False)
 
     def __repr__(self) -> str:

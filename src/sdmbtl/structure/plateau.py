@@ -1,0 +1,163 @@
+"""Plateau structure: a policy is good around its source and of little use far from it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.structure.completed import CompletedRows
+from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
+from sdmbtl.structure.smooth_effect import SmoothEffect
+
+#: Reaches that are tried for each dimension, in unit coordinates; the last one means none.
+REACHES = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 6.4])
+#: The search for the reaches starts from each of these.
+STARTS = (2, 4)
+SWEEPS = 2
+#: Share of the policies that are worse on a target than a far policy.
+FAR_SHARE = 0.2
+#: Pairs that the reaches are fitted to; more of them change little.
+MOST_PAIRS = 8000
+
+
+class PlateauStructure(Structure):
+    """J(x, y) = far(y) + (near(y) - far(y)) · exp(-sum ((x - y) / reach)^2) + quality(x).
+
+    far(y) is what a policy from far away gets, near(y) what training on y itself would give: at
+    least the best return seen there.
+    """
+
+    name: ClassVar[str] = "plateau"
+
+    def fit(self, rows: CompletedRows) -> PlateauFit:
+        """Estimate both levels, the reach in each dimension and the quality of policies."""
+        far = _far_level(rows.returns)
+        own = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)[0]
+        near = np.maximum(rows.best, np.minimum(own, rows.ceiling))
+        some = _spread_targets(len(rows), len(rows.space))
+        squares = (rows.sources[:, None] - rows.space.unit_targets[some]) ** 2  # (k, n, D)
+        reaches = _fitted_reaches(
+            np.ascontiguousarray(np.moveaxis(squares, 2, 0)),
+            (rows.returns - far)[:, some],
+            (near - far)[some],
+        )
+        closeness = np.exp(-(squares / reaches**2).sum(axis=2))
+        residuals = (rows.returns - far)[:, some] - (near - far)[some] * closeness
+        means = residuals.mean(axis=1)
+        return PlateauFit(
+            rows,
+            far,
+            near,
+            reaches,
+            quality=SmoothEffect(rows.sources, means),
+            variance=float((residuals - means[:, None]).var()),
+        )
+
+
+class PlateauFit(FittedStructure):
+    """Levels and reaches, estimated from complete rows.
+
+    Args:
+        rows: The rows.
+        far: (N,) return on each target of a policy from far away.
+        near: (N,) return on each target of a policy trained on it.
+        reaches: (D,) distances in unit coordinates over which a policy stays good.
+        quality: How much better policies are than the rest says.
+        variance: Variance of a return around what the structure says.
+    """
+
+    def __init__(
+        self,
+        rows: CompletedRows,
+        far: NDArray[np.float64],
+        near: NDArray[np.float64],
+        reaches: NDArray[np.float64],
+        quality: SmoothEffect,
+        variance: float,
+    ) -> None:
+        self.space = rows.space
+        self.far, self.near, self.reaches = far, near, reaches
+        self.quality, self.variance = quality, variance
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> RowPrediction:
+        """Predict the returns of policies."""
+        units = self.space.unit_targets[targets]
+        exponent = np.zeros((len(sources), len(units)))
+        for d in np.flatnonzero(self.reaches < REACHES[-1]):
+            difference = np.subtract.outer(sources[:, d], units[:, d])
+            difference *= difference
+            difference *= -1.0 / self.reaches[d] ** 2
+            exponent += difference
+        mean = np.exp(exponent, out=exponent)
+        mean *= (self.near - self.far)[targets]
+        mean += self.far[targets]
+        quality, row_variance = self.quality.predict(sources)
+        mean += quality[:, None]
+        return RowPrediction(mean, row_variance, np.full(len(sources), self.variance))
+
+    def explain(self) -> str:
+        """What was found, in words."""
+        limited = self.reaches < REACHES[-1]
+        if not limited.any():
+            return "policies are as good far from their source as near it"
+        listed = ", ".join(
+            f"{reach:.2g} of the range of {name}"
+            for name, reach, counts in zip(self.space.names, self.reaches, limited, strict=True)
+            if counts
+        )
+        return f"policies are good around their source, within {listed}"
+
+
+def _far_level(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) the return that only the worst policies stay below, by interpolation; k >= 1."""
+    ordered = np.sort(returns, axis=0)
+    if len(returns) < 3:
+        return np.asarray(ordered[0])
+    place = FAR_SHARE * (len(returns) - 1)
+    low = int(place)
+    return np.asarray(ordered[low] + (place - low) * (ordered[low + 1] - ordered[low]))
+
+
+def _spread_targets(rows: int, targets: int) -> NDArray[np.intp]:
+    """Some targets, the same ones each time, so that there are not too many pairs."""
+    count = min(targets, max(MOST_PAIRS // rows, 32))
+    if count == targets:
+        return np.arange(targets)
+    return np.sort(np.random.default_rng(0).choice(targets, size=count, replace=False))
+
+
+def _fitted_reaches(
+    squares: NDArray[np.float64], returns: NDArray[np.float64], heights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Least squares over the grid of reaches, one dimension after another.
+
+    Args:
+        squares: (D, k, n) squared differences of sources and targets.
+        returns: (k, n) returns above the far level.
+        heights: (n,) near less far level.
+
+    Returns:
+        (D,) the best reaches found.
+    """
+    best_error, best = np.inf, np.full(len(squares), len(REACHES) - 1)
+    # closeness in each dimension for each reach: (D, reaches, k, n)
+    factors = np.exp(-squares[:, None] / REACHES[:, None, None] ** 2)
+    for start in STARTS:
+        chosen = np.full(len(squares), start)
+        error = np.inf
+        for _ in range(SWEEPS):
+            for d in range(len(squares)):
+                others = heights * np.ones_like(returns)
+                for other in range(len(squares)):
+                    if other != d:
+                        others *= factors[other, chosen[other]]
+                errors = ((returns - others * factors[d]) ** 2).mean(axis=(1, 2))
+                chosen[d] = int(np.argmin(errors))
+                error = float(errors[chosen[d]])
+        if error < best_error:
+            best_error, best = error, chosen
+    return np.asarray(REACHES[best])
