@@ -51,6 +51,8 @@ class PredictiveSelector(Selector):
             index = int(rng.choice(np.flatnonzero(free)))
             return Proposal(self.space.targets[index], NO_STRUCTURE, "random", structure=NO_STRUCTURE)
         index, gain = self._best(history, free, verdict.structure)
+        if gain <= 1e-6 * np.ptp(self.contest.rows.returns):
+            return self._first.propose(history)
         return Proposal(self.space.targets[index], verdict.structure, verdict.explanation, structure=verdict.structure, numbers={"gain": gain})
 
     def _best(self, history, free, name):

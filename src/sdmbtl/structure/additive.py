@@ -98,9 +98,12 @@ class AdditiveStructure(Structure):
         pairs = len(rows) * len(rows.space)
         normal, moment, squares = sums.regression(free_quality=self.free_quality)
         basis = self.basis(rows.space.n_dimensions)
+        presumed = _common_fall(normal, moment, RIDGE * pairs)
         inner = basis.T @ normal @ basis
         inner[np.diag_indices_from(inner)] += RIDGE * pairs
-        coefficients = basis @ np.linalg.solve(inner, basis.T @ moment)
+        coefficients = presumed + basis @ np.linalg.solve(
+            inner, basis.T @ (moment - normal @ presumed)
+        )
         left = squares - 2 * coefficients @ moment + coefficients @ normal @ coefficients
         degrees = max((len(rows) - 1) * (len(rows.space) - 1), 1)
         quality = None
@@ -137,3 +140,16 @@ class FreeQualityStructure(SlopesStructure):
     name = "additive-quality"
     free_quality = True
     words = "difficulty of the target plus quality of the policy plus a slope for each side"
+
+
+def _common_fall(
+    normal: NDArray[np.float64], moment: NDArray[np.float64], ridge: float
+) -> NDArray[np.float64]:
+    """(2 D,) coefficients if performance fell alike in every dimension, 0 if it does not fall.
+
+    It is what a dimension is presumed to be like in which no two sources differ.
+    """
+    dimensions = len(moment) // 2
+    distance = np.concatenate([-np.ones(dimensions), np.ones(dimensions)])
+    slope = (distance @ moment) / (distance @ normal @ distance + ridge)
+    return np.asarray(min(slope, 0.0) * distance)

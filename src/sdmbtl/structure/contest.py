@@ -23,6 +23,27 @@ from sdmbtl.transfer import ObservedRows
 
 #: A row counts this much less for each row that came after it.
 MEMORY = 0.9
+HOMO = False
+CELLS = 0
+TOL = 0.0
+CEIL = True
+_cache = {}
+def _cells(space, count):
+    key=(space,count)
+    if key in _cache: return _cache[key]
+    groups=[np.arange(len(space))]
+    u=space.unit_targets
+    while len(groups)<count:
+        groups.sort(key=len)
+        g=groups.pop()
+        if len(g)<2:
+            groups.append(g); break
+        d=int(np.ptp(u[g],axis=0).argmax()); o=g[np.argsort(u[g][:,d],kind="stable")]
+        groups+= [o[:len(o)//2],o[len(o)//2:]]
+    m=np.zeros((len(groups),len(u)))
+    for i,g in enumerate(groups): m[i,g]=1
+    _cache[key]=m
+    return m
 
 
 @dataclass
@@ -46,6 +67,12 @@ class Record:
     variances: list[float] = field(default_factory=list)
     expected: list[float] = field(default_factory=list)
     gains: list[float] = field(default_factory=list)
+    above: list[float] = field(default_factory=list)
+
+    def ceiling(self, mean, seen):
+        if not CEIL: return seen
+        trust = (1 + sum(self.above)) / (1 + len(self.above))
+        return seen + trust * np.maximum(mean - seen, 0.0)
 
     @property
     def score(self) -> float | None:
@@ -60,7 +87,7 @@ class Record:
         """How many times larger the squared errors were than expected; None before the first."""
         if not self.errors:
             return None
-        return float(np.mean(self.errors) / max(np.mean(self.variances), 1e-300))
+        return float(np.mean(self.errors) / np.mean(self.variances))
 
 
 @dataclass(frozen=True)
@@ -126,7 +153,8 @@ class PredictionContest:
         if not tested:
             name = self.favourite if self.favourite in self.fits else next(iter(self.fits))
             return Verdict(name, self.fits[name], "nothing was put to the test yet", scores)
-        name = max(tested, key=lambda n: tested[n])
+        top = max(tested.values())
+        name = next(n for n in tested if tested[n] >= top - TOL)
         others = {n: s for n, s in tested.items() if n != name}
         text = f"foretold the gains of the last rows best (score {tested[name]:.2f}"
         if others:
@@ -137,14 +165,14 @@ class PredictionContest:
     def deviation(self, name: str, prediction: RowPrediction) -> NDArray[np.float64]:
         """(m, 1) standard deviation of single returns, as large as past errors say."""
         assert self.rows is not None
+        least = self._least_variance(self.rows)
+        expected = np.maximum(prediction.total_variance, least)
         calibration = self.records[name].calibration
         if calibration is None:
-            spread = float((self.rows.returns - self.rows.gaps.target_means).std())
-            variance = np.maximum(prediction.total_variance, spread**2)
-        else:
-            variance = prediction.total_variance * calibration
-        least = LEAST_SPREAD * float(np.ptp(self.rows.returns))
-        return np.sqrt(np.maximum(variance, max(least, 1e-300) ** 2))[:, None]
+            spread = float((self.rows.returns - self.rows.gaps.target_means).var())
+            return np.sqrt(np.maximum(expected, spread))[:, None]
+        if HOMO: return np.full((len(expected),1),np.sqrt(max(np.mean(self.records[name].errors),least)))
+        return np.sqrt(np.maximum(expected * calibration, least))[:, None]
 
     def improvements(
         self, name: str, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice,
@@ -154,7 +182,8 @@ class PredictionContest:
         assert self.rows is not None
         prediction = self.fits[name].predict(sources, targets)
         deviation = self.deviation(name, prediction)
-        return bounded_improvement(prediction.mean, deviation, best[targets], self.rows.ceiling)
+        ceiling = self.records[name].ceiling(prediction.mean, self.rows.ceiling)
+        return bounded_improvement(prediction.mean, deviation, best[targets], ceiling)
 
     def evidence(self) -> list[dict[str, Any]]:
         """What became of each prediction: one entry for each structure and tested row."""
@@ -174,6 +203,9 @@ class PredictionContest:
             )
         ]
 
+    def _least_variance(self, rows):
+        return max(LEAST_SPREAD * float(np.ptp(rows.returns)), 1e-150) ** 2
+
     def _test(self, before: CompletedRows, after: CompletedRows) -> None:
         """Compare the last row with what each structure expected of it."""
         source, row = after.sources[-1:], after.returns[-1]
@@ -181,14 +213,25 @@ class PredictionContest:
         everything = slice(None)
         for name, fitted in self.fits.items():
             prediction = fitted.predict(source, everything)
-            expected = bounded_improvement(
-                prediction.mean, self.deviation(name, prediction), before.best, before.ceiling
-            )[0]
             record = self.records[name]
+            expected = bounded_improvement(
+                prediction.mean,
+                self.deviation(name, prediction),
+                before.best,
+                record.ceiling(prediction.mean, before.ceiling),
+            )[0]
+            above = prediction.mean[0] > before.ceiling
+            if above.any():
+                record.above.append(float((row[above] > before.ceiling).mean()))
             record.rounds.append(len(before))
-            record.scores.append(_likeness(expected, gains))
+            if CELLS:
+                c = _cells(after.space, CELLS)
+                record.scores.append(_likeness(c @ expected, c @ gains))
+            else:
+                record.scores.append(_likeness(expected, gains))
             record.errors.append(float(((row - prediction.mean[0]) ** 2).mean()))
-            record.variances.append(float(prediction.total_variance[0]))
+            least = self._least_variance(before)
+            record.variances.append(max(float(prediction.total_variance[0]), least))
             record.expected.append(float(expected.mean()))
             record.gains.append(float(gains.mean()))
 
