@@ -128,11 +128,20 @@ def paper_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
 
 
 def further_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
-    """Configurations beyond the paper: quadratic and random f and g, with each h."""
+    """Configurations beyond the paper: quadratic, smooth and random f, quadratic and random g.
+
+    A smooth f can be learnt from the policies trained so far. A random f, a number for each
+    context, cannot: only training there shows it, so no selector is expected to pass random
+    choice by it, while the oracles know it.
+    """
     _check_dim(dim)
-    kinds: tuple[Effect, ...] = ("quadratic", "random")
+    qualities: tuple[Effect, ...] = ("quadratic", "smooth", "random")
+    difficulties: tuple[Effect, ...] = ("quadratic", "random")
     return tuple(
-        SyntheticConfiguration(dim, f, g, h) for f in kinds for g in kinds for h in LEFT_SLOPES[dim]
+        SyntheticConfiguration(dim, f, g, h)
+        for f in qualities
+        for g in difficulties
+        for h in LEFT_SLOPES[dim]
     )
 
 

@@ -7,6 +7,7 @@ from sdmbtl.selectors.history import History, Trial
 from sdmbtl.selectors.independent import IndependentTraining
 from sdmbtl.selectors.mountain import MountainSelector
 from sdmbtl.selectors.oracle import MyopicOracle, SequentialOracle, oracle_sequence
+from sdmbtl.selectors.predictive import PredictiveSelector
 from sdmbtl.selectors.random import RandomSelector
 from sdmbtl.selectors.registry import make_selector, register_selector, selector_names
 from sdmbtl.selectors.structure_detection import MGPSelector, StructureDetectionSelector
@@ -19,6 +20,7 @@ __all__ = [
     "MGPSelector",
     "MountainSelector",
     "MyopicOracle",
+    "PredictiveSelector",
     "Proposal",
     "RandomSelector",
     "Selector",

@@ -13,13 +13,14 @@ from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.gp import GPSelector
 from sdmbtl.selectors.independent import IndependentTraining
 from sdmbtl.selectors.mountain import MountainSelector
+from sdmbtl.selectors.predictive import PredictiveSelector
 from sdmbtl.selectors.random import RandomSelector
 from sdmbtl.selectors.structure_detection import MGPSelector, gp_or_random, mountain_or_random
 
 SelectorFactory = Callable[..., Selector]
 
 _FACTORIES: dict[str, SelectorFactory] = {
-    "auto": MGPSelector,
+    "auto": PredictiveSelector,
     "random": RandomSelector,
     "m-mbtl": MountainSelector,
     "gp-mbtl": GPSelector,

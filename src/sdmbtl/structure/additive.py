@@ -80,7 +80,7 @@ class AdditiveFit(FittedStructure):
         return f"{self._words}; from one end of a dimension to the other (left/right): {listed}"
 
 
-class AdditiveStructure(Structure):
+class LinearGapStructure(Structure):
     """What the additive structures have in common: the regression."""
 
     #: Whether policies may differ on all targets alike, by luck and by a smooth quality.
@@ -109,10 +109,11 @@ class AdditiveStructure(Structure):
         quality = None
         if self.free_quality:
             quality = SmoothEffect(rows.sources, sums.row_residuals(coefficients))
-        return AdditiveFit(rows, coefficients, quality, max(left, 0.0) / degrees, self.words)
+        variance = max(float(left), 0.0) / degrees
+        return AdditiveFit(rows, coefficients, quality, variance, self.words)
 
 
-class MountainStructure(AdditiveStructure):
+class MountainStructure(LinearGapStructure):
     """Performance falls with the distance to the source, alike on both sides."""
 
     name = MOUNTAIN
@@ -123,7 +124,7 @@ class MountainStructure(AdditiveStructure):
         return np.vstack([-np.eye(dimensions), np.eye(dimensions)])
 
 
-class SlopesStructure(AdditiveStructure):
+class AdditiveStructure(LinearGapStructure):
     """Performance changes along each dimension, on each side with a slope of its own."""
 
     name = "additive"
@@ -134,7 +135,7 @@ class SlopesStructure(AdditiveStructure):
         return np.eye(2 * dimensions)
 
 
-class FreeQualityStructure(SlopesStructure):
+class FreeQualityStructure(AdditiveStructure):
     """As additive, and each policy is better or worse on all targets alike."""
 
     name = "additive-quality"

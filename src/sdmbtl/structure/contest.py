@@ -10,40 +10,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.errors import StructureError
+from sdmbtl.structure.cells import target_cells
 from sdmbtl.structure.completed import CompletedRows
 from sdmbtl.structure.improvement import LEAST_SPREAD, bounded_improvement
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
 from sdmbtl.transfer import ObservedRows
 
-#: A row counts this much less for each row that came after it.
-MEMORY = 0.9
-HOMO = False
-CELLS = 0
-TOL = 0.0
-CEIL = True
-_cache = {}
-def _cells(space, count):
-    key=(space,count)
-    if key in _cache: return _cache[key]
-    groups=[np.arange(len(space))]
-    u=space.unit_targets
-    while len(groups)<count:
-        groups.sort(key=len)
-        g=groups.pop()
-        if len(g)<2:
-            groups.append(g); break
-        d=int(np.ptp(u[g],axis=0).argmax()); o=g[np.argsort(u[g][:,d],kind="stable")]
-        groups+= [o[:len(o)//2],o[len(o)//2:]]
-    m=np.zeros((len(groups),len(u)))
-    for i,g in enumerate(groups): m[i,g]=1
-    _cache[key]=m
-    return m
+#: Improvements are compared cell by cell, so that noise on single targets averages out.
+CELLS = 16
+#: Scores that differ by less say nothing: the structure that stands first is then kept.
+TOLERANCE = 0.03
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one prediction.
+
+    Attributes:
+        rows: Number of rows that were known then.
+        score: How well the improvements were foretold, 0 to 1.
+        error: Mean squared error of the returns.
+        variance: Variance of the returns that was expected.
+        expected: Mean improvement that was expected.
+        gain: Mean improvement that came.
+        above: Where more was expected than the largest return so far, on which share of the
+            targets it came; None if nowhere.
+    """
+
+    rows: int
+    score: float
+    error: float
+    variance: float
+    expected: float
+    gain: float
+    above: float | None
 
 
 @dataclass
@@ -51,43 +56,45 @@ class Record:
     """How one structure has done so far.
 
     Attributes:
-        structure: The structure.
-        rounds: Numbers of the rows it was tested on: how many rows were known then.
-        scores: How well it foretold the improvements by each of them, 0 to 1.
-        errors: Mean squared error of the returns of each of them.
-        variances: Variance of the returns that it expected of each of them.
-        expected: Mean improvement it expected of each of them.
-        gains: Mean improvement that each of them brought.
+        outcomes: What became of each of its predictions.
     """
 
-    structure: Structure
-    rounds: list[int] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    errors: list[float] = field(default_factory=list)
-    variances: list[float] = field(default_factory=list)
-    expected: list[float] = field(default_factory=list)
-    gains: list[float] = field(default_factory=list)
-    above: list[float] = field(default_factory=list)
-
-    def ceiling(self, mean, seen):
-        if not CEIL: return seen
-        trust = (1 + sum(self.above)) / (1 + len(self.above))
-        return seen + trust * np.maximum(mean - seen, 0.0)
+    outcomes: list[Outcome] = field(default_factory=list)
 
     @property
     def score(self) -> float | None:
-        """Mean of the scores, recent ones count more; None before the first."""
-        if not self.scores:
-            return None
-        weights = MEMORY ** np.arange(len(self.scores))[::-1]
-        return float(np.average(self.scores, weights=weights))
+        """Mean of the scores; None before the first."""
+        return float(np.mean([o.score for o in self.outcomes])) if self.outcomes else None
 
     @property
     def calibration(self) -> float | None:
         """How many times larger the squared errors were than expected; None before the first."""
-        if not self.errors:
+        if not self.outcomes:
             return None
-        return float(np.mean(self.errors) / np.mean(self.variances))
+        errors = sum(o.error for o in self.outcomes)
+        return errors / sum(o.variance for o in self.outcomes)
+
+    @property
+    def optimism(self) -> float:
+        """How many times larger the expected improvements were than those that came."""
+        expected, gains = (
+            sum(getattr(o, key) for o in self.outcomes) for key in ("expected", "gain")
+        )
+        return expected / gains if self.outcomes and gains > 0 else 1.0
+
+    def ceiling(self, mean: NDArray[np.floating], seen: float) -> NDArray[np.floating]:
+        """(m, n) the highest return to count on.
+
+        It is the largest one seen, and more where more is expected, as long as such expectations
+        were met: in a saturated environment they never are.
+
+        Args:
+            mean: (m, n) expected returns.
+            seen: The largest return so far.
+        """
+        kept = [o.above for o in self.outcomes if o.above is not None]
+        trust = (1 + sum(kept)) / (1 + len(kept))
+        return np.asarray(seen + trust * np.maximum(mean - seen, 0.0))
 
 
 @dataclass(frozen=True)
@@ -111,132 +118,147 @@ class PredictionContest:
     """Keeps the structures side by side and says which one foretold the rows best.
 
     Args:
-        structures: The structures, of equally good ones the first counts. None of them may have
-            the same name as another.
-        favourite: Name of the structure to go on with while nothing is known.
+        structures: The structures, each with a name of its own. Of those that did about equally
+            well, and while nothing is known, the first one is used.
     """
 
-    def __init__(self, structures: Sequence[Structure], favourite: str) -> None:
+    def __init__(self, structures: Sequence[Structure]) -> None:
         names = [s.name for s in structures]
-        if len(set(names)) < len(names) or favourite not in names:
-            raise StructureError(
-                f"The structures need different names, among them {favourite!r}, the one to begin "
-                f"with. Got {names}."
-            )
+        if not names or len(set(names)) < len(names):
+            raise StructureError(f"Structures must have different names. Got {names}.")
         self.structures = tuple(structures)
-        self.favourite = favourite
-        self._clear()
+        self._forget()
 
-    def _clear(self) -> None:
+    def _forget(self) -> None:
         self.rows: CompletedRows | None = None
-        self.records = {s.name: Record(s) for s in self.structures}
+        self.records = {s.name: Record() for s in self.structures}
         self.fits: dict[str, FittedStructure] = {}
+        self._cells: NDArray[np.intp] | None = None
 
-    def watch(self, rows: ObservedRows) -> None:
-        """Take notice of all rows so far; what was seen before is not computed again."""
+    def watch(self, rows: ObservedRows) -> CompletedRows:
+        """Take notice of all rows so far; what was seen before is not computed again.
+
+        Args:
+            rows: At least one row.
+
+        Returns:
+            The rows, completed.
+        """
         if self.rows is not None and not rows.continues(self.rows.observed):
-            self._clear()
-        known = 0 if self.rows is None else len(self.rows)
-        for count in range(known + 1, len(rows) + 1):
+            self._forget()
+        if not len(rows):
+            raise StructureError("Structures need at least one observed row. Got none.")
+        for count in range(1 if self.rows is None else len(self.rows) + 1, len(rows) + 1):
             some = CompletedRows.of(rows.first(count), self.rows)
             if self.rows is not None:
                 self._test(self.rows, some)
             self.rows = some
             self.fits = {s.name: s.fit(some) for s in self.structures if count >= s.min_rows}
+        return self._watched()
+
+    @property
+    def best(self) -> NDArray[np.float64]:
+        """(N,) best return so far on each target."""
+        return self._watched().best
 
     def verdict(self) -> Verdict:
-        """The structure to go on with, after at least as many rows as its minimum."""
-        scores = {name: self.records[name].score for name in self.fits}
-        tested = {name: score for name, score in scores.items() if score is not None}
+        """The structure to go on with, once there are rows enough for one."""
         if not self.fits:
             raise StructureError("No structure can be fitted to so few rows.")
+        scores = {name: self.records[name].score for name in self.fits}
+        tested = {name: score for name, score in scores.items() if score is not None}
         if not tested:
-            name = self.favourite if self.favourite in self.fits else next(iter(self.fits))
-            return Verdict(name, self.fits[name], "nothing was put to the test yet", scores)
-        top = max(tested.values())
-        name = next(n for n in tested if tested[n] >= top - TOL)
-        others = {n: s for n, s in tested.items() if n != name}
-        text = f"foretold the gains of the last rows best (score {tested[name]:.2f}"
+            name = next(iter(self.fits))
+            return Verdict(name, self.fits[name], "no structure was put to the test yet", scores)
+        highest = max(tested.values())
+        name = next(name for name in tested if tested[name] >= highest - TOLERANCE)
+        others = {other: score for other, score in tested.items() if other != name}
+        text = f"foretold the gains of the rows so far as well as any, score {tested[name]:.2f}"
         if others:
-            second = max(others, key=lambda n: others[n])
-            text += f"; {second} {others[second]:.2f}"
-        return Verdict(name, self.fits[name], text + ")", scores)
-
-    def deviation(self, name: str, prediction: RowPrediction) -> NDArray[np.float64]:
-        """(m, 1) standard deviation of single returns, as large as past errors say."""
-        assert self.rows is not None
-        least = self._least_variance(self.rows)
-        expected = np.maximum(prediction.total_variance, least)
-        calibration = self.records[name].calibration
-        if calibration is None:
-            spread = float((self.rows.returns - self.rows.gaps.target_means).var())
-            return np.sqrt(np.maximum(expected, spread))[:, None]
-        if HOMO: return np.full((len(expected),1),np.sqrt(max(np.mean(self.records[name].errors),least)))
-        return np.sqrt(np.maximum(expected * calibration, least))[:, None]
+            second = max(others, key=lambda other: others[other])
+            text += f" ({second} {others[second]:.2f})"
+        return Verdict(name, self.fits[name], text, scores)
 
     def improvements(
-        self, name: str, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice,
+        self,
+        name: str,
+        sources: NDArray[np.float64],
+        targets: NDArray[np.intp] | slice,
         best: NDArray[np.float64],
     ) -> NDArray[np.floating]:
-        """(m, n) improvement on each target that a structure expects of new policies."""
-        assert self.rows is not None
+        """Improvement on each target that a structure expects of new policies.
+
+        Args:
+            name: The structure.
+            sources: (m, D) contexts to train on, in unit coordinates.
+            targets: Which n targets.
+            best: (N,) best return so far on every target.
+
+        Returns:
+            (m, n) expected improvements.
+        """
         prediction = self.fits[name].predict(sources, targets)
-        deviation = self.deviation(name, prediction)
-        ceiling = self.records[name].ceiling(prediction.mean, self.rows.ceiling)
-        return bounded_improvement(prediction.mean, deviation, best[targets], ceiling)
+        return self._improvements(name, prediction, best[targets], self._watched())
 
-    def evidence(self) -> list[dict[str, Any]]:
-        """What became of each prediction: one entry for each structure and tested row."""
-        return [
-            {
-                "structure": name,
-                "rows": rounds,
-                "score": score,
-                "error": float(np.sqrt(error)),
-                "expected": expected,
-                "gain": gain,
-            }
-            for name, record in self.records.items()
-            for rounds, score, error, expected, gain in zip(
-                record.rounds, record.scores, record.errors, record.expected, record.gains,
-                strict=True,
-            )
-        ]
+    def _improvements(
+        self,
+        name: str,
+        prediction: RowPrediction,
+        best: NDArray[np.float64],
+        rows: CompletedRows,
+    ) -> NDArray[np.floating]:
+        ceiling = self.records[name].ceiling(prediction.mean, rows.ceiling)
+        deviation = np.sqrt(self._variance(name, prediction, rows))[:, None]
+        return bounded_improvement(prediction.mean, deviation, best, ceiling)
 
-    def _least_variance(self, rows):
-        return max(LEAST_SPREAD * float(np.ptp(rows.returns)), 1e-150) ** 2
+    def _variance(
+        self, name: str, prediction: RowPrediction, rows: CompletedRows
+    ) -> NDArray[np.float64]:
+        """(m,) variance of single returns, as large as past errors say."""
+        expected = np.maximum(prediction.total_variance, least_variance(rows))
+        calibration = self.records[name].calibration
+        if calibration is None:  # never tested: at least as much as policies differ
+            between_policies = float((rows.returns - rows.gaps.target_means).var())
+            return np.maximum(expected, between_policies)
+        return np.asarray(np.maximum(expected * calibration, least_variance(rows)))
 
     def _test(self, before: CompletedRows, after: CompletedRows) -> None:
         """Compare the last row with what each structure expected of it."""
         source, row = after.sources[-1:], after.returns[-1]
         gains = np.maximum(row - before.best, 0.0)
-        everything = slice(None)
         for name, fitted in self.fits.items():
-            prediction = fitted.predict(source, everything)
-            record = self.records[name]
-            expected = bounded_improvement(
-                prediction.mean,
-                self.deviation(name, prediction),
-                before.best,
-                record.ceiling(prediction.mean, before.ceiling),
-            )[0]
+            prediction = fitted.predict(source, slice(None))
+            expected = self._improvements(name, prediction, before.best, before)[0]
             above = prediction.mean[0] > before.ceiling
-            if above.any():
-                record.above.append(float((row[above] > before.ceiling).mean()))
-            record.rounds.append(len(before))
-            if CELLS:
-                c = _cells(after.space, CELLS)
-                record.scores.append(_likeness(c @ expected, c @ gains))
-            else:
-                record.scores.append(_likeness(expected, gains))
-            record.errors.append(float(((row - prediction.mean[0]) ** 2).mean()))
-            least = self._least_variance(before)
-            record.variances.append(max(float(prediction.total_variance[0]), least))
-            record.expected.append(float(expected.mean()))
-            record.gains.append(float(gains.mean()))
+            self.records[name].outcomes.append(
+                Outcome(
+                    rows=len(before),
+                    score=_likeness(self._by_cell(expected), self._by_cell(gains)),
+                    error=float(((row - prediction.mean[0]) ** 2).mean()),
+                    variance=max(float(prediction.total_variance[0]), least_variance(before)),
+                    expected=float(expected.mean()),
+                    gain=float(gains.mean()),
+                    above=float((row[above] > before.ceiling).mean()) if above.any() else None,
+                )
+            )
+
+    def _by_cell(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
+        if self._cells is None:
+            self._cells = target_cells(self._watched().space.unit_targets, CELLS)
+        return np.asarray(np.bincount(self._cells, weights=values), dtype=np.float64)
+
+    def _watched(self) -> CompletedRows:
+        if self.rows is None:
+            raise StructureError("The contest has seen no rows yet. Call watch(rows) first.")
+        return self.rows
 
 
-def _likeness(expected: NDArray[np.floating], gains: NDArray[np.float64]) -> float:
+def least_variance(rows: CompletedRows) -> float:
+    """The smallest variance a return is taken to have: rounding must not look like certainty."""
+    return max(LEAST_SPREAD * float(np.ptp(rows.returns)), 1e-150) ** 2
+
+
+def _likeness(expected: NDArray[np.float64], gains: NDArray[np.float64]) -> float:
     """The share of the squared gains that a multiple of the expected ones explains."""
     sizes = float(expected @ expected) * float(gains @ gains)
     return float(expected @ gains) ** 2 / sizes if sizes > 0 else 0.0

@@ -14,7 +14,7 @@ def bounded_improvement(
     mean: NDArray[np.floating],
     deviation: NDArray[np.floating],
     best: NDArray[np.float64],
-    ceiling: float,
+    ceiling: float | NDArray[np.floating],
 ) -> NDArray[np.floating]:
     """E[(min(J, ceiling) - best)+] for a normal J, in closed form.
 
@@ -26,7 +26,7 @@ def bounded_improvement(
         mean: (m, n) expected returns.
         deviation: (m, 1) or (m, n) standard deviations, above 0.
         best: (n,) best return so far on each target.
-        ceiling: The highest return.
+        ceiling: The highest return, for all or as (m, n).
 
     Returns:
         (m, n) expected improvements.

@@ -15,7 +15,6 @@ from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
-
 #: What a number of rows consists of, row by row.
 _ARRAYS = ("sources", "unit_sources", "returns", "source_positions", "source_returns")
 
