@@ -25,6 +25,8 @@ from sdmbtl.transfer import ObservedRows
 CELLS = 16
 #: Scores that differ by less say nothing: the structure that stands first is then kept.
 TOLERANCE = 0.03
+#: A structure whose errors are so many times larger than another's is out of the question.
+FAR_OFF = 2.0
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,12 @@ class Record:
     def score(self) -> float | None:
         """Mean of the scores; None before the first."""
         return float(np.mean([o.score for o in self.outcomes])) if self.outcomes else None
+
+    @property
+    def typical_error(self) -> float:
+        """Geometric mean of the errors: one failure early on must not count for ever."""
+        logarithms = [np.log(max(o.error, 1e-300)) for o in self.outcomes]
+        return float(np.exp(0.5 * np.mean(logarithms)))
 
     @property
     def calibration(self) -> float | None:
@@ -170,14 +178,21 @@ class PredictionContest:
         if not tested:
             name = next(iter(self.fits))
             return Verdict(name, self.fits[name], "no structure was put to the test yet", scores)
-        highest = max(tested.values())
-        name = next(name for name in tested if tested[name] >= highest - TOLERANCE)
+        close = self._close_enough(tested)
+        highest = max(close.values())
+        name = next(name for name in close if close[name] >= highest - TOLERANCE)
         others = {other: score for other, score in tested.items() if other != name}
         text = f"foretold the gains of the rows so far as well as any, score {tested[name]:.2f}"
         if others:
             second = max(others, key=lambda other: others[other])
             text += f" ({second} {others[second]:.2f})"
         return Verdict(name, self.fits[name], text, scores)
+
+    def _close_enough(self, tested: dict[str, float]) -> dict[str, float]:
+        """Scores of the structures whose errors are not far larger than the smallest."""
+        errors = {name: self.records[name].typical_error for name in tested}
+        limit = FAR_OFF * min(errors.values())
+        return {name: score for name, score in tested.items() if errors[name] <= limit}
 
     def improvements(
         self,
