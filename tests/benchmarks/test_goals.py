@@ -15,7 +15,23 @@ def synthetic(auto, rival):
         name: {"final": {"mean": final}, "auc": {"mean": auc}}
         for name, (final, auc) in values.items()
     }
-    return {"selectors": list(NAMES), "rounds": 50, "aggregated": aggregated}
+    return {
+        "selectors": list(NAMES),
+        "rounds": 50,
+        "aggregated": aggregated,
+        "configurations": [
+            {"f": f, "selectors": {n: {"final": {"mean": m}} for n, m in finals.items()}}
+            for f, finals in FINALS.items()
+        ],
+    }
+
+
+#: Performance of each selector for each kind of f.
+FINALS = {
+    "quadratic": {"auto": 0.75, "m/gp-mbtl": 0.6, "random": 0.5, "myopic-oracle": 0.8},
+    "smooth": {"auto": 0.9, "m/gp-mbtl": 0.5, "random": 0.5, "myopic-oracle": 0.9},
+    "random": {"auto": 0.1, "m/gp-mbtl": 0.1, "random": 0.5, "myopic-oracle": 0.9},
+}
 
 
 def entry(name, auto, rival, *, matters=True, oracle=0.8):
@@ -222,9 +238,16 @@ def test_table_of_goals():
     assert table.label_headers == ("goal", "wanted", "reached")
     assert table.columns == ("auto", "M/GP-MBTL")
     assert table.rows[0].labels == (
-        "quadratic and random f, g: aggregated, K = 50",
+        "quadratic, smooth and random f, g: aggregated, K = 50",
         ">= 0.9",
         "yes",
     )
-    assert table.rows[1].cells[1] is None, "no cost was measured for it"
+    assert table.rows[1].labels == (
+        "quadratic, smooth and random f, g: without random f, K = 50",
+        ">= 0.9",
+        "yes",
+    )
+    scores = [cell.value for cell in table.rows[1].cells]
+    assert scores == pytest.approx([(0.25 / 0.3 + 1.0) / 2, (0.1 / 0.3 + 0.0) / 2])
+    assert table.rows[2].cells[1] is None, "no cost was measured for it"
     assert "quadratic" in table.to_text()

@@ -50,7 +50,7 @@ def test_every_part_is_made_of_what_it_says():
         (7, 5.0, 5),
         (3, 5.0, 20),
     ]
-    assert {c.f for c in of["further"].configurations} == {"quadratic", "random"}
+    assert {c.f for c in of["further"].configurations} == {"quadratic", "smooth", "random"}
     assert (of["real"].matrices, of["real"].budgets) == (50, (6, 12, 50))
     assert of["development"].variations == DEVELOPMENT
     assert of["check"].variations == CHECK

@@ -83,7 +83,7 @@ def test_other_effects_are_as_large_as_linear_ones():
         other = effect(kind, synthetic._grid(3).targets, 4.0, seed=1)
         assert other.std() == pytest.approx(linear.std())
         assert abs(np.corrcoef(other, linear)[0, 1]) < 0.9
-    assert len(further_configurations(3)) == 8
+    assert len(further_configurations(3)) == 12
     assert not any(c.is_mountain for c in further_configurations(5))
 
 

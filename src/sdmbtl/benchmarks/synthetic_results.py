@@ -163,7 +163,7 @@ def rounds_table(result: dict[str, Any], epsilon: float) -> Table:
 def _data(result: dict[str, Any]) -> str:
     """What a result was measured on, in words."""
     kinds = {c["f"] for c in result["configurations"]} | {c["g"] for c in result["configurations"]}
-    further = " with quadratic and random f and g" if "quadratic" in kinds else ""
+    further = " with quadratic, smooth and random f" if "quadratic" in kinds else ""
     return (
         f"{result['dim']}D synthetic data{further}, noise {result['noise']:g}, "
         f"K = {result['rounds']}, {trials_text(result['trials'])}"

@@ -71,7 +71,8 @@ def bench_synthetic(
         str, typer.Option(help="Names of selectors, separated by commas.")
     ] = ",".join(DEFAULT_SELECTORS),
     data: Annotated[
-        Data, typer.Option(help="The paper's matrices, or further ones (quadratic, random).")
+        Data,
+        typer.Option(help="The paper's matrices, or further ones (quadratic, smooth, random)."),
     ] = Data.paper,
     jobs: Annotated[int, typer.Option(help="Processes.", min=1)] = 2,
     out: Annotated[Path, typer.Option(help="Folder for the result file.")] = Path("results"),

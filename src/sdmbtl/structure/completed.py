@@ -37,19 +37,26 @@ class CompletedRows:
     gaps: GapSums = field(repr=False)
 
     @classmethod
-    def of(cls, rows: ObservedRows, earlier: CompletedRows | None = None) -> CompletedRows:
+    def of(
+        cls,
+        rows: ObservedRows,
+        earlier: CompletedRows | None = None,
+        expected: NDArray[np.float64] | None = None,
+    ) -> CompletedRows:
         """Complete some rows.
 
         Args:
             rows: At least one row.
             earlier: What was made of fewer of these rows; only what is new is then computed.
+            expected: (N,) what a structure expects of the new rows; without it, what policies get
+                on each target on average.
         """
         if earlier is None or not rows.continues(earlier.observed):
             earlier = None
         known = 0 if earlier is None else len(earlier)
         if earlier is not None and known == len(rows):
             return earlier
-        new = completed_returns(rows, known)
+        new = completed_returns(rows, known, expected)
         returns = new if earlier is None else np.concatenate([earlier.returns, new])
         own = rows.source_returns
         if np.isnan(own).any():
@@ -74,17 +81,24 @@ class CompletedRows:
         return float(self.returns.max())
 
 
-def completed_returns(rows: ObservedRows, start: int = 0) -> NDArray[np.float64]:
+def completed_returns(
+    rows: ObservedRows, start: int = 0, expected: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """(k - start, N) the returns from row `start` on, without NaN.
 
-    Where a policy was not evaluated, the nearest targets on which it was stand in, the nearer the
-    more, each corrected by how much harder it is than the one in question, as far as other
-    policies were evaluated on both.
+    Where a policy was not evaluated, it gets what is expected there, and as much more or less as
+    it got on the nearest targets on which it was evaluated.
+
+    Args:
+        rows: The rows.
+        start: The first one to complete.
+        expected: (N,) what is expected on each target; by default what policies get there on
+            average.
     """
     returns = rows.returns[start:]
     if not np.isnan(returns).any():
         return returns
-    difficulty = _difficulty(rows)
+    difficulty = _difficulty(rows) if expected is None else expected
     filled = returns.copy()
     for row in filled:
         holes = np.isnan(row)

@@ -157,12 +157,19 @@ class PredictionContest:
         if not len(rows):
             raise StructureError("Structures need at least one observed row. Got none.")
         for count in range(1 if self.rows is None else len(self.rows) + 1, len(rows) + 1):
-            some = CompletedRows.of(rows.first(count), self.rows)
+            some = CompletedRows.of(rows.first(count), self.rows, self._expected_row(rows, count))
             if self.rows is not None:
                 self._test(self.rows, some)
             self.rows = some
             self.fits = {s.name: s.fit(some) for s in self.structures if count >= s.min_rows}
         return self._watched()
+
+    def _expected_row(self, rows: ObservedRows, count: int) -> NDArray[np.float64] | None:
+        """(N,) what is expected of a row that was evaluated in part; None if nothing is."""
+        if not self.fits or not np.isnan(rows.returns[count - 1]).any():
+            return None
+        prediction = self.verdict().fitted.predict(rows.unit_sources[count - 1][None], slice(None))
+        return np.asarray(prediction.mean[0], dtype=np.float64)
 
     @property
     def best(self) -> NDArray[np.float64]:

@@ -1,0 +1,99 @@
+"""What does it cost to evaluate each policy on some of the targets only?
+
+The default selector chooses the targets of each evaluation, the rest of the row is filled in.
+Afterwards each target gets the policy that is expected to be best there, and the true return of
+that policy counts. Compared with full rows and with Random (full rows), in one run.
+
+python benchmarks/partial_rows.py            # writes results/partial-rows.json
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.benchmarks.choice import oracle_curve, random_curve
+from sdmbtl.benchmarks.journal import code_fingerprint
+from sdmbtl.benchmarks.real_benchmark import RealData
+from sdmbtl.benchmarks.results import save_result
+from sdmbtl.benchmarks.runner import MatrixData
+from sdmbtl.benchmarks.summary import provenance
+from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
+from sdmbtl.benchmarks.synthetic_benchmark import SyntheticData
+from sdmbtl.selectors import PredictiveSelector
+
+SHARES = (1.0, 0.5, 0.25, 0.1)
+ROUNDS = 12
+DATA: tuple[MatrixData, ...] = (
+    SyntheticData(SyntheticConfiguration(3, "constant", "linear", "l1"), 5.0),
+    SyntheticData(SyntheticConfiguration(3, "linear", "linear", "non-distance"), 5.0),
+    RealData("cartpole-wide"),
+    RealData("cartpole-forces"),
+    RealData("pendulum"),
+)
+
+
+def performance(matrix: NDArray[np.floating], data: MatrixData, share: float, seed: int) -> float:
+    """Mean true return of the policies that are expected to be best, after the last round."""
+    selector = PredictiveSelector(data.space, seed=seed)
+    wanted = round(share * len(data.space))
+    for _ in range(ROUNDS):
+        candidate = selector.ask()
+        index = data.space.index(candidate.context)
+        row = np.full(len(data.space), np.nan)
+        targets = selector.targets_to_evaluate(candidate, wanted)
+        row[targets] = matrix[index, targets]
+        selector.tell(candidate, row)
+    trained = np.array([trial.index for trial in selector.trials])
+    best = trained[selector.expected_best_candidates]
+    return float(matrix[best, np.arange(len(data.space))].mean())
+
+
+def measured(data: MatrixData, trials: int) -> dict[str, Any]:
+    """Performance with each share of the targets evaluated, as a share of the range of returns."""
+    matrices = np.stack([np.asarray(data.matrix(trial), np.float64) for trial in range(trials)])
+    low, high = matrices.min(), matrices.max()
+    matrices = (matrices - low) / (high - low)
+    reached = {
+        f"{share:g}": float(
+            np.mean([performance(m, data, share, t) for t, m in enumerate(matrices)])
+        )
+        for share in SHARES
+    }
+    return {
+        "name": data.name,
+        "targets": len(data.space),
+        "random": float(random_curve(matrices, ROUNDS)[-1]),
+        "oracle": float(oracle_curve(matrices, ROUNDS)[-1]),
+        "auto": reached,
+    }
+
+
+def main() -> None:
+    """Measure every data set."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=Path("results/partial-rows.json"))
+    options = parser.parse_args()
+    data = []
+    for one in DATA:
+        data.append(measured(one, options.trials))
+        shown = "  ".join(f"{share}: {value:.4f}" for share, value in data[-1]["auto"].items())
+        ends = "  ".join(f"{end}: {data[-1][end]:.4f}" for end in ("random", "oracle"))
+        print(f"{one.name:40} {shown}  {ends}", flush=True)
+    result = {
+        "benchmark": "partial-rows",
+        "trials": options.trials,
+        "rounds": ROUNDS,
+        **provenance(code_fingerprint()),
+        "data": data,
+    }
+    save_result(result, options.out)
+
+
+if __name__ == "__main__":
+    main()
