@@ -1,0 +1,131 @@
+"""What a single row says: falls on both sides, known falls, known difficulty."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.structure import CompletedRows, FirstRowStructure
+from sdmbtl.structure.first_row import LEAST_FALL, RIDGE, SPREAD
+from sdmbtl.transfer import ObservedRows
+
+GRID = ContextSpace(a=range(7), b=range(7))
+N = len(GRID)
+CENTRE = np.array([0.5, 0.5])
+TILT = np.array([2.0, -1.0])
+
+
+def mountain_row(falls, source=CENTRE, tilt=TILT):
+    """(N,) falls on both sides of the source, and difficulty in one direction."""
+    return 9.0 + GRID.unit_targets @ tilt - np.abs(GRID.unit_targets - source) @ np.array(falls)
+
+
+def one_row(row, source=CENTRE):
+    return CompletedRows.of(ObservedRows(GRID, [GRID.from_unit(source)], [row]))
+
+
+def explicit_falls(row, source, known=None, difficulty=0.0):
+    """The ridge regression with additional observations instead of normal equations."""
+    differences = GRID.unit_targets - source
+    gap = np.abs(differences)
+    if known is not None:
+        gap = (gap @ known)[:, None]
+    features = np.hstack([np.ones((N, 1)), differences, gap])
+    penalty = np.sqrt(RIDGE * N) * np.eye(features.shape[1])[1:]
+    response = np.concatenate([row - difficulty, np.zeros(len(penalty))])
+    slopes = np.linalg.lstsq(np.vstack([features, penalty]), response, rcond=None)[0]
+    falls = np.maximum(-slopes[3:], LEAST_FALL * np.ptp(row))
+    return falls if known is None else falls[0] * known
+
+
+class TestFalls:
+    def test_of_a_mountain_are_found_whatever_its_tilt(self):
+        for tilt in ((0.0, 0.0), (2.0, -1.0), (-9.0, 5.0)):
+            row = mountain_row([4.0, 2.0], tilt=np.array(tilt))
+            fitted = FirstRowStructure().fit(one_row(row))
+            np.testing.assert_allclose(fitted.falls, [4.0, 2.0], rtol=0.1)
+
+    @pytest.mark.parametrize("known", [None, np.array([1.0, 0.25]), np.array([0.0, 1.0])])
+    @pytest.mark.parametrize("hard", [None, 5.0])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_are_those_of_the_explicit_regression(self, known, hard, seed):
+        rng = np.random.default_rng(seed)
+        source = rng.random(2)
+        row = mountain_row([4.0, 2.0], source) + rng.normal(size=N)
+        difficulty = None if hard is None else hard * rng.normal(size=N)
+        fitted = FirstRowStructure(known, difficulty).fit(one_row(row, source))
+        expected = explicit_falls(row, source, known, 0.0 if difficulty is None else difficulty)
+        np.testing.assert_allclose(fitted.falls, expected, rtol=1e-8)
+
+    def test_are_never_negative_nor_zero(self):
+        row = mountain_row([-4.0, 0.0])
+        fitted = FirstRowStructure().fit(one_row(row))
+        np.testing.assert_allclose(fitted.falls, LEAST_FALL * np.ptp(row))
+
+    def test_that_are_known_keep_their_ratio(self):
+        fitted = FirstRowStructure(np.array([1.0, 0.0])).fit(one_row(mountain_row([4.0, 4.0])))
+        assert fitted.falls[1] == 0.0
+        assert fitted.falls[0] > 3.0
+
+    def test_known_difficulty_is_not_taken_for_a_gap(self):
+        # A hill of difficulty around the source looks like a gap, unless it is known.
+        hill = -20.0 * np.abs(GRID.unit_targets - CENTRE).sum(axis=1)
+        row = mountain_row([4.0, 2.0]) + hill
+        fooled = FirstRowStructure().fit(one_row(row))
+        knowing = FirstRowStructure(difficulty=hill).fit(one_row(row))
+        assert (fooled.falls > 15).all()
+        np.testing.assert_allclose(knowing.falls, [4.0, 2.0], rtol=0.1)
+
+    def test_of_a_constant_row_are_those_of_a_range_of_1(self):
+        fitted = FirstRowStructure().fit(one_row(np.full(N, 7.0)))
+        np.testing.assert_allclose(fitted.falls, LEAST_FALL)
+        assert fitted.deviation == SPREAD
+
+
+class TestPredictions:
+    @pytest.mark.parametrize("targets", [slice(None), np.array([3, 0, 17])], ids=["all", "some"])
+    def test_equal_a_double_loop(self, targets):
+        source = np.array([0.3, 0.9])
+        row = mountain_row([4.0, 2.0], source) + np.random.default_rng(0).normal(size=N)
+        fitted = FirstRowStructure().fit(one_row(row, source))
+        sources = np.random.default_rng(1).random((4, 2))
+        prediction = fitted.predict(sources, targets)
+        for i, wanted in enumerate(sources):
+            for position, j in enumerate(np.arange(N)[targets]):
+                expected = row[j]
+                for d in range(2):
+                    target = GRID.unit_targets[j, d]
+                    change = abs(wanted[d] - target) - abs(source[d] - target)
+                    expected -= fitted.falls[d] * change
+                assert prediction.mean[i, position] == pytest.approx(expected)
+        np.testing.assert_array_equal(prediction.row_variance, 0.0)
+        np.testing.assert_allclose(prediction.variance, (SPREAD * np.ptp(row)) ** 2)
+
+    def test_the_same_source_gives_the_same_row(self):
+        row = np.random.default_rng(0).normal(size=N)
+        fitted = FirstRowStructure().fit(one_row(row))
+        np.testing.assert_allclose(fitted.predict(CENTRE[None], slice(None)).mean[0], row)
+
+    @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
+    @settings(deadline=None, max_examples=20)
+    def test_shift_and_scale(self, seed, scale, shift):
+        rng = np.random.default_rng(seed)
+        row, wanted = mountain_row([4.0, 2.0]) + rng.normal(size=N), rng.random((3, 2))
+        one = FirstRowStructure().fit(one_row(row)).predict(wanted, slice(None))
+        moved = one_row(scale * (row + shift))
+        other = FirstRowStructure().fit(moved).predict(wanted, slice(None))
+        np.testing.assert_allclose(
+            other.mean, scale * (one.mean + shift), rtol=1e-7, atol=1e-8 * scale
+        )
+        np.testing.assert_allclose(other.total_variance, scale**2 * one.total_variance)
+
+
+def test_one_row_is_enough_and_the_explanation_says_so():
+    assert FirstRowStructure.min_rows == 1
+    assert FirstRowStructure.name == "mountain"
+    fitted = FirstRowStructure(np.array([1.0, 0.5])).fit(one_row(mountain_row([4.0, 2.0])))
+    assert fitted.explain() == (
+        "from the first row alone, performance falls along each dimension by "
+        f"a {fitted.falls[0]:.3g}, b {fitted.falls[1]:.3g}"
+    )

@@ -1,0 +1,208 @@
+"""Plateau structure: levels, reaches and predictions against loops and known truths."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.structure import CompletedRows, PlateauStructure
+from sdmbtl.structure.plateau import (
+    FAR_SHARE,
+    MOST_PAIRS,
+    REACHES,
+    PlateauFit,
+    _far_level,
+    _fitted_reaches,
+    _spread_targets,
+)
+from sdmbtl.structure.smooth_effect import SmoothEffect
+from sdmbtl.transfer import ObservedRows
+
+GRID = ContextSpace(a=range(8), b=range(7))
+NONE = REACHES[-1]
+
+
+def plateau(space, sources, reaches, far=-3.0, near=5.0):
+    """(k, N) returns that are `near` around the source and `far` away from it."""
+    squares = ((np.atleast_2d(sources)[:, None] - space.unit_targets) / np.array(reaches)) ** 2
+    return far + (near - far) * np.exp(-squares.sum(axis=2))
+
+
+def completed(sources, returns, space=GRID):
+    return CompletedRows.of(ObservedRows(space, space.from_unit(sources), returns))
+
+
+def spread_sources(k, seed=0, dimensions=2):
+    return np.random.default_rng(seed).random((k, dimensions))
+
+
+def noise_rows(k=6, seed=0, space=GRID):
+    returns = np.random.default_rng(seed).normal(size=(k, len(space)))
+    return completed(spread_sources(k, seed, space.n_dimensions), returns, space)
+
+
+class TestPredictions:
+    @pytest.mark.parametrize("targets", [slice(None), np.array([3, 0, 17])], ids=["all", "some"])
+    @pytest.mark.parametrize("reaches", [(0.2, 0.8), (0.4, NONE), (NONE, NONE)])
+    def test_equal_a_double_loop(self, targets, reaches):
+        rows = noise_rows()
+        rng = np.random.default_rng(1)
+        far, near = rng.normal(size=(2, len(GRID)))
+        quality = SmoothEffect(rows.sources, rng.normal(size=len(rows)))
+        fitted = PlateauFit(rows, far, near, np.array(reaches), quality, 0.7)
+        sources = rng.random((4, 2))
+        prediction = fitted.predict(sources, targets)
+        better, row_variance = quality.predict(sources)
+        for i, source in enumerate(sources):
+            for position, j in enumerate(np.arange(len(GRID))[targets]):
+                exponent = sum(
+                    ((x - y) / reach) ** 2
+                    for x, y, reach in zip(source, GRID.unit_targets[j], reaches, strict=True)
+                    if reach < NONE
+                )
+                expected = far[j] + (near[j] - far[j]) * np.exp(-exponent) + better[i]
+                assert prediction.mean[i, position] == pytest.approx(expected, rel=1e-9)
+        np.testing.assert_allclose(prediction.row_variance, row_variance)
+        np.testing.assert_array_equal(prediction.variance, 0.7)
+
+    def test_a_policy_is_near_at_its_source_and_far_away_from_it(self):
+        rows = noise_rows()
+        still = SmoothEffect(rows.sources, np.zeros(len(rows)))
+        far, near = np.zeros(len(GRID)), np.ones(len(GRID))
+        fitted = PlateauFit(rows, far, near, np.array([0.1, 0.1]), still, 0.0)
+        mean = fitted.predict(GRID.unit_targets[:1], slice(None)).mean[0]
+        assert mean[0] == 1.0
+        assert mean[-1] == pytest.approx(0.0, abs=1e-9)
+
+
+class TestLevels:
+    @pytest.mark.parametrize("k", [3, 4, 6, 11])
+    def test_far_is_a_quantile(self, k):
+        returns = np.random.default_rng(k).normal(size=(k, 9))
+        np.testing.assert_allclose(
+            _far_level(returns), np.quantile(returns, FAR_SHARE, axis=0), rtol=1e-12
+        )
+
+    @pytest.mark.parametrize("k", [1, 2])
+    def test_far_is_the_worst_of_a_few(self, k):
+        returns = np.random.default_rng(k).normal(size=(k, 9))
+        np.testing.assert_array_equal(_far_level(returns), returns.min(axis=0))
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_near_lies_between_the_best_and_the_ceiling(self, seed):
+        rows = noise_rows(seed=seed)
+        fitted = PlateauStructure().fit(rows)
+        assert (fitted.near >= rows.best).all()
+        assert (fitted.near <= rows.ceiling).all()
+        np.testing.assert_array_equal(fitted.far, _far_level(rows.returns))
+
+    def test_near_is_what_policies_reach_at_home(self):
+        sources = spread_sources(6)
+        rows = completed(sources, plateau(GRID, sources, (0.1, 0.1)))
+        rows = CompletedRows.of(
+            ObservedRows(GRID, GRID.from_unit(sources), rows.returns, np.full(6, 4.0))
+        )
+        fitted = PlateauStructure().fit(rows)
+        np.testing.assert_allclose(
+            fitted.near, np.maximum(rows.best, min(4.0, rows.ceiling)), atol=1e-9
+        )
+
+
+class TestReaches:
+    @pytest.mark.parametrize(
+        "reaches", [(0.2, 0.2), (0.2, 0.8), (0.4, 0.2), (0.4, 0.8), (0.8, 0.2)]
+    )
+    def test_those_of_the_grid_are_found(self, reaches):
+        sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53, 12, 26]]
+        fitted = PlateauStructure().fit(completed(sources, plateau(GRID, sources, reaches)))
+        assert tuple(fitted.reaches) == reaches
+
+    def test_an_irrelevant_dimension_has_none(self):
+        sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
+        rows = completed(sources, plateau(GRID, sources, (0.2, 1e6)))
+        fitted = PlateauStructure().fit(rows)
+        assert fitted.reaches.tolist() == [0.2, NONE]
+        assert fitted.explain() == (
+            "policies are good around their source, within 0.2 of the range of a"
+        )
+
+    def test_equal_returns_have_a_finite_explanation(self):
+        fitted = PlateauStructure().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
+        assert "policies are" in fitted.explain()
+        prediction = fitted.predict(spread_sources(3, 9), slice(None))
+        np.testing.assert_allclose(prediction.mean, 2.0)
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_no_pair_of_reaches_fits_better_when_the_data_is_a_plateau(self, seed):
+        rng = np.random.default_rng(seed)
+        squares = rng.random((2, 5, 40)) ** 2
+        reaches = rng.choice(REACHES[1:5], size=2)
+        heights = rng.uniform(1.0, 2.0, size=40)
+        exponent = sum(squares[d] / reaches[d] ** 2 for d in range(2))
+        returns = heights * np.exp(-exponent) + 0.01 * rng.normal(size=(5, 40))
+        errors = {}
+        for pair in itertools.product(REACHES, repeat=2):
+            exponent = sum(squares[d] / pair[d] ** 2 for d in range(2))
+            errors[pair] = ((returns - heights * np.exp(-exponent)) ** 2).mean()
+        assert tuple(_fitted_reaches(squares, returns, heights)) == min(errors, key=errors.get)
+
+    def test_without_any_reach(self):
+        sources = spread_sources(5)
+        fitted = PlateauFit(
+            completed(sources, plateau(GRID, sources, (1e6, 1e6))),
+            np.zeros(len(GRID)),
+            np.ones(len(GRID)),
+            np.array([NONE, NONE]),
+            SmoothEffect(sources, np.zeros(5)),
+            0.0,
+        )
+        assert fitted.explain() == "policies are as good far from their source as near it"
+
+
+class TestRest:
+    def test_better_policies_are_told_apart_and_the_variance_is_what_is_left(self):
+        sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
+        returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
+        rows = completed(sources, returns)
+        fitted = PlateauStructure().fit(rows)
+        squares = (sources[:, None] - GRID.unit_targets) ** 2
+        closeness = np.exp(-(squares / fitted.reaches**2).sum(axis=2))
+        residuals = returns - fitted.far - (fitted.near - fitted.far) * closeness
+        means = residuals.mean(axis=1)
+        assert fitted.variance == pytest.approx((residuals - means[:, None]).var(), rel=1e-9)
+        expected = SmoothEffect(sources, means).predict(sources)
+        np.testing.assert_allclose(fitted.quality.predict(sources), expected)
+
+    def test_many_targets_are_thinned_out_and_the_same_ones_each_time(self):
+        assert _spread_targets(2, 1000).tolist() == list(range(1000))
+        some = _spread_targets(10, 5000)
+        assert len(some) == MOST_PAIRS // 10
+        assert len(set(some.tolist())) == len(some)
+        assert (np.diff(some) > 0).all()
+        np.testing.assert_array_equal(some, _spread_targets(10, 5000))
+        assert len(_spread_targets(100_000, 5000)) == 32
+        assert len(_spread_targets(100_000, 9)) == 9
+
+    def test_thinned_out_targets_find_the_same_reaches(self):
+        space = ContextSpace(a=range(50), b=range(40))
+        sources = spread_sources(6)
+        rows = completed(sources, plateau(space, sources, (0.2, 0.4)), space)
+        assert PlateauStructure().fit(rows).reaches.tolist() == [0.2, 0.4]
+
+    @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
+    @settings(deadline=None, max_examples=20)
+    def test_shift_and_scale(self, seed, scale, shift):
+        sources = spread_sources(5, seed)
+        noise = np.random.default_rng(seed).normal(size=(5, len(GRID)))
+        returns = plateau(GRID, sources, (0.2, 0.4)) + noise
+        wanted = spread_sources(3, seed + 100)
+        one = PlateauStructure().fit(completed(sources, returns)).predict(wanted, slice(None))
+        moved = completed(sources, scale * (returns + shift))
+        other = PlateauStructure().fit(moved).predict(wanted, slice(None))
+        np.testing.assert_allclose(
+            other.mean, scale * (one.mean + shift), rtol=1e-6, atol=1e-6 * scale
+        )
+        np.testing.assert_allclose(other.total_variance, scale**2 * one.total_variance, rtol=1e-5)
