@@ -123,7 +123,7 @@ class PredictiveSelector(Selector):
             return Proposal(self.space.targets[index], "random", reason, structure=detected)
         best = self._expected_best(history, outlook)
         index, gain = self._largest_gain(history, outlook, best, free)
-        if gain <= NO_GAIN * float(np.ptp(history.rows.returns[~np.isnan(history.rows.returns)])):
+        if gain <= NO_GAIN * _range_of_returns(history):
             proposal = self._coverage.propose(history)
             reason = f"no further gain is expected ({outlook.words}); {proposal.reason}"
             return Proposal(proposal.source, proposal.strategy, reason, detected)
@@ -166,7 +166,8 @@ class PredictiveSelector(Selector):
             some = np.sort(history.rng("targets").choice(len(units), SOME_TARGETS, replace=False))
             rough = outlook.improvements(units[candidates], best, some).mean(axis=1)
             candidates = candidates[np.argsort(-rough, kind="stable")[:FINALISTS]]
-        gains = np.full(len(units), -1.0)
+        # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
+        gains = np.full(len(units), -min(1.0, _range_of_returns(history)))
         gains[candidates] = outlook.improvements(units[candidates], best).mean(axis=1)
         index = best_target(gains, free, self.space.tie_rank)
         return index, float(gains[index])
@@ -180,8 +181,9 @@ class PredictiveSelector(Selector):
         where the next policy would improve on the best, 0 to 1), the root mean square `error` of
         the returns, and the mean improvement that it `expected` and that came (`gain`).
         """
-        if len(self.rows) > 1:
-            self.contest.watch(self.rows)
+        if len(self.rows) < 2:
+            return []
+        self.contest.watch(self.rows)
         entries = [
             {
                 "structure": name,
@@ -274,6 +276,12 @@ def default_structures() -> tuple[Structure, ...]:
         MountainStructure(),
         NoStructure(),
     )
+
+
+def _range_of_returns(history: History) -> float:
+    """Largest less smallest return that was observed; there is at least one row."""
+    returns = history.rows.returns
+    return float(np.nanmax(returns) - np.nanmin(returns))
 
 
 def _checked_falls(space: ContextSpace, falls: Mapping[str, float]) -> NDArray[np.float64]:

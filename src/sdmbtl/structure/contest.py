@@ -84,11 +84,14 @@ class Record:
 
     @property
     def optimism(self) -> float:
-        """How many times larger the expected improvements were than those that came."""
+        """How many times larger the expected improvements were than those that came.
+
+        It is 1 as long as nothing was expected or nothing came.
+        """
         expected, gains = (
             sum(getattr(o, key) for o in self.outcomes) for key in ("expected", "gain")
         )
-        return expected / gains if self.outcomes and gains > 0 else 1.0
+        return expected / gains if expected > 0 and gains > 0 else 1.0
 
     def ceiling(self, mean: NDArray[np.floating], seen: float) -> NDArray[np.floating]:
         """(m, n) the highest return to count on.
