@@ -1,6 +1,7 @@
 """Studies: the loop, its rules, failures as data, ask and tell, the result."""
 
 import json
+import re
 import sys
 
 import numpy as np
@@ -10,7 +11,8 @@ from small_study import TRAINER, open_small
 from sdmbtl import ContextSpace
 from sdmbtl.errors import ConfigurationError, FamilyError, RowError, StudyError, TrainerError
 from sdmbtl.policies import load_notes
-from sdmbtl.studies import Budget, NoGain, Standing, Study, TimeLimit
+from sdmbtl.selectors.random import RandomSelector
+from sdmbtl.studies import Budget, NoGain, Standing, StopRule, Study, TimeLimit
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 
@@ -35,6 +37,51 @@ def test_status_of_a_finished_study(finished):
         status["performance"] - status["rounds"][0]["performance"]
     )
     assert set(status["timing"]["seconds"]) == {"choosing", "training", "evaluation"}
+
+
+def test_status_has_the_evidence_for_the_structure(finished):
+    status = finished.status()
+    names = ["plateau", "additive-quality", "additive", "mountain", "none"]
+    assert [list(r["scores"]) for r in status["rounds"]] == [[], [], names, names]
+    entries = finished.selector.evidence()
+    for name in names:
+        own = [e["score"] for e in entries if e["structure"] == name]
+        assert [r["scores"][name] for r in status["rounds"][2:]] == own
+        assert status["scores"][name] == pytest.approx(np.mean(own))
+    assert status["structure"] == finished.selector.contest.verdict().structure
+    gain = finished.remaining_gain(3)
+    assert status["remaining_gain"] == {"policies": 3, "gain": gain, "share": gain / 500}
+    assert status["return_span"] == 500
+
+
+def test_status_without_estimates(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE, selector="m/gp-mbtl")
+    assert study.status()["structure"] is study.status()["remaining_gain"] is None
+    for k in range(6):
+        study.tell(study.ask()[0], np.arange(6.0) * (k + 1))
+    status = study.status()
+    assert status["scores"] == {}
+    assert status["structure"] == status["rounds"][-1]["structure"] is not None
+    assert status["return_span"] == 30
+
+
+def test_scores_belong_to_their_policy_whatever_failed_between(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    for k in range(5):
+        candidate = study.ask()[0]
+        if k == 1:
+            study.tell(candidate, status="failed")
+        else:
+            study.tell(candidate, np.arange(6.0) + np.sin(np.arange(6) * k))
+    scored = [r["id"] for r in study.status()["rounds"] if r["scores"]]
+    assert scored == [3, 4]
+
+
+def test_all_returns_the_same(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    for _ in range(3):
+        study.tell(study.ask()[0], np.ones(6))
+    assert study.status()["remaining_gain"] == {"policies": 3, "gain": 0.0, "share": None}
 
 
 def test_policies_come_with_notes(finished):
@@ -195,8 +242,13 @@ def test_batches(tmp_path):
 # -- stop rules ------------------------------------------------------------------------------------
 
 
-def standing(*performances, span=10.0, complete=False, seconds=None):
-    return Standing(list(performances), span, complete, seconds)
+def standing(*performances, span=10.0, complete=False, seconds=None, expected=None):
+    """`expected` is what each further policy is expected to add, if the selector can tell."""
+    if expected is None:
+        return Standing(list(performances), span, complete, seconds)
+    return Standing(
+        list(performances), span, complete, seconds, remaining_gain=lambda n: n * expected
+    )
 
 
 def test_budget():
@@ -220,16 +272,130 @@ def test_no_gain():
     rule = NoGain(0.05, patience=2)
     assert rule.reason(standing(1.0, 1.0)) is None  # too early to say
     assert rule.reason(standing(1.0, 1.0, 1.6)) is None
-    assert "rose by 0.4 in the last 2 rounds" in rule.reason(standing(1.0, 1.0, 1.4))
+    assert rule.reason(standing(1.0, 1.0, 1.4)) == (
+        "the last two policies added 4 % of the range of returns (0.4), less than the 5 % asked for"
+    )
     assert "highest return" in rule.reason(standing(10.0, complete=True))
+
+
+def test_no_gain_of_the_last_policy_alone():
+    rule = NoGain(0.05, patience=1)
+    assert rule.reason(standing(1.0, 1.0)) is None  # nothing is said before the third
+    assert rule.reason(standing(1.0, 1.0, 1.5)) is None
+    assert rule.reason(standing(1.0, 1.0, 1.0)).startswith("the last policy added 0 % of the")
+
+
+def test_no_gain_is_expected():
+    rule = NoGain(0.005, patience=3)
+    assert rule.reason(standing(1.0, 1.0, 1.0, expected=0.01)) == (
+        "three more policies are expected to add 0.3 % of the range of returns (0.03), "
+        "less than the 0.5 % asked for"
+    )
+    assert rule.reason(standing(1.0, 1.0, expected=0.01)) is None  # too early to say
+
+
+def test_an_expected_gain_counts_more_than_none_in_the_past():
+    rule = NoGain(0.05, patience=3)
+    assert rule.reason(standing(1.0, 1.0, 1.0, 1.0)) is not None
+    assert rule.reason(standing(1.0, 1.0, 1.0, 1.0, expected=0.2)) is None
+
+
+@pytest.mark.parametrize(
+    ("performances", "stops"),
+    [
+        ([0.0, 1.0, 1.6, 2.4], False),  # 0.8 each, more than the 0.5 of all three to come
+        ([0.0, 1.0, 1.6, 1.9, 2.3, 2.4], True),  # 0.27 each
+        ([0.0, 1.4, 1.4, 1.4], True),  # 0.47 each
+        ([0.0, 1.5, 1.5, 1.5], False),  # 0.5 each
+        ([0.0, 0.3, 0.9], True),  # as many as there are: 0.45 each
+        ([0.0, 0.3, 1.1], False),
+    ],
+)
+def test_experience_must_not_contradict_the_estimate(performances, stops):
+    reason = NoGain(0.05, patience=3).reason(standing(*performances, expected=0.001))
+    assert (reason is not None) == stops
+
+
+def test_the_estimate_is_asked_for_only_where_it_decides():
+    """It takes time."""
+
+    def never(policies):
+        raise AssertionError("asked")
+
+    rising = Standing([0.0, 5.0, 9.0], 10.0, False, None, remaining_gain=never)
+    assert NoGain(0.05).reason(rising) is None
+    assert Budget(3).reason(rising) is not None
+    with pytest.raises(AssertionError, match="asked"):
+        NoGain(1.0).reason(rising)
+
+
+def test_returns_that_are_all_the_same_say_nothing_about_gains():
+    assert NoGain(0.05).reason(standing(1.0, 1.0, 1.0, 1.0, span=0.0)) is None
+    assert NoGain(0.05).reason(standing(1.0, 1.0, 1.0, 1.0, span=0.0, expected=0.0)) is None
 
 
 def test_rules_stop_a_study(tmp_path):
     study = open_small(tmp_path / "study")
     assert "time of 0 s" in study.run(budget=4, time_limit=0.0)
     assert study.n_finished == 0
-    assert "in the last 1 rounds" in study.run(budget=8, min_gain=1.0, patience=1)
-    assert study.n_finished == 2
+    reason = study.run(budget=8, min_gain=1.0, patience=1)
+    assert re.fullmatch(
+        r"one more policy is expected to add \d+ % of the range of returns \([\d.]+\), less than "
+        r"the 100 % asked for",
+        reason,
+    )
+    assert study.n_finished == 3
+
+
+def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
+    """CartPole with 8 targets: soon the selector expects less than a tenth of the range."""
+    study = open_small(tmp_path / "study")
+    reason = study.run(budget=8, min_gain=0.1)
+    assert reason.startswith("three more policies are expected to add")
+    assert study.remaining_gain() < 50
+    assert 3 <= study.n_finished < 8
+    assert study.run(budget=8, min_gain=0.1) == reason
+
+
+def test_a_selector_that_does_not_estimate_goes_by_the_last_policies(tmp_path):
+    study = open_small(tmp_path / "study", selector="random")
+    assert study.remaining_gain() is None
+    assert "the last two policies added" in study.run(budget=8, min_gain=1.0, patience=2)
+    assert study.n_finished == 3
+
+
+@pytest.mark.parametrize("gain", [0.0, 4.0])
+def test_a_selector_of_your_own_may_estimate(gain, tmp_path, monkeypatch):
+    monkeypatch.setattr(RandomSelector, "remaining_gain", lambda self, policies=3: gain * policies)
+    study = open_small(tmp_path / "study", selector="random")
+    reason = study.run(budget=4, min_gain=0.02, patience=3)
+    if gain:  # 12 of 500
+        assert reason == "the budget of 4 policies is used"
+    else:
+        assert "expected to add 0 % of the range of returns (0), less than the 2 %" in reason
+
+
+def test_no_more_can_be_gained_than_the_range_of_returns_leaves(tmp_path, monkeypatch):
+    monkeypatch.setattr(RandomSelector, "remaining_gain", lambda self, policies=3: 1000.0)
+    study = open_small(tmp_path / "study", selector="random")
+    study.run(budget=1)
+    assert study.remaining_gain() == 500 - study.performance
+    elsewhere = Study.open(tmp_path / "other", space=SPACE, selector="random")
+    assert elsewhere.remaining_gain() == 1000
+
+
+def test_what_is_pending_is_not_judged(tmp_path):
+    """A rule that costs time is not asked while its answer would not count."""
+
+    class Asked(StopRule):
+        def reason(self, standing):
+            raise AssertionError("asked")
+
+    study = open_small(tmp_path / "study")
+    study.ask()
+    with pytest.raises(AssertionError, match="asked"):
+        study.run(rules=[Asked()])
+    assert study.n_finished == 1
 
 
 def test_what_is_pending_is_finished_first(tmp_path):

@@ -63,12 +63,10 @@ def ask(
     console = note_console()
     if console.is_terminal:
         for found in asked:
-            console.print(
-                Text(
-                    f"Train on {shown(found['context'])} ({found['strategy']}: {found['reason']}), "
-                    f"then: sdmbtl tell {quote(str(path))} ROW.json --id {found['id']}"
-                )
-            )
+            console.print(Text(f"Train on {shown(found['context'])}"))
+            console.print(Text(f"Why: {found['reason']}"))
+            command = f"sdmbtl tell {quote(str(path))} ROW.json --id {found['id']}"
+            console.print(Text(f"Then: {command}"), soft_wrap=True)
     print_json(asked[0] if n is None else asked)
 
 

@@ -113,6 +113,20 @@ def figure(value: float | None, digits: str = ".4g") -> str:
     return "-" if value is None or math.isnan(value) else format(value, digits)
 
 
+def chosen_by(strategy: str, structure: str | None) -> str:
+    """What chose a context, in a word or two: the structure where it foretold the gain."""
+    if structure is None:
+        return strategy
+    return structure if strategy == "improvement" else f"{strategy} ({structure})"
+
+
+def gain_figure(gain: float | None, span: float | None) -> str:
+    """A gain as a share of the known range of returns, as it is if there is none."""
+    if gain is None or span is None:
+        return figure(gain, "+.4g")
+    return figure(gain / span, "+.3f")
+
+
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A number of things: 1 target, 2 targets."""
     return f"{count} {noun if count == 1 else plural or noun + 's'}"

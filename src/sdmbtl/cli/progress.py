@@ -12,7 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sdmbtl.cli.output import figure, shown
+from sdmbtl.cli.output import chosen_by, figure, gain_figure, shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -79,8 +79,8 @@ class RunDisplay:
         self._print(
             self._round(self._done),
             f"{self._named(trial)}  trained {figure(trained)}  "
-            f"{covered(self._study, self._performance)}{self._gain(before)}  "
-            f"{trial.strategy}: {trial.reason}",
+            f"{covered(self._study, self._performance)}{self._gain(before, trial)}  "
+            f"{chosen_by(trial.strategy, trial.structure)}",
         )
 
     def _failed(self, trial: TrialRecord) -> None:
@@ -110,12 +110,16 @@ class RunDisplay:
     def _named(self, trial: TrialRecord) -> str:
         return f"policy {trial.id}  {shown(self._study.space.context(trial.source))}"
 
-    def _gain(self, before: float) -> str:
-        gain = self._performance - before
-        known = self._study.return_range
+    def _gain(self, before: float, trial: TrialRecord) -> str:
+        """By how much the mean best return rose, and was expected to."""
+        gain, expected = self._performance - before, trial.numbers.get("gain")
         if math.isnan(gain):
             return ""
-        return f" ({gain:+.4g})" if known is None else f" ({gain / (known[1] - known[0]):+.3f})"
+        span = None if self._study.return_range is None else self._study.return_span
+        told = gain_figure(gain, span)
+        if expected is not None:
+            told += f", expected {gain_figure(expected, span)}"
+        return f" ({told})"
 
     # -- what happens now ----------------------------------------------------------------------
 
@@ -125,10 +129,9 @@ class RunDisplay:
             return Group(Text("choosing a context ..."), self._footer())
         trial = event.trial
         of = "" if self._budget is None else f" of {self._budget}"
-        structure = f"structure: {trial.structure}; " if trial.structure else ""
         return Group(
             Text(f"Round {self._done + 1}{of}  {self._named(trial)}", style="bold"),
-            Text(f"{structure}{trial.strategy}: {trial.reason}"),
+            Text(f"{trial.strategy}: {trial.reason}"),
             self._activity(event),
             self._footer(),
         )

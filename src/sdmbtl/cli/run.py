@@ -58,7 +58,8 @@ MinGainOption = Annotated[
     float | None,
     typer.Option(
         "--min-gain",
-        help="Stop when policies add less than this share of the range of returns.",
+        help="Stop when the next policies are expected to add less than this share of the range "
+        "of returns; if the selector cannot tell, when the last ones added less.",
         rich_help_panel=_STOP,
     ),
 ]
@@ -66,7 +67,7 @@ PatienceOption = Annotated[
     int,
     typer.Option(
         "--patience",
-        help="Number of policies that together must reach --min-gain.",
+        help="How many policies, together, must reach --min-gain.",
         rich_help_panel=_STOP,
     ),
 ]

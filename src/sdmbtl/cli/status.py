@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -13,9 +13,11 @@ from rich.text import Text
 from sdmbtl.cli.output import (
     JsonOption,
     add_context_columns,
+    chosen_by,
     context_cells,
     counted,
     figure,
+    gain_figure,
     plain_table,
     print_json,
     result_console,
@@ -28,14 +30,30 @@ if TYPE_CHECKING:
 #: Policies that are trained if nothing says when to stop.
 DEFAULT_BUDGET = 12
 
+_EVIDENCE_EXPLAINED = (
+    "Score: how well a structure foretold, before the policy was trained, where it would improve "
+    "on the best; 0 to 1. * chose the context."
+)
 
-def status(path: StudyArgument, as_json: JsonOption = False) -> None:
+
+def status(
+    path: StudyArgument,
+    evidence: Annotated[
+        bool,
+        typer.Option(
+            "--evidence", help="Show how well each structure foretold each policy's gains."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show where a study stands; another process may be running it."""
     from sdmbtl.studies import Study
 
     found = Study.open(path).status()
     if as_json:
         print_json(found)
+    elif evidence:
+        print_evidence(found)
     else:
         print_status(found)
         print_next_steps(path, found)
@@ -48,6 +66,21 @@ def print_status(status: Mapping[str, Any]) -> None:
         console.print(_rounds_table(status))
         console.print()
     for line in summary(status):
+        console.print(Text(line), soft_wrap=True)
+    if status["rounds"]:
+        console.print(Text(_latest_choice(status)))
+
+
+def print_evidence(status: Mapping[str, Any]) -> None:
+    """Print how well each structure foretold where each policy would improve."""
+    console = result_console()
+    if not status["scores"]:
+        console.print(Text(_no_evidence(status)))
+        return
+    console.print(_evidence_table(status))
+    console.print()
+    console.print(Text(_EVIDENCE_EXPLAINED))
+    for line in _structure_lines(status):
         console.print(Text(line), soft_wrap=True)
 
 
@@ -66,16 +99,54 @@ def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
             *context_cells(entry["context"]),
             figure(entry["training_return"]),
             value if entry["status"] == "finished" else entry["status"],
-            _gain(entry["gain"], status["return_range"]),
-            Text(entry["strategy"] + (f" ({entry['structure']})" if entry["structure"] else "")),
+            gain_figure(entry["gain"], _known_span(status)),
+            Text(chosen_by(entry["strategy"], entry["structure"])),
         )
     return table
 
 
-def _gain(gain: float | None, known: list[float] | None) -> str:
-    if known is None or gain is None:
-        return figure(gain, "+.4g")
-    return figure(gain / (known[1] - known[0]), "+.3f")
+def _known_span(status: Mapping[str, Any]) -> float | None:
+    known = status["return_range"]
+    return None if known is None else float(known[1] - known[0])
+
+
+def _latest_choice(status: Mapping[str, Any]) -> str:
+    """Why the latest context was chosen, all of it."""
+    latest = status["rounds"][-1]
+    return f"Why policy {latest['id']}: {latest['reason']}"
+
+
+def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
+    """A row for each policy, a column for each structure."""
+    table = plain_table()
+    for name in ("policy", *status["scores"], "expected", "gain"):
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    for entry in status["rounds"]:
+        if entry["status"] != "finished":
+            continue
+        table.add_row(
+            str(entry["id"]),
+            *(_score(entry, name) for name in status["scores"]),
+            gain_figure(entry["numbers"].get("gain"), _known_span(status)),
+            gain_figure(entry["gain"], _known_span(status)),
+        )
+    table.add_row("mean", *(f"{score:.2f} " for score in status["scores"].values()))
+    return table
+
+
+def _score(entry: Mapping[str, Any], structure: str) -> str:
+    """The score of a structure, with a star if it chose the context."""
+    score = figure(entry["scores"].get(structure), ".2f")
+    return score + ("*" if entry["structure"] == structure else " ")
+
+
+def _no_evidence(status: Mapping[str, Any]) -> str:
+    if status["selector"] != "auto":
+        return f"The selector {status['selector']} lets no structures foretell anything; auto does."
+    return (
+        "No structure was put to the test yet: that needs three finished policies, there "
+        f"{'is' if status['policies'] == 1 else 'are'} {status['policies']}."
+    )
 
 
 def summary(status: Mapping[str, Any]) -> list[str]:
@@ -89,6 +160,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         lines.append(f"No policy is finished yet; {counted(status['targets'], 'target')}.")
     else:
         lines.append(_coverage(status))
+    lines += _structure_lines(status)
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -103,6 +175,28 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
         lines.append(f"Budget: {counted(status['budget'], 'policy', 'policies')}.")
+    return lines
+
+
+def _structure_lines(status: Mapping[str, Any]) -> list[str]:
+    """The structure, its score beside the others', and what is left to gain."""
+    from sdmbtl.studies.wording import expected_to_add
+
+    lines = []
+    scores = dict(status["scores"])
+    own = scores.pop(status["structure"], None)
+    if own is not None:
+        others = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
+        lines.append(f"Structure: {status['structure']}, score {own:.2f}")
+        lines += [f"  the others': {others}"] if others else []
+    elif status["structure"] is not None:
+        lines.append(f"Structure: {status['structure']}")
+    left = status["remaining_gain"]
+    if left is not None:
+        words = expected_to_add(left["policies"], left["gain"], status["return_span"])
+        if status["pending"]:
+            words = f"once what is pending is finished, {words}"
+        lines.append(f"{words[0].upper()}{words[1:]}.")
     return lines
 
 

@@ -227,6 +227,26 @@ class Selector(ABC):
         """
         return self.rows.performance
 
+    def remaining_gain(self, policies: int = 3) -> float | None:
+        """How much the mean best return is expected to rise by some more policies.
+
+        Args:
+            policies: Number of further policies, pending ones not counted.
+
+        Returns:
+            The rise; None if this selector does not estimate it, or knows too little yet.
+        """
+        del policies
+        return None
+
+    def evidence(self) -> list[dict[str, Any]]:
+        """How well structures foretold the rows: an entry for each row and structure.
+
+        Each has at least the `structure`, the number of `rows` that were known then, and its
+        `score`, 0 to 1. Empty if this selector does not let structures predict.
+        """
+        return []
+
     # -- state ---------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:

@@ -55,8 +55,10 @@ class Loop:
             mean = (time.monotonic() - begun) / done if done else None
             standing = self._standing(mean)
             for rule in rules:
+                if self.study.pending and not rule.even_if_pending:
+                    continue
                 reason = rule.reason(standing)
-                if reason is not None and (rule.even_if_pending or not self.study.pending):
+                if reason is not None:
                     return reason
             try:
                 round_trials = self.study.pending or self._ask_batch(budget)
@@ -78,15 +80,14 @@ class Loop:
         rows = self.study.selector.rows
         curve = np.fmax.accumulate(rows.returns, axis=0) if len(rows) else rows.returns
         known = self.study.return_range
-        seen = rows.returns[np.isfinite(rows.returns)]
-        span = known[1] - known[0] if known else float(np.ptp(seen)) if len(seen) else 0.0
         complete = known is not None and len(rows) > 0 and bool((rows.best >= known[1]).all())
         return Standing(
             performances=[float(np.nanmean(best)) for best in curve],
-            span=span,
+            span=self.study.return_span,
             best_possible=complete,
             seconds_per_policy=seconds_per_policy,
             batch=self.study.configuration.batch,
+            remaining_gain=self.study.remaining_gain,
         )
 
     def _ask_batch(self, budget: int | None) -> list[TrialRecord]:

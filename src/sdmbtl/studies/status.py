@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdmbtl.selectors.predictive import PredictiveSelector
+
 if TYPE_CHECKING:
+    from sdmbtl.selectors import Selector
     from sdmbtl.studies.database import TrialRecord
     from sdmbtl.studies.study import Study
+
+#: For so many more policies it is said what they are expected to add.
+POLICIES_AHEAD = 3
 
 
 def study_status(study: Study) -> dict[str, Any]:
@@ -35,6 +41,10 @@ def study_status(study: Study) -> dict[str, Any]:
         "performance": _number(study.performance),
         "coverage": study.share(study.performance),
         "return_range": configuration.return_range,
+        "return_span": study.return_span,
+        "structure": _structure(study),
+        "scores": _mean_scores(study.selector),
+        "remaining_gain": _remaining_gain(study),
         "rounds": rounds,
         "versions": facts.get("versions", {}),
         "timing": _timing(study),
@@ -44,7 +54,9 @@ def study_status(study: Study) -> dict[str, Any]:
 def _rounds(study: Study) -> list[dict[str, Any]]:
     best = np.full(len(study.space), np.nan)
     before = math.nan
-    rounds = []
+    rounds: list[dict[str, Any]] = []
+    scores = _scores_by_row(study.selector)
+    rows = 0
     for trial in study.trials:
         entry = _described(study, trial)
         if trial.row is not None:
@@ -54,8 +66,10 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
                 "performance": mean,
                 "coverage": study.share(mean),
                 "gain": _number(mean - before),
+                "scores": scores.get(rows, {}),
             }
             before = mean
+            rows += 1
         rounds.append(entry)
     return rounds
 
@@ -77,7 +91,41 @@ def _described(study: Study, trial: TrialRecord) -> dict[str, Any]:
         "performance": None,
         "coverage": None,
         "gain": None,
+        "scores": {},
     }
+
+
+def _scores_by_row(selector: Selector) -> dict[int, dict[str, float]]:
+    """How well each structure foretold a row, for each row by the number of those before it."""
+    scores: dict[int, dict[str, float]] = {}
+    for entry in selector.evidence():
+        scores.setdefault(entry["rows"], {})[entry["structure"]] = entry["score"]
+    return scores
+
+
+def _mean_scores(selector: Selector) -> dict[str, float]:
+    """Mean score of each structure so far."""
+    scores: dict[str, list[float]] = {}
+    for entry in selector.evidence():
+        scores.setdefault(entry["structure"], []).append(entry["score"])
+    return {name: float(np.mean(values)) for name, values in scores.items()}
+
+
+def _structure(study: Study) -> str | None:
+    """The structure according to all rows, or if nobody can tell, according to the last choice."""
+    selector = study.selector
+    if isinstance(selector, PredictiveSelector) and selector.evidence():
+        return selector.contest.verdict().structure
+    return next((t.structure for t in reversed(study.trials) if t.structure is not None), None)
+
+
+def _remaining_gain(study: Study) -> dict[str, Any] | None:
+    """What some more policies are expected to add, None if the selector cannot tell."""
+    gain = study.remaining_gain(POLICIES_AHEAD)
+    if gain is None:
+        return None
+    span = study.return_span
+    return {"policies": POLICIES_AHEAD, "gain": gain, "share": gain / span if span else None}
 
 
 def _timing(study: Study) -> dict[str, Any]:

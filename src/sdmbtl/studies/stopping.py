@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import StudyError
+from sdmbtl.studies.wording import expected_to_add, have_added
+
+#: Before so many policies are finished, nothing is said about what further ones may add.
+LEAST_POLICIES = 3
+
+
+def not_estimated(policies: int) -> float | None:
+    """The remaining gain according to a selector that does not estimate it."""
+    del policies
+    return None
 
 
 @dataclass(frozen=True)
@@ -22,6 +32,8 @@ class Standing:
         best_possible: Whether no target could do better.
         seconds_per_policy: Mean time for one policy so far in this run, None before the first.
         batch: Number of policies that are begun at once.
+        remaining_gain: What so many more policies are expected to add to the mean best return,
+            None if nobody can tell. A function, for only some rules ask and it takes time.
     """
 
     performances: Sequence[float]
@@ -29,6 +41,15 @@ class Standing:
     best_possible: bool
     seconds_per_policy: float | None
     batch: int = 1
+    remaining_gain: Callable[[int], float | None] = not_estimated
+
+    def mean_gain(self, policies: int) -> float:
+        """What each of the last policies, so many or as many as there are, added on average.
+
+        Needs at least two finished policies.
+        """
+        count = min(policies, len(self.performances) - 1)
+        return (self.performances[-1] - self.performances[-1 - count]) / count
 
 
 class StopRule(ABC):
@@ -80,6 +101,17 @@ class TimeLimit(StopRule):
 class NoGain(StopRule):
     """Stop when further policies add next to nothing.
 
+    If the selector estimates what the next `patience` policies will add, that must be too little.
+    An estimate can be wrong, above all an early one, so experience must not contradict it: the
+    last `patience` policies must have added less, each on average, than is asked of the next ones
+    together.
+
+    If the selector does not estimate it, the last `patience` policies together must have added too
+    little.
+
+    Either way, nothing is said before three policies are finished, unless no target could do
+    better.
+
     Args:
         min_gain: Share of the range of returns by which the mean best return must rise.
         patience: Number of policies that together must reach it.
@@ -93,12 +125,14 @@ class NoGain(StopRule):
         """Why to stop now."""
         if standing.best_possible:
             return "every target has the highest return there is"
-        if len(standing.performances) <= self.patience:
+        asked_for = self.min_gain * standing.span
+        finished = len(standing.performances)
+        if finished < LEAST_POLICIES or standing.mean_gain(self.patience) >= asked_for:
             return None
-        gain = standing.performances[-1] - standing.performances[-1 - self.patience]
-        if gain < self.min_gain * standing.span:
-            return (
-                f"the mean best return rose by {gain:.4g} in the last {self.patience} rounds, "
-                f"less than {self.min_gain:g} of the range of {standing.span:.4g}"
-            )
-        return None
+        gain, told = standing.remaining_gain(self.patience), expected_to_add
+        if gain is None and finished > self.patience:
+            gain, told = standing.mean_gain(self.patience) * self.patience, have_added
+        if gain is None or gain >= asked_for:
+            return None
+        words = told(self.patience, gain, standing.span)
+        return f"{words}, less than the {100 * self.min_gain:g} % asked for"

@@ -194,9 +194,34 @@ class Study:
         known = self.configuration.return_range
         return None if known is None else (known[0], known[1])
 
+    @property
+    def return_span(self) -> float:
+        """Width of the range of returns: the known one, otherwise of those seen; 0 if none is."""
+        if self.return_range is not None:
+            return self.return_range[1] - self.return_range[0]
+        returns = self.selector.rows.returns
+        seen = returns[np.isfinite(returns)]
+        return float(np.ptp(seen)) if len(seen) else 0.0
+
     def share(self, value: float) -> float | None:
         """A return as a share of the range of returns; None if either is not known."""
         return share_of_range(value, self.return_range)
+
+    def remaining_gain(self, policies: int = 3) -> float | None:
+        """How much the mean best return is expected to rise by some more policies.
+
+        It is what the selector expects, but no more than the known range of returns leaves.
+
+        Args:
+            policies: Number of further policies, pending ones not counted.
+
+        Returns:
+            The rise; None if the selector does not estimate it, or knows too little yet.
+        """
+        gain = self.selector.remaining_gain(policies)
+        if gain is None or self.return_range is None:
+            return gain
+        return min(gain, max(self.return_range[1] - self.performance, 0.0))
 
     def status(self) -> dict[str, Any]:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
@@ -251,8 +276,9 @@ class Study:
         Args:
             budget: Number of finished policies, those of earlier runs included.
             time_limit: Seconds for this run; a policy that would end later is not begun.
-            min_gain: Stop when `patience` policies together raise the mean best return by less
-                than this share of the range of returns, or nothing can be gained any more.
+            min_gain: Stop when the next `patience` policies are expected to raise the mean best
+                return by less than this share of the range of returns; with a selector that does
+                not estimate that, when the last ones did. See `NoGain`.
             patience: See `min_gain`.
             rules: Further rules.
             observer: Called with every `Event`.

@@ -1,0 +1,48 @@
+"""Gains in words."""
+
+import pytest
+
+from sdmbtl.studies.wording import expected_to_add, have_added, in_words, percent
+
+
+def test_expected_gains():
+    assert expected_to_add(3, 0.0012, 0.4) == (
+        "three more policies are expected to add 0.3 % of the range of returns (0.0012)"
+    )
+    assert expected_to_add(1, 12.0, 100.0) == (
+        "one more policy is expected to add 12 % of the range of returns (12)"
+    )
+
+
+def test_gains_that_came():
+    assert have_added(2, -0.05, 1.0) == (
+        "the last two policies added -5 % of the range of returns (-0.05)"
+    )
+    assert have_added(1, 0.5, 1.0) == "the last policy added 50 % of the range of returns (0.5)"
+
+
+def test_no_range():
+    assert expected_to_add(3, 0.0, 0.0) == (
+        "three more policies are expected to add 0 to the mean best return"
+    )
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [
+        (0.0, "0 %"),
+        (1e-7, "less than 0.01 %"),
+        (0.0001, "0.01 %"),
+        (0.00312, "0.31 %"),
+        (0.09999, "10 %"),
+        (0.125, "12 %"),
+        (1.0, "100 %"),
+        (-0.0312, "-3.1 %"),
+    ],
+)
+def test_percent(share, text):
+    assert percent(share) == text
+
+
+def test_numbers_in_words():
+    assert [in_words(n) for n in (1, 10, 11)] == ["one", "ten", "11"]
