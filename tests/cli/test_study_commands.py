@@ -209,7 +209,7 @@ def test_status_shows_the_whole_reason_of_the_latest_choice(command, trained):
 
 def test_status_with_pending_policies_says_what_the_gain_is_beyond(command, copied):
     Study.open(copied).ask()
-    assert "\nOnce what is pending is finished, three more policies are expected" in (
+    assert "\nAfter what is pending, three more policies are expected" in (
         command("status", copied).stdout
     )
 

@@ -20,6 +20,7 @@ from sdmbtl.cli.output import (
     note_console,
     plain_table,
     print_json,
+    print_line,
     result_console,
     shown,
 )
@@ -152,9 +153,9 @@ def tell(
         print_json(found)
         return
     what = "failed" if failed else "cancelled" if cancelled else "finished"
-    typer.echo(f"Recorded as {what}.")
-    for line in summary(found)[1:]:
-        typer.echo(line)
+    console = result_console()
+    for line in (f"Recorded as {what}.", *summary(found)[1:]):
+        print_line(console, line)
 
 
 def _check_told(row: str | None, *, failed: bool, cancelled: bool, error: str | None) -> None:

@@ -90,6 +90,11 @@ def note_console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def print_line(console: Console, line: str) -> None:
+    """Print a line: wrapped between words on a terminal, elsewhere one line, for other programs."""
+    console.print(Text(line), soft_wrap=not console.is_terminal)
+
+
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
     """Show what the package warns of as notes, without the lines of code."""

@@ -78,7 +78,7 @@ class RunDisplay:
         trained = (trial.training or {}).get("source_return")
         self._print(
             self._round(self._done),
-            f"{self._named(trial)}  trained {figure(trained)}  "
+            f"{self._named(trial)}  trained {figure(trained)}",
             f"{covered(self._study, self._performance)}{self._gain(before, trial)}  "
             f"{chosen_by(trial.strategy, trial.structure)}",
         )
@@ -93,11 +93,14 @@ class RunDisplay:
             style="yellow",
         )
 
-    def _print(self, number: str, text: str, style: str = "") -> None:
-        """One line of a log; on a terminal, wrapped beside its number."""
+    def _print(self, number: str, *parts: str, style: str = "") -> None:
+        """One line of a log; on a terminal, beside its number and if too long, part by part."""
+        text = "  ".join(parts)
         if self._live is None:
             self._console.print(Text(f"{number}  {text}"), soft_wrap=True)
             return
+        if len(number) + 2 + len(text) > self._console.width:
+            text = "\n".join(parts)
         row = Table.grid(padding=(0, 2, 0, 0))
         row.add_row(Text(number), Text(text, style=style))
         self._console.print(row)

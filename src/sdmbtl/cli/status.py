@@ -20,6 +20,7 @@ from sdmbtl.cli.output import (
     gain_figure,
     plain_table,
     print_json,
+    print_line,
     result_console,
 )
 from sdmbtl.cli.study import StudyArgument
@@ -66,7 +67,7 @@ def print_status(status: Mapping[str, Any]) -> None:
         console.print(_rounds_table(status))
         console.print()
     for line in summary(status):
-        console.print(Text(line), soft_wrap=True)
+        print_line(console, line)
     if status["rounds"]:
         console.print(Text(_latest_choice(status)))
 
@@ -81,7 +82,7 @@ def print_evidence(status: Mapping[str, Any]) -> None:
     console.print()
     console.print(Text(_EVIDENCE_EXPLAINED))
     for line in _structure_lines(status):
-        console.print(Text(line), soft_wrap=True)
+        print_line(console, line)
 
 
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
@@ -195,7 +196,7 @@ def _structure_lines(status: Mapping[str, Any]) -> list[str]:
     if left is not None:
         words = expected_to_add(left["policies"], left["gain"], status["return_span"])
         if status["pending"]:
-            words = f"once what is pending is finished, {words}"
+            words = f"after what is pending, {words}"
         lines.append(f"{words[0].upper()}{words[1:]}.")
     return lines
 
