@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from sdmbtl import ContextSpace, Interval, make_selector
-from sdmbtl.benchmarks import paper_configurations, simulate
+from sdmbtl.benchmarks import load_matrix, paper_configurations, simulate
 from sdmbtl.selectors import MountainSelector, selector_names
 from sdmbtl.testing import example_matrix
 
@@ -18,12 +18,14 @@ ROUNDS = 16
 
 
 def problems():
-    """Matrices by name: Mountain, not Mountain, and targets that are no grid."""
+    """Matrices by name: Mountain, not Mountain, targets that are no grid, real training."""
     configurations = {c.name: c for c in paper_configurations(3)}
     for name in ("3d-f-constant-g-linear-h-l1", "3d-f-linear-g-constant-h-non-distance"):
         yield name, configurations[name].space, configurations[name].trial(0, 5.0)
     listed = ContextSpace.sample(60, seed=1, u=Interval(0, 1), v=Interval(0.1, 10, scale="log"))
     yield "listed", listed, example_matrix(listed, seed=4)
+    pendulum = load_matrix("pendulum")
+    yield "pendulum", pendulum.space, pendulum.returns[0]
 
 
 def selections():

@@ -1,0 +1,649 @@
+"""The default selector: what it expects, what it chooses, what it says, and odd data."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdmbtl import ContextSpace, make_selector
+from sdmbtl.benchmarks import simulate
+from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError
+from sdmbtl.selectors import MountainSelector
+from sdmbtl.selectors.predictive import PredictiveSelector, default_structures
+from sdmbtl.structure import (
+    AdditiveStructure,
+    FirstRowStructure,
+    MountainStructure,
+    NoStructure,
+    PredictionContest,
+)
+from sdmbtl.testing import example_matrix, example_spaces
+
+GRID = ContextSpace(a=range(7), b=range(6))
+N = len(GRID)
+
+
+def mountain(space=GRID, falls=(4.0, 2.0), noise=0.0, seed=0):
+    """(N, N) returns that fall with the distance, the same best return everywhere."""
+    units = space.unit_targets
+    distance = np.abs(units[:, None] - units) @ np.array(falls)
+    return 10.0 - distance + noise * np.random.default_rng(seed).normal(size=distance.shape)
+
+
+def additive(seed=0):
+    """(N, N) exact additive returns with a slope of its own on each side, and difficulty."""
+    x, y = GRID.unit_targets[:, None], GRID.unit_targets[None]
+    gap = np.maximum(y - x, 0) @ np.array([8.0, 2.0]) + np.maximum(x - y, 0) @ np.array([2.0, 8.0])
+    return np.random.default_rng(seed).normal(size=N) - gap
+
+
+def told(selector, matrix, rounds):
+    """Ask and tell; the candidates."""
+    candidates = []
+    for _ in range(rounds):
+        candidates.append(selector.ask())
+        selector.tell(candidates[-1], matrix[candidates[-1].index])
+    return candidates
+
+
+def indices(matrix, rounds=8, space=GRID, **options):
+    return [c.index for c in told(PredictiveSelector(space, **options), matrix, rounds)]
+
+
+class TestChoice:
+    def test_auto_is_this_selector(self):
+        assert type(make_selector("auto", GRID)) is PredictiveSelector
+        assert [s.name for s in default_structures()] == [
+            "plateau",
+            "additive-quality",
+            "additive",
+            "mountain",
+            "none",
+        ]
+
+    def test_the_first_context_is_the_most_central_one(self):
+        candidate = PredictiveSelector(GRID).ask()
+        assert candidate.index == MountainSelector(GRID).ask().index
+        assert candidate.structure is None
+
+    def test_the_second_is_the_best_that_the_first_row_lets_expect(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.3)
+        (first,) = told(selector, matrix, 1)
+        contest = PredictionContest([FirstRowStructure()])
+        contest.watch(selector.rows)
+        values = contest.improvements(
+            "mountain", GRID.unit_targets, slice(None), matrix[first.index]
+        ).mean(axis=1)
+        values[first.index] = -1.0
+        candidate = selector.ask()
+        assert candidate.index == int(values.argmax())
+        assert candidate.numbers["gain"] == pytest.approx(values.max())
+        assert candidate.structure is None, "it is assumed, not detected"
+        assert "mountain is assumed: from the first row alone" in candidate.reason
+
+    @pytest.mark.parametrize("rounds", [2, 3, 6])
+    def test_later_the_largest_expected_gain_is_chosen(self, rounds):
+        selector, matrix = PredictiveSelector(GRID), additive()
+        told(selector, matrix, rounds)
+        contest = PredictionContest(default_structures())
+        contest.watch(selector.rows)
+        name = contest.verdict().structure
+        values = contest.improvements(name, GRID.unit_targets, slice(None), selector.rows.best)
+        values = values.mean(axis=1)
+        values[[t.index for t in selector.trials]] = -1.0
+        candidate = selector.ask()
+        assert candidate.index == int(values.argmax())
+        assert candidate.strategy == "improvement"
+        assert candidate.structure == name
+        assert candidate.numbers == {"gain": pytest.approx(values.max())}
+
+    def test_the_reason_names_structure_evidence_and_gain(self):
+        selector = PredictiveSelector(GRID)
+        told(selector, mountain(noise=0.1), 5)
+        candidate = selector.ask()
+        assert candidate.reason.startswith(f"{candidate.structure} foretold the gains of the rows")
+        assert "score " in candidate.reason
+        assert f"raise the mean best return by {candidate.numbers['gain']:.3g}" in candidate.reason
+        assert selector.contest.fits[candidate.structure].explain() in candidate.reason
+
+    def test_few_policies_of_a_mountain_get_close_to_the_best_possible(self):
+        matrix = mountain(noise=0.2)
+        run = simulate(PredictiveSelector(GRID), matrix, 8)
+        cover = simulate(MountainSelector(GRID), matrix, 8)
+        random = simulate(make_selector("random", GRID), matrix, 8)
+        assert run.curve[-1] > random.curve[-1]
+        assert run.curve[-1] > cover.curve[-1] - 0.1
+
+    def test_without_structure_the_choice_is_random_and_says_so(self):
+        chosen = []
+        for seed in (0, 1):
+            selector = PredictiveSelector(GRID, seed=seed, structures=[NoStructure()])
+            candidates = told(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
+            assert {c.strategy for c in candidates[2:]} == {"random"}
+            assert {c.structure for c in candidates[2:]} == {"none"}
+            assert "so any context is as good as another" in candidates[-1].reason
+            chosen.append([c.index for c in candidates])
+        assert chosen[0][:2] == chosen[1][:2]
+        assert chosen[0][2:] != chosen[1][2:]
+
+    def test_without_any_gain_the_space_is_covered(self):
+        selector = PredictiveSelector(GRID)
+        candidates = told(selector, np.full((N, N), 7.3), 6)
+        assert [c.index for c in candidates] == [
+            c.index for c in told(MountainSelector(GRID), np.zeros((N, N)), 6)
+        ]
+        assert candidates[-1].strategy == "m-mbtl"
+        assert candidates[-1].reason.startswith("no further gain is expected (")
+        assert "brings the mean distance" in candidates[-1].reason
+
+    def test_many_targets_are_compared_on_some_of_them_first(self):
+        space = ContextSpace(a=range(16), b=range(16))
+        selector, matrix = PredictiveSelector(space), mountain(space, noise=0.3)
+        told(selector, matrix, 4)
+        contest = PredictionContest(default_structures())
+        contest.watch(selector.rows)
+        name = contest.verdict().structure
+        values = contest.improvements(name, space.unit_targets, slice(None), selector.rows.best)
+        values = values.mean(axis=1)
+        candidate = selector.ask()
+        assert candidate.numbers["gain"] == pytest.approx(values[candidate.index])
+        assert candidate.numbers["gain"] > 0.99 * values.max()
+
+    def test_settings_of_its_own(self):
+        selector = PredictiveSelector(
+            GRID,
+            structures=[AdditiveStructure(), MountainStructure()],
+            falls={"b": 2.0, "a": 0.5},
+            difficulty=np.arange(N),
+        )
+        assert json.loads(json.dumps(selector.settings())) == {
+            "structures": ["additive", "mountain"],
+            "falls": [0.25, 1.0],
+            "difficulty": [float(v) for v in range(N)],
+        }
+        plain = PredictiveSelector(GRID)
+        assert plain.settings()["falls"] is None
+        assert plain.settings()["difficulty"] is None
+        with pytest.raises(StateError, match="falls"):
+            plain.load_state_dict(PredictiveSelector(GRID, falls={"a": 1.0}).state_dict())
+
+
+class TestPending:
+    @pytest.mark.parametrize("rows", [0, 1, 2, 4])
+    def test_batches_are_spread(self, rows):
+        selector, matrix = PredictiveSelector(GRID), mountain()
+        told(selector, matrix, rows)
+        batch = selector.ask(4)
+        units = np.array([GRID.unit_targets[c.index] for c in batch])
+        assert len({c.index for c in batch}) == 4
+        for i in range(4):
+            for j in range(i):
+                steps = np.abs(units[i] - units[j]) * [6, 5]
+                assert steps.max() > 1.5, "no two of a batch are neighbours"
+
+    def test_what_is_pending_counts_as_trained(self):
+        selector, matrix = PredictiveSelector(GRID), mountain()
+        told(selector, matrix, 4)
+        gains = [c.numbers["gain"] for c in selector.ask(3)]
+        assert gains == sorted(gains, reverse=True)
+        assert gains[2] < gains[0]
+
+    def test_expected_gains_of_pending_policies_add_up_by_hand(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.1)
+        told(selector, matrix, 4)
+        first = selector.ask()
+        outlook = selector._outlook(selector.history)
+        best = selector.rows.best
+        unit = GRID.unit_targets[[first.index]]
+        expected = best + outlook.improvements(unit, best)[0]
+        np.testing.assert_allclose(selector._expected_best(selector.history, outlook), expected)
+        values = outlook.improvements(GRID.unit_targets, expected).mean(axis=1)
+        values[[t.index for t in selector.trials]] = -1.0
+        assert selector.ask().index == int(values.argmax())
+
+    @pytest.mark.xfail(strict=True, reason="a best return above the ceiling gives a negative gain")
+    def test_pending_policies_never_make_improvements_negative(self):
+        # Policies get better to the upper right: the pending one is expected to pass the ceiling.
+        x, y = GRID.unit_targets[:, None], GRID.unit_targets[None]
+        matrix = 10 * x.sum(axis=2) - 3 * np.abs(x - y).sum(axis=2)
+        selector = PredictiveSelector(GRID)
+        for index in (0, 7, 3, 8):
+            selector.tell(GRID.target(index), matrix[index])
+        selector.ask()
+        outlook = selector._outlook(selector.history)
+        best = selector._expected_best(selector.history, outlook)
+        assert outlook.improvements(GRID.unit_targets, best).min() >= 0.0
+
+
+class TestState:
+    @pytest.mark.parametrize("rounds", [1, 2, 5])
+    def test_goes_on_exactly_the_same(self, rounds):
+        matrix = mountain(noise=0.5)
+        original = PredictiveSelector(GRID, seed=3)
+        told(original, matrix, rounds)
+        original.ask()
+        loaded = PredictiveSelector(GRID, seed=3)
+        loaded.load_state_dict(json.loads(json.dumps(original.state_dict())))
+        assert loaded.remaining_gain() == original.remaining_gain()
+        assert loaded.evidence() == original.evidence()
+        assert told(loaded, matrix, 4) == told(original, matrix, 4)
+        assert loaded.evidence() == original.evidence()
+
+    def test_asking_what_is_known_changes_no_choice(self):
+        matrix = mountain(noise=0.5)
+        curious, plain = PredictiveSelector(GRID), PredictiveSelector(GRID)
+        for _ in range(7):
+            one, other = curious.ask(), plain.ask()
+            assert one == other
+            for selector in (curious, plain):
+                selector.tell(one, matrix[one.index])
+            curious.remaining_gain()
+            curious.evidence()
+            curious.targets_to_evaluate(one, 5)
+            _ = curious.expected_best_candidates
+
+    def test_of_another_run_leaves_no_evidence(self):
+        selector = PredictiveSelector(GRID)
+        empty = selector.state_dict()
+        told(selector, mountain(noise=0.5), 5)
+        assert selector.evidence()
+        selector.load_state_dict(empty)
+        assert selector.evidence() == []
+        assert selector.remaining_gain() is None
+
+    def test_late_tells_are_put_in_order(self):
+        matrix = mountain(noise=0.5)
+        late, plain = PredictiveSelector(GRID), PredictiveSelector(GRID)
+        told(late, matrix, 2)
+        told(plain, matrix, 2)
+        batch = late.ask(3)
+        assert batch == plain.ask(3)
+        for candidate in (batch[1], batch[2], batch[0]):
+            late.tell(candidate, matrix[candidate.index])
+            late.evidence()  # the contest looks at the rows that came too early
+        for candidate in batch:
+            plain.tell(candidate, matrix[candidate.index])
+        assert late.evidence() == plain.evidence()
+        assert late.ask() == plain.ask()
+
+
+class TestUnits:
+    @given(
+        scale=st.sampled_from([1e-12, 1e-9, 1e-6, 0.37, 1e3, 1e12]),
+        shift=st.floats(-100, 100),
+        seed=st.integers(0, 3),
+    )
+    @settings(deadline=None, max_examples=12)
+    def test_shift_and_scale_change_no_choice(self, scale, shift, seed):
+        matrix = mountain(noise=0.5, seed=seed)
+        assert indices(scale * (matrix + shift)) == indices(matrix)
+
+    @pytest.mark.parametrize("scale", [1e-12, 1e12])
+    def test_what_is_known_scales_too(self, scale):
+        plain, scaled = PredictiveSelector(GRID), PredictiveSelector(GRID)
+        matrix = mountain(noise=0.5)
+        told(plain, matrix, 6)
+        told(scaled, scale * matrix, 6)
+        assert scaled.remaining_gain() == pytest.approx(scale * plain.remaining_gain(), rel=1e-6)
+        for one, other in zip(plain.evidence(), scaled.evidence(), strict=True):
+            assert other["score"] == pytest.approx(one["score"], rel=1e-6)
+            assert other["error"] == pytest.approx(scale * one["error"], rel=1e-6)
+
+    @pytest.mark.parametrize("value", [0.0, 7.3, -1e12, 1e-12])
+    def test_equal_returns(self, value):
+        selector = PredictiveSelector(GRID)
+        told(selector, np.full((N, N), value), 6)
+        assert selector.remaining_gain() == 0.0
+        assert selector.performance == pytest.approx(value)
+
+    @pytest.mark.parametrize("rows", [2, 3, 5])
+    def test_equal_rows_before_others(self, rows):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        told(selector, np.zeros((N, N)), rows)
+        for _ in range(3):
+            told(selector, matrix, 1)
+            remaining = selector.remaining_gain()
+            assert remaining is not None
+            assert np.isfinite(remaining)
+            assert all(np.isfinite(e["score"]) for e in selector.evidence())
+
+
+class TestOddSpaces:
+    @pytest.mark.parametrize("name", example_spaces())
+    def test_every_question_has_an_answer_until_the_end(self, name):
+        space = example_spaces()[name]
+        selector, matrix = PredictiveSelector(space), example_matrix(space)
+        for _ in range(len(space)):
+            candidate = selector.ask()
+            some = selector.targets_to_evaluate(candidate, 2)
+            assert candidate.index in some
+            selector.tell(candidate, matrix[candidate.index])
+            assert len(selector.evidence()) <= 5 * max(len(selector.rows) - 2, 0)
+            remaining = selector.remaining_gain()
+            assert remaining is None or remaining >= 0.0
+            assert set(selector.expected_best_candidates) <= {t.id for t in selector.trials}
+        with pytest.raises(ExhaustedError, match="none is left"):
+            selector.ask()
+
+    def test_two_targets(self):
+        space = ContextSpace(a=[1.0, 2.0])
+        selector = PredictiveSelector(space)
+        assert len({c.index for c in told(selector, np.eye(2), 2)}) == 2
+
+    def test_a_constant_dimension_changes_no_first_choice(self):
+        wide, narrow = ContextSpace(a=range(9), c=[5.0]), ContextSpace(a=range(9))
+        matrix = mountain(narrow, (4.0,), noise=0.1)
+        assert indices(matrix, 2, wide) == indices(matrix, 2, narrow)
+        assert len(set(indices(matrix, 9, wide))) == 9
+
+
+class TestOddRows:
+    def test_repeats_of_a_context(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        for luck in (0.0, 0.5, -0.5):
+            selector.tell(GRID.target(10), matrix[10] + luck, repeat=luck != 0.0)
+        candidates = told(selector, matrix, 4)
+        assert 10 not in [c.index for c in candidates]
+        assert np.isfinite(selector.remaining_gain())
+
+    def test_a_warm_start_beside_the_targets(self):
+        rng = np.random.default_rng(0)
+        units = rng.random((5, 2))
+        distance = np.abs(units[:, None] - GRID.unit_targets) @ np.array([4.0, 2.0])
+        selector = PredictiveSelector(GRID)
+        for source, row in zip(GRID.from_unit(units), 10 - distance, strict=True):
+            selector.tell(GRID.context(source), row, source_return=10.0)
+        assert len(selector.evidence()) == 5 * 3
+        candidate = selector.ask()
+        assert candidate.structure is not None
+        assert candidate.strategy == "improvement"
+        nearest = distance.min(axis=0)
+        gain = np.maximum(nearest - (10 - mountain()), 0.0).mean(axis=1)
+        assert gain[candidate.index] > 0.8 * gain.max()
+
+    def test_failed_runs_say_nothing(self):
+        matrix = mountain(noise=0.5)
+        selector = PredictiveSelector(GRID)
+        told(selector, matrix, 3)
+        before = selector.evidence()
+        selector.tell(selector.ask(), status="failed")
+        assert selector.evidence() == before
+        assert len({c.index for c in told(selector, matrix, 3)}) == 3
+
+    def test_rows_in_part_from_the_very_first(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        rng = np.random.default_rng(1)
+        for _ in range(8):
+            candidate = selector.ask()
+            row = np.where(rng.random(N) < 0.7, np.nan, matrix[candidate.index])
+            row[candidate.index] = matrix[candidate.index, candidate.index]
+            row[3] = np.nan if candidate.index != 3 else row[3]
+            selector.tell(candidate, row)
+        assert len({t.index for t in selector.trials}) == 8
+        assert np.isfinite(selector.remaining_gain())
+        assert candidate.strategy == "improvement"
+        trained = matrix[[t.index for t in selector.trials]]
+        best = trained[selector.expected_best_candidates, np.arange(N)]
+        assert best.mean() > trained.max(axis=0).mean() - 0.5
+
+    def test_policies_evaluated_on_different_targets(self):
+        selector, matrix = PredictiveSelector(GRID), mountain()
+        for number in range(6):
+            candidate = selector.ask()
+            selector.tell(candidate, np.where(np.arange(N) % 6 == number, matrix[0], np.nan))
+        assert len({t.index for t in selector.trials}) == 6
+        assert (selector.expected_best_candidates >= 0).all()
+
+    def test_one_evaluated_target_in_all(self):
+        selector = PredictiveSelector(GRID)
+        for value in (1.0, 2.0, 3.0, 4.0):
+            row = np.full(N, np.nan)
+            row[5] = value
+            selector.tell(selector.ask(), row)
+        assert len({t.index for t in selector.trials}) == 4
+        assert selector.remaining_gain() is not None
+
+
+class TestEvidence:
+    def test_has_an_entry_for_each_row_and_structure(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        told(selector, matrix, 2)
+        assert selector.evidence() == []
+        told(selector, matrix, 3)
+        entries = selector.evidence()
+        assert [e["rows"] for e in entries] == [2] * 5 + [3] * 5 + [4] * 5
+        names = [s.name for s in default_structures()]
+        assert [e["structure"] for e in entries] == names * 3
+        assert set(entries[0]) == {"structure", "rows", "score", "error", "expected", "gain"}
+        assert json.loads(json.dumps(entries)) == entries
+
+    def test_is_true(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        candidates = told(selector, matrix, 4)
+        returns = matrix[[c.index for c in candidates]]
+        for entry in selector.evidence():
+            known, row = returns[: entry["rows"]], returns[entry["rows"]]
+            gain = np.maximum(row - known.max(axis=0), 0.0).mean()
+            assert entry["gain"] == pytest.approx(gain)
+            assert 0.0 <= entry["score"] <= 1.0
+            if entry["structure"] == "none":
+                error = np.sqrt(((row - known.mean(axis=0)) ** 2).mean())
+                assert entry["error"] == pytest.approx(error)
+
+
+class TestRemainingGain:
+    def test_is_unknown_before_the_third_row(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        for _ in range(3):
+            assert selector.remaining_gain() is None
+            told(selector, matrix, 1)
+        assert selector.remaining_gain() > 0.0
+
+    @pytest.mark.parametrize("rounds", [4, 6, 10])
+    def test_is_right_on_an_exact_mountain(self, rounds):
+        selector, matrix = PredictiveSelector(GRID), mountain()
+        told(selector, matrix, rounds)
+        expected, before = selector.remaining_gain(3), selector.performance
+        told(selector, matrix, 3)
+        assert expected == pytest.approx(selector.performance - before, rel=0.05)
+
+    def test_is_about_right_on_other_exact_data(self):
+        selector, matrix = PredictiveSelector(GRID), additive()
+        told(selector, matrix, 6)
+        expected, before = selector.remaining_gain(3), selector.performance
+        told(selector, matrix, 3)
+        assert 0.5 < expected / (selector.performance - before) < 2.0
+
+    def test_grows_with_the_number_of_policies(self):
+        selector = PredictiveSelector(GRID)
+        told(selector, mountain(noise=0.2), 5)
+        gains = [selector.remaining_gain(policies) for policies in (1, 2, 3, 6, 100)]
+        assert gains == sorted(gains)
+        assert gains[0] < gains[2]
+        assert gains[2] < 3 * gains[0], "each policy leaves less to the next"
+
+    def test_is_divided_by_the_optimism(self):
+        selector = PredictiveSelector(GRID)
+        told(selector, mountain(noise=0.2), 5)
+        remaining, candidate = selector.remaining_gain(1), selector.ask()
+        optimism = selector.contest.records[candidate.structure].optimism
+        assert abs(optimism - 1.0) > 0.01
+        assert remaining * optimism == pytest.approx(candidate.numbers["gain"])
+
+    def test_falls_as_targets_are_covered(self):
+        selector, matrix = PredictiveSelector(GRID), mountain()
+        gains = []
+        for _ in range(4):
+            told(selector, matrix, 5)
+            gains.append(selector.remaining_gain())
+        assert gains[0] > 2 * gains[-1] > 0.0
+
+    def test_is_nothing_at_the_ceiling(self):
+        selector = PredictiveSelector(GRID)
+        matrix = np.minimum(mountain(falls=(8.0, 8.0)), 4.0)
+        told(selector, matrix, 12)
+        assert selector.performance == pytest.approx(4.0, abs=0.2)
+        assert selector.remaining_gain() < 0.02
+        told(selector, np.full((N, N), 4.0), 2)
+        assert selector.remaining_gain() == pytest.approx(0.0, abs=1e-9)
+
+    def test_is_nothing_when_all_is_trained(self):
+        space = ContextSpace(a=range(5))
+        selector = PredictiveSelector(space)
+        told(selector, example_matrix(space), 5)
+        assert selector.remaining_gain() == 0.0
+
+    def test_pending_policies_are_not_counted(self):
+        selector = PredictiveSelector(GRID)
+        told(selector, mountain(noise=0.2), 5)
+        before = selector.remaining_gain(2)
+        alone = selector.remaining_gain(1)
+        selector.ask()
+        assert selector.remaining_gain(1) == pytest.approx(before - alone)
+
+    @pytest.mark.parametrize("policies", [0, -1, 1.5, True, "3"])
+    def test_needs_a_number_of_policies(self, policies):
+        with pytest.raises(SelectorError, match="policies"):
+            PredictiveSelector(GRID).remaining_gain(policies)
+
+
+class TestTargetsToEvaluate:
+    @pytest.mark.parametrize("rows", [0, 1, 4])
+    @pytest.mark.parametrize("n", [1, 2, 7, 20, N, N + 9])
+    def test_are_so_many_sorted_and_contain_its_own(self, rows, n):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        told(selector, matrix, rows)
+        candidate = selector.ask()
+        chosen = selector.targets_to_evaluate(candidate, n)
+        assert chosen.dtype == np.intp
+        assert len(chosen) == min(n, N)
+        assert (np.diff(chosen) > 0).all()
+        assert candidate.index in chosen
+
+    @pytest.mark.parametrize("rows", [0, 4])
+    def test_are_spread(self, rows):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        told(selector, matrix, rows)
+        chosen = GRID.unit_targets[selector.targets_to_evaluate(selector.ask(), 12)]
+        distance = np.abs(GRID.unit_targets[:, None] - chosen).sum(axis=2).min(axis=1)
+        assert distance.max() < 0.7
+        assert distance.mean() < 0.27
+
+    def test_hold_those_with_the_largest_expected_improvement(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        told(selector, matrix, 4)
+        candidate = selector.ask()
+        outlook = selector._outlook(selector.history)
+        unit = GRID.unit_targets[[candidate.index]]
+        expected = outlook.improvements(unit, selector.rows.best)[0]
+        top = np.argsort(-expected)[:4]
+        assert set(top) <= set(selector.targets_to_evaluate(candidate, 10))
+
+    def test_of_a_context_by_name_that_is_no_target(self):
+        selector = PredictiveSelector(GRID)
+        chosen = selector.targets_to_evaluate({"a": 2.2, "b": 3.4}, 1)
+        assert chosen.tolist() == [GRID.nearest({"a": 2.2, "b": 3.4})]
+
+    def test_errors(self):
+        selector = PredictiveSelector(GRID)
+        for n in (0, -1, 2.5, True):
+            with pytest.raises(SelectorError, match="n"):
+                selector.targets_to_evaluate(GRID.target(0), n)
+        with pytest.raises(ContextError):
+            selector.targets_to_evaluate({"a": 1.0}, 3)
+
+
+class TestExpectedBest:
+    def test_before_any_row(self):
+        assert PredictiveSelector(GRID).expected_best_candidates.tolist() == [-1] * N
+
+    def test_of_complete_rows_are_the_best_ones(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        told(selector, matrix, 1)
+        assert selector.expected_best_candidates.tolist() == [0] * N
+        selector.tell(selector.ask(), status="failed")
+        told(selector, matrix, 4)
+        np.testing.assert_array_equal(selector.expected_best_candidates, selector.best_candidates)
+        assert 1 not in selector.expected_best_candidates
+
+    def test_neighbours_stand_in_for_what_was_not_evaluated(self):
+        space = ContextSpace(a=range(10))
+        selector = PredictiveSelector(space)
+        low, high = np.full(10, np.nan), np.full(10, np.nan)
+        low[[0, 2, 7, 9]] = [5.0, 5.0, 0.0, 0.0]
+        high[[0, 2, 7, 9]] = [0.0, 0.0, 5.0, 5.0]
+        selector.tell(space.target(1), low)
+        selector.tell(space.target(8), high)
+        assert selector.best_candidates[1] == -1
+        assert selector.expected_best_candidates.tolist()[:3] == [0, 0, 0]
+        assert selector.expected_best_candidates.tolist()[7:] == [1, 1, 1]
+
+
+class TestPriorKnowledge:
+    def test_no_distance_is_spent_on_an_irrelevant_dimension(self):
+        matrix = mountain(falls=(4.0, 0.0), noise=0.1)
+        for falls in ({"a": 1.0}, {"a": 3.0, "b": 0.0}):
+            selector = PredictiveSelector(GRID, falls=falls)
+            one, two = (GRID.unit_targets[c.index] for c in told(selector, matrix, 2))
+            assert one[0] == pytest.approx(0.5)
+            assert abs(two[0] - one[0]) > 0.2
+            expected = selector._first_row.fits["mountain"].predict(GRID.unit_targets, slice(None))
+            by_target = expected.mean.reshape(7, 6, N)
+            np.testing.assert_allclose(by_target, by_target[:, :1].repeat(6, axis=1))
+
+    def test_the_first_choice_follows_the_falls(self):
+        space = ContextSpace([[0, 5], [1, 4], [10, 0], [2, 10], [0, 6]], a=[0, 10], b=[0, 10])
+        chosen = {
+            name: PredictiveSelector(space, falls={name: 1.0}).ask().context[name]
+            for name in ("a", "b")
+        }
+        assert chosen == {"a": 1.0, "b": 5.0}, "the median of each dimension"
+
+    def test_difficulty_matters_for_the_second_choice_only(self):
+        units = GRID.unit_targets
+        hill = -30.0 * np.abs(units[:, 0] - 0.5)
+        matrix = mountain(falls=(0.5, 4.0)) + hill
+        knowing, fooled = PredictiveSelector(GRID, difficulty=hill), PredictiveSelector(GRID)
+        for selector in (knowing, fooled):
+            told(selector, matrix, 2)
+            selector.ask()
+        assert knowing._first_row.fits["mountain"].falls[0] < 2.0
+        assert fooled._first_row.fits["mountain"].falls[0] > 20.0
+        first = [selector.trials[0].index for selector in (knowing, fooled)]
+        second = [selector.trials[1].index for selector in (knowing, fooled)]
+        assert first[0] == first[1]
+        assert second[0] != second[1]
+
+    @pytest.mark.parametrize("falls", [{"c": 1.0}, {"a": 1.0, "length": 2.0}, [1.0, 2.0], "a"])
+    def test_falls_of_unknown_dimensions(self, falls):
+        with pytest.raises(SelectorError) as caught:
+            PredictiveSelector(GRID, falls=falls)
+        assert "'falls' must map names of dimensions to numbers" in str(caught.value)
+        assert repr(falls) in str(caught.value)
+        assert "the dimensions are ['a', 'b']" in str(caught.value)
+
+    @pytest.mark.parametrize(
+        "falls",
+        [{"a": -1.0}, {"a": 0.0, "b": 0.0}, {}, {"a": np.nan}, {"a": np.inf}, {"a": "steep"}],
+    )
+    def test_falls_that_are_no_falls(self, falls):
+        with pytest.raises(SelectorError, match=r"'falls' must be numbers >= 0, not all 0. Got"):
+            PredictiveSelector(GRID, falls=falls)
+
+    @pytest.mark.parametrize(
+        ("difficulty", "shape"),
+        [
+            (np.zeros(N - 1), f"({N - 1},)"),
+            (np.zeros((N, 1)), f"({N}, 1)"),
+            (3.0, "()"),
+            (["hard"] * N, "(0,)"),
+            (np.full(N, np.nan), f"({N},)"),
+        ],
+    )
+    def test_difficulty_of_other_targets(self, difficulty, shape):
+        with pytest.raises(SelectorError) as caught:
+            PredictiveSelector(GRID, difficulty=difficulty)
+        assert f"expected return for each of the {N} targets" in str(caught.value)
+        assert f"Got shape {shape} instead" in str(caught.value)
