@@ -26,7 +26,8 @@ class PlateauStructure(Structure):
     """J(x, y) = far(y) + (near(y) - far(y)) · exp(-sum ((x - y) / reach)^2) + quality(x).
 
     far(y) is what a policy from far away gets, near(y) what training on y itself would give: at
-    least the best return seen there.
+    least the best return seen there. Each side of a dimension has a reach of its own: often a
+    policy of a hard context is good on all easier ones, but not the other way round.
     """
 
     name: ClassVar[str] = "plateau"
@@ -37,13 +38,9 @@ class PlateauStructure(Structure):
         own = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)[0]
         near = np.maximum(rows.best, np.minimum(own, rows.ceiling))
         some = _spread_targets(len(rows), len(rows.space))
-        squares = (rows.sources[:, None] - rows.space.unit_targets[some]) ** 2  # (k, n, D)
-        reaches = _fitted_reaches(
-            np.ascontiguousarray(np.moveaxis(squares, 2, 0)),
-            (rows.returns - far)[:, some],
-            (near - far)[some],
-        )
-        closeness = np.exp(-(squares / reaches**2).sum(axis=2))
+        squares = _sided_squares(rows.sources, rows.space.unit_targets[some])
+        reaches = _fitted_reaches(squares, (rows.returns - far)[:, some], (near - far)[some])
+        closeness = np.exp(-(squares / reaches[:, None, None] ** 2).sum(axis=0))
         residuals = (rows.returns - far)[:, some] - (near - far)[some] * closeness
         means = residuals.mean(axis=1)
         return PlateauFit(
@@ -63,7 +60,8 @@ class PlateauFit(FittedStructure):
         rows: The rows.
         far: (N,) return on each target of a policy from far away.
         near: (N,) return on each target of a policy trained on it.
-        reaches: (D,) distances in unit coordinates over which a policy stays good.
+        reaches: (2 D,) distances in unit coordinates over which a policy stays good: on targets
+            above its source in each dimension, then on those below.
         quality: How much better policies are than the rest says.
         variance: Variance of a return around what the structure says.
     """
@@ -87,11 +85,13 @@ class PlateauFit(FittedStructure):
         """Predict the returns of policies."""
         units = self.space.unit_targets[targets]
         exponent = np.zeros((len(sources), len(units)))
-        for d in np.flatnonzero(self.reaches < REACHES[-1]):
-            difference = np.subtract.outer(sources[:, d], units[:, d])
-            difference *= difference
-            difference *= -1.0 / self.reaches[d] ** 2
-            exponent += difference
+        inverse = np.where(self.reaches < REACHES[-1], 1.0 / self.reaches, 0.0)
+        for d, (above, below) in enumerate(inverse.reshape(2, -1).T):
+            if above or below:
+                difference = np.subtract.outer(sources[:, d], units[:, d])
+                difference *= np.where(difference < 0, above, below)
+                difference *= difference
+                exponent -= difference
         mean = np.exp(exponent, out=exponent)
         mean *= (self.near - self.far)[targets]
         mean += self.far[targets]
@@ -101,15 +101,23 @@ class PlateauFit(FittedStructure):
 
     def explain(self) -> str:
         """What was found, in words."""
-        limited = self.reaches < REACHES[-1]
-        if not limited.any():
+        parts = []
+        for name, above, below in zip(self.space.names, *self.reaches.reshape(2, -1), strict=True):
+            sides = {"above": above, "below": below}
+            limits = [f"{r:.2g} {side}" for side, r in sides.items() if r < REACHES[-1]]
+            if limits:
+                parts.append(f"{name} {' and '.join(limits)}")
+        if not parts:
             return "policies are as good far from their source as near it"
-        listed = ", ".join(
-            f"{reach:.2g} of the range of {name}"
-            for name, reach, counts in zip(self.space.names, self.reaches, limited, strict=True)
-            if counts
-        )
-        return f"policies are good around their source, within {listed}"
+        return f"policies are good around their source, within (of the range) {', '.join(parts)}"
+
+
+def _sided_squares(
+    sources: NDArray[np.float64], targets: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(2 D, k, n) squared differences, of targets above the source, then of those below."""
+    differences = np.moveaxis(sources[:, None] - targets, 2, 0)
+    return np.concatenate([np.minimum(differences, 0.0), np.maximum(differences, 0.0)]) ** 2
 
 
 def _far_level(returns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,18 +141,18 @@ def _spread_targets(rows: int, targets: int) -> NDArray[np.intp]:
 def _fitted_reaches(
     squares: NDArray[np.float64], returns: NDArray[np.float64], heights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Least squares over the grid of reaches, one dimension after another.
+    """Least squares over the grid of reaches, one side of a dimension after another.
 
     Args:
-        squares: (D, k, n) squared differences of sources and targets.
+        squares: (2 D, k, n) squared differences of sources and targets, side by side.
         returns: (k, n) returns above the far level.
         heights: (n,) near less far level.
 
     Returns:
-        (D,) the best reaches found.
+        (2 D,) the best reaches found.
     """
     best_error, best = np.inf, np.full(len(squares), len(REACHES) - 1)
-    # closeness in each dimension for each reach: (D, reaches, k, n)
+    # closeness on each side for each reach: (2 D, reaches, k, n)
     factors = np.exp(-squares[:, None] / REACHES[:, None, None] ** 2)
     for start in STARTS:
         chosen = np.full(len(squares), start)
