@@ -1,11 +1,11 @@
 """How much of CartPole's spaces a few policies cover, chosen in different ways.
 
-    python benchmarks/coverage.py [--seeds 5] [--work runs/coverage]
+    python benchmarks/coverage.py [--seeds 5] [--work runs/coverage] [--only auto]
 
-On `wide` (8 x 8 x 8 targets): the default selector, Random, independent training (the targets in
-turn, without choosing), the default selector with policies that see the context, and multi-task
+On `wide` (8 x 8 x 8 targets): the default selector, M/GP-MBTL, Random, independent training (the
+targets in turn, without choosing), M/GP-MBTL with policies that see the context, and multi-task
 training (one policy that sees the context, trained on all targets for as many steps as the K
-policies together). On `paper` (9 x 10 x 10): the default selector with three policies.
+policies together). On `paper` (9 x 10 x 10): M/GP-MBTL with three policies.
 
 The policy for each target is chosen by the recorded returns; the coverage is measured on new
 episodes, as a share of the highest return. Interrupted, it goes on where it was. Written to
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import re
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -37,10 +38,11 @@ EPISODES = 10
 #: Name in the result, space, selector, options of the trainer, policies.
 STUDIES: tuple[tuple[str, str, str, dict[str, Any], tuple[int, ...]], ...] = (
     ("auto", "wide", "auto", {}, ROUNDS),
+    ("m/gp-mbtl", "wide", "m/gp-mbtl", {}, ROUNDS),
     ("random", "wide", "random", {}, ROUNDS),
     ("independent", "wide", "independent", {}, ROUNDS),
-    ("auto, context observed", "wide", "auto", {"observe_context": True}, ROUNDS),
-    ("paper: auto", "paper", "auto", {}, (1, 2, 3)),
+    ("m/gp-mbtl, context observed", "wide", "m/gp-mbtl", {"observe_context": True}, ROUNDS),
+    ("paper: m/gp-mbtl", "paper", "m/gp-mbtl", {}, (1, 2, 3)),
 )
 
 
@@ -54,7 +56,7 @@ def study_coverage(
     seed: int,
 ) -> dict[str, Any]:
     """Run a study, then measure the coverage of its first policies on new episodes."""
-    path = directory / f"{name.replace(' ', '-').replace(':', '').replace(',', '')}-{seed}"
+    path = directory / f"{'-'.join(re.findall('[a-z]+', name))}-{seed}"
     study = Study.open(
         path, "CartPole", space=space, selector=selector, trainer_options=options, seed=seed
     )
@@ -100,7 +102,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--work", type=Path, default=Path("runs") / "coverage")
+    parser.add_argument("--only", help="one of the methods; the others keep their results")
     arguments = parser.parse_args()
+    only = arguments.only
     # Results of other code are not mixed with those of this.
     work = arguments.work / code_fingerprint()
     notes = work / "measured.json"
@@ -114,13 +118,13 @@ def main() -> None:
 
     for seed in range(arguments.seeds):
         for name, space, selector, options, rounds in STUDIES:
-            if str(seed) not in measured.get(name, {}):
+            if only in (None, name) and str(seed) not in measured.get(name, {}):
                 keep(
                     name,
                     seed,
                     study_coverage(work, name, space, selector, options, rounds, seed),
                 )
-        if str(seed) not in measured.get("multi-task", {}):
+        if only in (None, "multi-task") and str(seed) not in measured.get("multi-task", {}):
             begun = time.monotonic()
             coverage = {str(k): multi_task_coverage(k, seed) for k in ROUNDS}
             keep(
@@ -138,8 +142,11 @@ def main() -> None:
         ).settings(),
         "versions": {"python": platform.python_version(), **{n: version(n) for n in names}},
         "measured": {
-            method: {str(seed): seeds[str(seed)] for seed in range(arguments.seeds)}
-            for method, seeds in measured.items()
+            **(json.loads(RESULT.read_text())["measured"] if only else {}),
+            **{
+                method: {str(seed): seeds[str(seed)] for seed in range(arguments.seeds)}
+                for method, seeds in measured.items()
+            },
         },
     }
     RESULT.write_text(json.dumps(result, indent=1) + "\n")

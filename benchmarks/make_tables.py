@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from sdmbtl.benchmarks import real_results, selectors_results
+from sdmbtl.benchmarks.goals import goals
 from sdmbtl.benchmarks.layout import TITLES, trials_text
 from sdmbtl.benchmarks.published import published_benchmarks, published_table
 from sdmbtl.benchmarks.results import load_result
@@ -31,10 +32,11 @@ REAL_BUDGET = 12
 #: Rows of the coverage table: name in the result file and in words.
 METHODS = {
     "auto": "`auto`",
+    "m/gp-mbtl": "`m/gp-mbtl`",
     "random": "`random`",
     "independent": "`independent`: the targets in turn",
     "multi-task": "multi-task: one policy that sees the context, as many steps in all",
-    "auto, context observed": "`auto`, policies that see the context",
+    "m/gp-mbtl, context observed": "`m/gp-mbtl`, policies that see the context",
 }
 
 
@@ -62,7 +64,9 @@ def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[st
         if shares is not None:
             parts.append(shares.to_markdown().strip())
     parts += real_parts(real)
-    parts += selectors_parts(RESULTS / "selectors.json")
+    parts += selectors_parts(load_result(RESULTS / "selectors.json"))
+    parts += luck_parts(_read("luck-bound.json"))
+    parts += partial_parts(_read("partial-rows.json"))
     parts.append("## Time and memory of selection")
     parts.append(
         "CPU milliseconds per round of M/GP-MBTL on one thread and peak memory of the process, "
@@ -97,15 +101,71 @@ def real_parts(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def selectors_parts(path: Path) -> list[str]:
-    """The sections on the default selector and its goals; nothing before they were measured."""
-    if not path.exists():
-        return []
-    tables = selectors_results.tables(load_result(path))
+def selectors_parts(result: dict[str, Any]) -> list[str]:
+    """The sections on the default selector and its goals."""
+    tables = [table.to_markdown().strip() for table in selectors_results.tables(result)]
+    heading = "## The default selector and its goals"
+    return [heading, "Printed by `sdmbtl bench selectors`.", *tables]
+
+
+def selectors_table(result: dict[str, Any]) -> str:
+    """The goals of the default selector beside the paper's selectors, for the README."""
+    parts = {name: part["result"] for name, part in result["parts"].items()}
+    wanted = [goal for goal in goals(parts) if "ahead of" not in goal.text]
+    names = ["auto", *(name for name in reversed(SHOWN) if name in wanted[0].values)]
+    lines = [
+        "| | goal | " + " | ".join(TITLES.get(n, f"`{n}`") for n in names) + " |",
+        "| --- | ---: |" + " ---: |" * len(names),
+    ]
+    for goal in wanted:
+        values = [goal.values.get(name) for name in names]
+        cells = ["–" if value is None else f"{value:.3g}" for value in values]
+        if goal.reached():
+            cells[0] = f"**{cells[0]}**"
+        lines.append("| " + " | ".join([goal.text, goal.wanted, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def luck_parts(result: dict[str, Any]) -> list[str]:
+    """The section on what is out of reach of any prediction."""
+    shown = (1, 2, 3, 6, 12)
+    lines = [
+        "| data | seeds | | " + " | ".join(f"K = {k}" for k in shown) + " |",
+        "| --- | ---: | --- |" + " ---: |" * len(shown),
+    ]
+    for data in result["data"]:
+        for who, curve in data["scores"].items():
+            cells = [f"{curve[k - 1]:.2f}" for k in shown]
+            lines.append("| " + " | ".join([data["name"], str(data["seeds"]), who, *cells]) + " |")
     return [
-        "## The default selector and its goals",
-        "Printed by `sdmbtl bench selectors`.",
-        *[table.to_markdown().strip() for table in tables],
+        "## What luck leaves to any selector",
+        "By `python benchmarks/luck_bound.py`. *Informed* knows the mean of the other training "
+        "runs of every context: all there is to know about the matrix but the luck of the runs it "
+        "will get. The Myopic Oracle, score 1, has seen those very runs. Where the informed "
+        "selector stays below 1, no prediction gets there. "
+        f"Mean over {result['matrices']} matrices.",
+        "\n".join(lines),
+    ]
+
+
+def partial_parts(result: dict[str, Any]) -> list[str]:
+    """The section on rows that are evaluated in part."""
+    shares = list(result["data"][0]["auto"])
+    lines = [
+        "| data | " + " | ".join(f"{float(s):.0%}" for s in shares) + " | Random | Myopic Oracle |",
+        "| --- |" + " ---: |" * (len(shares) + 2),
+    ]
+    for data in result["data"]:
+        values = [*data["auto"].values(), data["random"], data["oracle"]]
+        lines.append(f"| {data['name']} | " + " | ".join(f"{v:.3f}" for v in values) + " |")
+    return [
+        "## Rows in part",
+        "By `python benchmarks/partial_rows.py`: `auto` with each policy evaluated on a share of "
+        "the targets that it chooses itself; every target then gets the policy that is expected "
+        f"to be best there. True performance with {result['rounds']} policies, as a share of the "
+        f"range of returns, mean of {result['trials']} trials; Random and the oracle evaluate "
+        "everything.",
+        "\n".join(lines),
     ]
 
 
@@ -233,6 +293,7 @@ def main() -> None:
     tables = {
         "synthetic": readme_table(results),
         "real": real_table(real),
+        "selectors": selectors_table(load_result(RESULTS / "selectors.json")),
         "coverage": coverage_table(_read("coverage.json")),
         "training": training_table(_read("training-speed.json")),
     }

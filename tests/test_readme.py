@@ -20,6 +20,7 @@ SHORTER = {
     "BipedalWalker": ["--levels", "1", "--steps", "256", "--episodes", "1", "--set", "envs=2"],
     "--dim": ["--trials", "2", "--rounds", "6"],
     "real": ["--matrices", "1", "--data", "bipedal-walker"],
+    "selectors": ["--trials", "1", "--selectors", "m-mbtl"],
     "matrix": ["--multi-task", "", "--seeds", "1", "--levels", "2"],
 }
 
@@ -76,7 +77,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
                 (tmp_path / command[3]).write_text(json.dumps([-500.0] * 18))
             printed += run(shorter(command), tmp_path)
             ran += 1
-    assert ran == 20
+    assert ran == 21
     for text in (
         "12 policies on 27 targets",  # run
         "27 targets: mean best return",  # status
@@ -90,6 +91,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
         r"\toprule",
         "cartpole-wide: 512 contexts",  # describe
         "What choosing can gain",  # bench real
+        "Score on the development set",  # bench selectors
         "on the context it was trained on",  # matrix
     ):
         assert text in printed, text
