@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from sdmbtl import ContextSpace
+from sdmbtl.selectors import PredictiveSelector
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -98,6 +102,19 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().out
     assert "mountain" in said
     assert len(re.findall(r"^ *[0-9.]+  {'length'", said, flags=re.MULTILINE)) == 6
+
+
+def test_the_structure_of_ones_own_works():
+    page = (ROOT / "docs" / "structures.md").read_text()
+    names = {}
+    exec(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0], names)  # noqa: S102
+    space = ContextSpace(a=range(5), b=range(4))
+    selector = PredictiveSelector(space, structures=[names["AlwaysAsBefore"]()])
+    for number in range(4):
+        candidate = selector.ask()
+        selector.tell(candidate, np.arange(20.0) % (number + 3))
+    assert candidate.structure == "as-before"
+    assert "policies are all alike" in candidate.reason
 
 
 def test_links_lead_somewhere():

@@ -288,7 +288,7 @@ class TestVerdict:
         contest.watch(falling_rows(2))
         verdict = contest.verdict()
         assert verdict.structure == "plateau"
-        assert verdict.explanation == "no structure was put to the test yet"
+        assert verdict.explanation == "is assumed, as no structure was put to the test yet"
         assert set(verdict.scores.values()) == {None}
 
     def test_one_that_was_not_tested_does_not_win(self):

@@ -187,7 +187,9 @@ class PredictionContest:
         tested = {name: score for name, score in scores.items() if score is not None}
         if not tested:
             name = next(iter(self.fits))
-            return Verdict(name, self.fits[name], "no structure was put to the test yet", scores)
+            return Verdict(
+                name, self.fits[name], "is assumed, as no structure was put to the test yet", scores
+            )
         close = self._close_enough(tested)
         highest = max(close.values())
         name = next(name for name in close if close[name] >= highest - TOLERANCE)
