@@ -83,6 +83,12 @@ class TestCompleteRows:
         np.testing.assert_array_equal(completed.best, rows.best)
         assert completed.ceiling == rows.returns.max()
 
+    def test_ceiling_is_the_largest_of_any_row(self):
+        rows = random_rows()
+        for order in (slice(None), slice(None, None, -1)):
+            one = ObservedRows(GRID, rows.sources[order], rows.returns[order])
+            assert CompletedRows.of(one).ceiling == rows.returns.max()
+
     def test_growing_is_the_same_as_from_scratch(self):
         rows = random_rows(k=6)
         completed = None
@@ -163,6 +169,17 @@ class TestHoles:
         rows = ObservedRows(GRID, GRID.targets[:6], returns)
         assert completed_returns(rows)[5, 7] == pytest.approx(-100.0, rel=0.15)
 
+    def test_expected_returns_stand_for_the_difficulty(self):
+        rows = random_rows(missing=0.5, k=3)
+        earlier = CompletedRows.of(rows.first(2))
+        expected = np.random.default_rng(9).normal(size=N)
+        row = CompletedRows.of(rows, earlier, expected).returns[2]
+        holes = np.isnan(rows.returns[2])
+        units = GRID.unit_targets
+        better = interpolated(units[~holes], (row - expected)[~holes], units[holes])
+        np.testing.assert_allclose(row[holes], expected[holes] + better, rtol=1e-10)
+        np.testing.assert_array_equal(row[~holes], rows.returns[2, ~holes])
+
     def test_a_target_that_nobody_was_evaluated_on(self):
         returns = 100.0 + np.arange(N) + np.zeros((3, 1))
         returns[:, 7] = NAN
@@ -211,3 +228,10 @@ class TestOwnReturn:
     def test_is_the_one_that_was_told(self):
         rows = ObservedRows(GRID, [[0.5, 0.7]], [np.zeros(N)], [9.0])
         assert CompletedRows.of(rows).own.tolist() == [9.0]
+
+    def test_is_the_one_that_was_told_also_beside_one_that_is_not_known(self):
+        returns = np.arange(2.0 * N).reshape(2, N)
+        returns[1, 4] = NAN
+        sources = np.vstack([[0.5, 0.7], GRID.targets[4]])
+        completed = CompletedRows.of(ObservedRows(GRID, sources, returns, [99.0, NAN]))
+        assert completed.own.tolist() == [99.0, completed.returns[1, 4]]

@@ -26,9 +26,14 @@ NONE = REACHES[-1]
 
 
 def plateau(space, sources, reaches, far=-3.0, near=5.0):
-    """(k, N) returns that are `near` around the source and `far` away from it."""
-    squares = ((np.atleast_2d(sources)[:, None] - space.unit_targets) / np.array(reaches)) ** 2
-    return far + (near - far) * np.exp(-squares.sum(axis=2))
+    """(k, N) returns that are `near` around the source and `far` away from it.
+
+    The reaches are those on targets above the source, then those below; or the same for both.
+    """
+    above, below = np.resize(reaches, (2, space.n_dimensions))
+    difference = space.unit_targets - np.atleast_2d(sources)[:, None]
+    scaled = difference / np.where(difference > 0, above, below)
+    return far + (near - far) * np.exp(-(scaled**2).sum(axis=2))
 
 
 def completed(sources, returns, space=GRID):
@@ -46,7 +51,10 @@ def noise_rows(k=6, seed=0, space=GRID):
 
 class TestPredictions:
     @pytest.mark.parametrize("targets", [slice(None), np.array([3, 0, 17])], ids=["all", "some"])
-    @pytest.mark.parametrize("reaches", [(0.2, 0.8), (0.4, NONE), (NONE, NONE)])
+    @pytest.mark.parametrize(
+        "reaches",
+        [(0.2, 0.8, 0.2, 0.8), (0.4, NONE, NONE, 0.1), (NONE, 0.2, NONE, 0.8), (NONE,) * 4],
+    )
     def test_equal_a_double_loop(self, targets, reaches):
         rows = noise_rows()
         rng = np.random.default_rng(1)
@@ -58,11 +66,12 @@ class TestPredictions:
         better, row_variance = quality.predict(sources)
         for i, source in enumerate(sources):
             for position, j in enumerate(np.arange(len(GRID))[targets]):
-                exponent = sum(
-                    ((x - y) / reach) ** 2
-                    for x, y, reach in zip(source, GRID.unit_targets[j], reaches, strict=True)
-                    if reach < NONE
-                )
+                exponent = 0.0
+                for d in range(2):
+                    difference = GRID.unit_targets[j, d] - source[d]
+                    reach = reaches[d] if difference > 0 else reaches[2 + d]
+                    if reach < NONE:
+                        exponent += (difference / reach) ** 2
                 expected = far[j] + (near[j] - far[j]) * np.exp(-exponent) + better[i]
                 assert prediction.mean[i, position] == pytest.approx(expected, rel=1e-9)
         np.testing.assert_allclose(prediction.row_variance, row_variance)
@@ -72,7 +81,7 @@ class TestPredictions:
         rows = noise_rows()
         still = SmoothEffect(rows.sources, np.zeros(len(rows)))
         far, near = np.zeros(len(GRID)), np.ones(len(GRID))
-        fitted = PlateauFit(rows, far, near, np.array([0.1, 0.1]), still, 0.0)
+        fitted = PlateauFit(rows, far, near, np.full(4, 0.1), still, 0.0)
         mean = fitted.predict(GRID.unit_targets[:1], slice(None)).mean[0]
         assert mean[0] == 1.0
         assert mean[-1] == pytest.approx(0.0, abs=1e-9)
@@ -113,9 +122,15 @@ class TestLevels:
 
 class TestReaches:
     @pytest.mark.parametrize(
-        "reaches", [(0.2, 0.2), (0.2, 0.8), (0.4, 0.2), (0.4, 0.8), (0.8, 0.2)]
+        "reaches",
+        [
+            (0.2, 0.2, 0.2, 0.2),
+            (0.4, 0.2, 0.4, 0.2),
+            (0.2, 0.4, 0.4, 0.2),
+            (0.2, 0.8, 0.2, 0.2),
+        ],
     )
-    def test_those_of_the_grid_are_found(self, reaches):
+    def test_those_of_the_grid_are_found_on_each_side(self, reaches):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53, 12, 26]]
         fitted = PlateauStructure().fit(completed(sources, plateau(GRID, sources, reaches)))
         assert tuple(fitted.reaches) == reaches
@@ -124,10 +139,17 @@ class TestReaches:
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
         rows = completed(sources, plateau(GRID, sources, (0.2, 1e6)))
         fitted = PlateauStructure().fit(rows)
-        assert fitted.reaches.tolist() == [0.2, NONE]
+        assert fitted.reaches.tolist() == [0.2, NONE, 0.2, NONE]
         assert fitted.explain() == (
-            "policies are good around their source, within 0.2 of the range of a"
+            "policies are good around their source, within (of the range) a 0.2 above and 0.2 below"
         )
+
+    def test_a_side_without_a_limit_is_not_named(self):
+        rows = noise_rows()
+        still = SmoothEffect(rows.sources, np.zeros(len(rows)))
+        zeros = np.zeros(len(GRID))
+        fitted = PlateauFit(rows, zeros, zeros, np.array([NONE, 0.1, 0.4, NONE]), still, 0.0)
+        assert fitted.explain().endswith("within (of the range) a 0.4 below, b 0.1 above")
 
     def test_equal_returns_have_a_finite_explanation(self):
         fitted = PlateauStructure().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
@@ -155,7 +177,7 @@ class TestReaches:
             completed(sources, plateau(GRID, sources, (1e6, 1e6))),
             np.zeros(len(GRID)),
             np.ones(len(GRID)),
-            np.array([NONE, NONE]),
+            np.full(4, NONE),
             SmoothEffect(sources, np.zeros(5)),
             0.0,
         )
@@ -168,9 +190,7 @@ class TestRest:
         returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
         rows = completed(sources, returns)
         fitted = PlateauStructure().fit(rows)
-        squares = (sources[:, None] - GRID.unit_targets) ** 2
-        closeness = np.exp(-(squares / fitted.reaches**2).sum(axis=2))
-        residuals = returns - fitted.far - (fitted.near - fitted.far) * closeness
+        residuals = returns - plateau(GRID, sources, fitted.reaches, fitted.far, fitted.near)
         means = residuals.mean(axis=1)
         assert fitted.variance == pytest.approx((residuals - means[:, None]).var(), rel=1e-9)
         expected = SmoothEffect(sources, means).predict(sources)
@@ -190,7 +210,7 @@ class TestRest:
         space = ContextSpace(a=range(50), b=range(40))
         sources = spread_sources(6)
         rows = completed(sources, plateau(space, sources, (0.2, 0.4)), space)
-        assert PlateauStructure().fit(rows).reaches.tolist() == [0.2, 0.4]
+        assert PlateauStructure().fit(rows).reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
 
     @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
     @settings(deadline=None, max_examples=20)
