@@ -197,6 +197,10 @@ class TestOutcomes:
     def test_expectations_above_the_ceiling(self):
         assert self.watched([-1.0] * 4).records["s"].outcomes[0].above is None
         assert self.watched([1.0] * 4).records["s"].outcomes[0].above == 0.5
+        # What counts is the largest return on any target, not the best on each.
+        contest = PredictionContest([Scripted("s", [6.0] * 4)])
+        contest.watch(line_rows([0.0, 0.0, 0.0, 5.0], [1.0, 6.0, 7.0, 5.0]))
+        assert contest.records["s"].outcomes[0].above == 0.5
 
     def test_certainty_has_a_limit(self):
         rows = line_rows([0.0, 0.0, 0.0, 4.0], self.ROWS[1])
@@ -408,7 +412,7 @@ class TestGrowth:
         elif change == "fewer":
             returns, sources = returns[:4], sources[:4]
         else:
-            space = ContextSpace(a=range(7), b=[0, 1, 2, 3, 4, 9])
+            space = ContextSpace(a=range(2), b=range(21))  # as many targets, other cells
             sources = space.targets[: len(returns)]
         other = ObservedRows(space, sources, returns)
         contest.watch(other)
