@@ -201,7 +201,8 @@ class PredictiveSelector(Selector):
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
 
-        What the structure expects is divided by how much too high its expectations were so far.
+        What the structure expects is divided by how much too high its expectations were so far,
+        and is never more than the range of the returns seen.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -224,7 +225,7 @@ class PredictiveSelector(Selector):
             best = best + outlook.improvements(self.space.unit_targets[[index]], best)[0]
             free[index] = False
         optimism = outlook.contest.records[outlook.structure].optimism
-        return (float(best.mean()) - before) / optimism
+        return min((float(best.mean()) - before) / optimism, _range_of_returns(self.history))
 
     # -- rows in part --------------------------------------------------------------------------
 

@@ -27,6 +27,9 @@ CELLS = 16
 TOLERANCE = 0.03
 #: A structure whose errors are so many times larger than another's is out of the question.
 FAR_OFF = 2.0
+#: A standard deviation is never taken to be larger than so many ranges of the returns: after
+#: rows that are all alike, any error looks infinitely large.
+LARGEST_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
@@ -197,7 +200,8 @@ class PredictionContest:
         text = f"foretold the gains of the rows so far as well as any, score {tested[name]:.2f}"
         if others:
             second = max(others, key=lambda other: others[other])
-            text += f" ({second} {others[second]:.2f})"
+            doubt = "" if second in close else " with far larger errors"
+            text += f" ({second} {others[second]:.2f}{doubt})"
         return Verdict(name, self.fits[name], text, scores)
 
     def _close_enough(self, tested: dict[str, float]) -> dict[str, float]:
@@ -247,7 +251,9 @@ class PredictionContest:
         if calibration is None:  # never tested: at least as much as policies differ
             between_policies = float((rows.returns - rows.gaps.target_means).var())
             return np.maximum(expected, between_policies)
-        return np.asarray(np.maximum(expected * calibration, least_variance(rows)))
+        largest = (LARGEST_SPREAD * float(np.ptp(rows.returns))) ** 2
+        calibrated = np.minimum(expected * calibration, largest)
+        return np.asarray(np.maximum(calibrated, least_variance(rows)))
 
     def _test(self, before: CompletedRows, after: CompletedRows) -> None:
         """Compare the last row with what each structure expected of it."""
