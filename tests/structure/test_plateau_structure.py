@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.structure import CompletedRows, PlateauStructure
+from sdmbtl.structure import plateau as plateau_module
 from sdmbtl.structure.plateau import (
     FAR_SHARE,
     MOST_PAIRS,
     REACHES,
+    STARTS,
     PlateauFit,
     _far_level,
     _fitted_reaches,
@@ -170,6 +172,23 @@ class TestReaches:
             exponent = sum(squares[d] / pair[d] ** 2 for d in range(2))
             errors[pair] = ((returns - heights * np.exp(-exponent)) ** 2).mean()
         assert tuple(_fitted_reaches(squares, returns, heights)) == min(errors, key=errors.get)
+
+    def test_the_best_of_both_starts_is_kept(self, monkeypatch):
+        def error(starts):
+            monkeypatch.setattr(plateau_module, "STARTS", starts)
+            reaches = _fitted_reaches(squares, returns, heights)
+            closeness = np.exp(-(squares / reaches[:, None, None] ** 2).sum(axis=0))
+            return ((returns - heights * closeness) ** 2).mean()
+
+        leads = []
+        for seed in range(40):
+            rng = np.random.default_rng(seed)
+            squares, heights = rng.random((4, 3, 6)) ** 2, rng.normal(size=6)
+            returns = rng.normal(size=(3, 6))
+            low, high = error((2,)), error((4,))
+            assert error(STARTS) == min(low, high)
+            leads.append(np.sign(low - high))
+        assert {-1.0, 1.0} <= set(leads), "each start is the better one at times"
 
     def test_without_any_reach(self):
         sources = spread_sources(5)
