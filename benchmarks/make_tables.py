@@ -119,11 +119,16 @@ def selectors_table(result: dict[str, Any]) -> str:
     ]
     for goal in wanted:
         values = [goal.values.get(name) for name in names]
-        cells = ["–" if value is None else f"{value:.3g}" for value in values]
+        cells = ["–" if value is None else _number(value) for value in values]
         if goal.reached():
             cells[0] = f"**{cells[0]}**"
         lines.append("| " + " | ".join([goal.text, goal.wanted, *cells]) + " |")
     return "\n".join(lines)
+
+
+def _number(value: float) -> str:
+    """Scores with three digits, counts and large numbers with none."""
+    return f"{value:.0f}" if value == int(value) or value >= 10 else f"{value:.3f}"
 
 
 def luck_parts(result: dict[str, Any]) -> list[str]:
