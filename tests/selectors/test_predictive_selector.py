@@ -464,6 +464,20 @@ class TestRemainingGain:
         assert gains[0] < gains[2]
         assert gains[2] < 3 * gains[0], "each policy leaves less to the next"
 
+    def test_counts_no_context_twice(self, monkeypatch):
+        selector, asked = PredictiveSelector(GRID), []
+        told(selector, np.full((N, N), 2.0), 4)  # all are equally good
+        original = selector._largest_gain
+
+        def largest_gain(*arguments):
+            asked.append(original(*arguments)[0])
+            return original(*arguments)
+
+        monkeypatch.setattr(selector, "_largest_gain", largest_gain)
+        selector.remaining_gain(N)
+        trained = [t.index for t in selector.trials]
+        assert sorted(asked + trained) == list(range(N))
+
     def test_is_divided_by_the_optimism(self):
         selector = PredictiveSelector(GRID)
         told(selector, mountain(noise=0.2), 5)
