@@ -640,7 +640,14 @@ class TestPriorKnowledge:
 
     @pytest.mark.parametrize(
         "falls",
-        [{"a": -1.0}, {"a": 0.0, "b": 0.0}, {}, {"a": np.nan}, {"a": np.inf}, {"a": "steep"}],
+        [
+            {"a": 1.0, "b": -1.0},
+            {"a": 0.0, "b": 0.0},
+            {},
+            {"a": np.nan},
+            {"a": np.inf},
+            {"a": "steep"},
+        ],
     )
     def test_falls_that_are_no_falls(self, falls):
         with pytest.raises(SelectorError, match=r"'falls' must be numbers >= 0, not all 0. Got"):
