@@ -247,7 +247,7 @@ def test_table_of_goals():
         ">= 0.9",
         "yes",
     )
-    scores = [cell.value for cell in table.rows[1].cells]
+    scores = [cell.mean for cell in table.rows[1].cells]
     assert scores == pytest.approx([(0.25 / 0.3 + 1.0) / 2, (0.1 / 0.3 + 0.0) / 2])
     assert table.rows[2].cells[1] is None, "no cost was measured for it"
     assert "quadratic" in table.to_text()

@@ -11,14 +11,14 @@ pytestmark = pytest.mark.skipif(not RESULTS.exists(), reason="results are not pa
 
 
 def test_three_policies_cover_the_space_of_the_paper():
-    measured = json.loads((RESULTS / "coverage.json").read_text())["measured"]["paper: auto"]
+    measured = json.loads((RESULTS / "coverage.json").read_text())["measured"]["paper: m/gp-mbtl"]
     assert len(measured) == 5
     assert all(seed["coverage"]["3"] >= 0.99 for seed in measured.values())
 
 
 def test_every_method_was_measured_with_five_seeds():
     measured = json.loads((RESULTS / "coverage.json").read_text())["measured"]
-    for method in ("auto", "random", "independent", "multi-task"):
+    for method in ("auto", "m/gp-mbtl", "random", "independent", "multi-task"):
         assert len(measured[method]) == 5
         assert all(set(seed["coverage"]) == {"4", "8", "12"} for seed in measured[method].values())
 

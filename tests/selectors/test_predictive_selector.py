@@ -203,7 +203,6 @@ class TestPending:
         values[[t.index for t in selector.trials]] = -1.0
         assert selector.ask().index == int(values.argmax())
 
-    @pytest.mark.xfail(strict=True, reason="a best return above the ceiling gives a negative gain")
     def test_pending_policies_never_make_improvements_negative(self):
         # Policies get better to the upper right: the pending one is expected to pass the ceiling.
         x, y = GRID.unit_targets[:, None], GRID.unit_targets[None]
@@ -668,3 +667,17 @@ class TestPriorKnowledge:
             PredictiveSelector(GRID, difficulty=difficulty)
         assert f"expected return for each of the {N} targets" in str(caught.value)
         assert f"Got shape {shape} instead" in str(caught.value)
+
+
+class NeedsThreeRows(NoStructure):
+    min_rows = 3
+
+
+def test_structures_that_need_more_rows_are_waited_for():
+    selector = PredictiveSelector(GRID, structures=[NeedsThreeRows()])
+    structures = []
+    for number in range(4):
+        candidate = selector.ask()
+        selector.tell(candidate, np.arange(float(len(GRID))) * number)
+        structures.append(candidate.structure)
+    assert structures == [None, None, None, "none"]

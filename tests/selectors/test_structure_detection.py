@@ -132,11 +132,6 @@ def test_any_strategy_and_detector():
     assert selector.settings()["detector"]["criteria"][1]["method"] == "relative"
 
 
-def test_auto_is_the_paper_selector_for_now():
-    space = ContextSpace(a=range(5), b=range(5))
-    assert type(make_selector("auto", space)) is type(make_selector("m/gp-mbtl", space))
-
-
 def test_unknown_names_and_options():
     space = ContextSpace(a=range(3))
     with pytest.raises(SelectorError, match=r"Unknown selector 'gp-mblt'.*Did you mean 'gp-mbtl'"):

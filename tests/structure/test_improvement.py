@@ -81,7 +81,6 @@ def test_deviations_by_row():
     np.testing.assert_allclose(table[:, 0], [0.5 * stats.norm.pdf(0), 2 * stats.norm.pdf(0)], 1e-4)
 
 
-@pytest.mark.xfail(strict=True, reason="a best return above the ceiling gives a negative gain")
 def test_a_best_return_above_the_ceiling_leaves_nothing_to_gain():
     # It happens with pending policies: the best return expected of them may pass the ceiling.
     assert improvement(0.0, 1.0, 2.0, 1.0) == 0.0

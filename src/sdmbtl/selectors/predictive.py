@@ -135,12 +135,12 @@ class PredictiveSelector(Selector):
         rows = history.rows
         if not len(rows):
             return None
-        if len(rows) == 1:
+        self.contest.watch(rows)
+        if not self.contest.fits:  # every structure needs more rows
             self._first_row.watch(rows)
             verdict = self._first_row.verdict()
             words = f"{verdict.structure} is assumed: {verdict.fitted.explain()}"
             return Outlook(self._first_row, verdict.structure, words, detected=False)
-        self.contest.watch(rows)
         verdict = self.contest.verdict()
         words = f"{verdict.structure} {verdict.explanation}: {verdict.fitted.explain()}"
         return Outlook(self.contest, verdict.structure, words, detected=True)
@@ -252,7 +252,11 @@ class PredictiveSelector(Selector):
         if outlook is not None:
             promising = outlook.improvements(source[None], outlook.contest.best)[0]
         spread = cell_centres(units, target_cells(units, (n + 1) // 2))
-        order = [self.space.nearest_to_unit(source), *spread, *np.argsort(-promising)]
+        order = [
+            self.space.nearest_to_unit(source),
+            *spread,
+            *np.argsort(-promising, kind="stable"),
+        ]
         return np.sort(np.array(list(dict.fromkeys(map(int, order)))[:n], dtype=np.intp))
 
     @property

@@ -31,7 +31,8 @@ def bounded_improvement(
     Returns:
         (m, n) expected improvements.
     """
-    return _improvement(mean - best, deviation) - _improvement(mean - ceiling, deviation)
+    highest = np.maximum(ceiling, best)  # expected returns of pending policies may lie above it
+    return _improvement(mean - best, deviation) - _improvement(mean - highest, deviation)
 
 
 def _improvement(
