@@ -8,7 +8,7 @@ from sdmbtl.benchmarks.goals import Goal, goal_table, goals
 NAMES = ("auto", "m/gp-mbtl", "random", "myopic-oracle")
 
 
-def synthetic(auto, rival):
+def synthetic(auto, rival, *, trials=100):
     """A synthetic result with (final, auc) of two selectors."""
     values = {"auto": auto, "m/gp-mbtl": rival, "random": (0.0, 0.0), "myopic-oracle": (1.0, 1.0)}
     aggregated = {
@@ -18,6 +18,9 @@ def synthetic(auto, rival):
     return {
         "selectors": list(NAMES),
         "rounds": 50,
+        "dim": 3,
+        "noise": 5.0,
+        "trials": trials,
         "aggregated": aggregated,
         "configurations": [
             {"f": f, "selectors": {n: {"final": {"mean": m}} for n, m in finals.items()}}
@@ -230,6 +233,14 @@ def test_cost_is_that_of_the_costlier_matrix():
         "cost, 16384 targets: ms per round": ("< 5000", 400.0, "yes"),
         "cost, 16384 targets: peak MiB": ("< 2048", 3000.0, "no, by 952"),
     }
+
+
+def test_fewer_trials_than_the_paper_has_are_told():
+    result = synthetic((0.95, 0.8), (0.8, 0.7), trials=1)
+    texts = [goal.text for goal in goals({"synthetic-3d-noise5": result})]
+    assert all(text.startswith("synthetic 3D, noise 5, 1 trial: ") for text in texts)
+    further = goals({"further": synthetic((0.95, 0.8), (0.8, 0.7), trials=20)})
+    assert not any("trials" in goal.text for goal in further), "the paper has none of these"
 
 
 def test_table_of_goals():

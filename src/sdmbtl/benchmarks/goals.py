@@ -11,6 +11,7 @@ from sdmbtl.benchmarks import real_scores, variation_results
 from sdmbtl.benchmarks.cost_benchmark import costliest
 from sdmbtl.benchmarks.layout import choosing, titles
 from sdmbtl.benchmarks.runner import MYOPIC, RANDOM
+from sdmbtl.benchmarks.synthetic import GRIDS
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
 
 #: The selector that has goals, and the paper's, which it is to beat.
@@ -95,7 +96,9 @@ def goals(parts: Mapping[str, dict[str, Any]]) -> list[Goal]:
         goal
         for part in SYNTHETIC
         if part in parts
-        for goal in _synthetic_goals(parts[part], *SYNTHETIC[part])
+        for goal in _synthetic_goals(
+            parts[part], _with_trials(SYNTHETIC[part][0], part, parts[part]), SYNTHETIC[part][1]
+        )
     ]
     if "further" in parts:
         found.append(_learnable_goal(parts["further"]))
@@ -118,6 +121,14 @@ def _synthetic_goals(
         yield Goal(name, ">=", bound, values)
         if metric == "auc":
             yield Goal(f"{name}: ahead of {titles([RIVAL])[0]}", ">", 0.0, _ahead_of_rival(values))
+
+
+def _with_trials(text: str, part: str, result: dict[str, Any]) -> str:
+    """What is measured, with the number of trials if it is not the paper's."""
+    if part == "further" or not result["noise"] or result["trials"] == GRIDS[result["dim"]][3]:
+        return text
+    trials = result["trials"]
+    return f"{text}, {trials} {'trial' if trials == 1 else 'trials'}"
 
 
 def _learnable_goal(result: dict[str, Any]) -> Goal:
