@@ -146,8 +146,8 @@ def luck_parts(result: dict[str, Any]) -> list[str]:
         "## What luck leaves to any selector",
         "By `python benchmarks/luck_bound.py`. *Informed* knows the mean of the other training "
         "runs of every context: all there is to know about the matrix but the luck of the runs it "
-        "will get. The Myopic Oracle, score 1, has seen those very runs. Where the informed "
-        "selector stays below 1, no prediction gets there. "
+        "will get. The Myopic Oracle, score 1, has seen those very runs. What the informed "
+        "selector misses is luck, as far as a few runs can tell. "
         f"Mean over {result['matrices']} matrices.",
         "\n".join(lines),
     ]
