@@ -3,7 +3,8 @@
 On a matrix drawn from the seeds of a data set, the row of each context is one training run. The
 *informed* selector knows the mean of the other runs on every context - the whole structure, but
 not the luck of the run it will get - and chooses by expected improvement. What it misses to the
-Myopic Oracle is luck, as far as a few runs can tell: the oracle has seen the very runs it is tested on.
+Myopic Oracle is luck, as far as a few runs can tell: the oracle has seen the very runs it is
+tested on.
 
 python benchmarks/luck_bound.py            # writes results/luck-bound.json
 """

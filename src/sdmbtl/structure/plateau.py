@@ -152,18 +152,21 @@ def _fitted_reaches(
         (2 D,) the best reaches found.
     """
     best_error, best = np.inf, np.full(len(squares), len(REACHES) - 1)
-    # closeness on each side for each reach: (2 D, reaches, k, n)
-    factors = np.exp(-squares[:, None] / REACHES[:, None, None] ** 2)
+    wanted, tall = returns.ravel(), np.broadcast_to(heights, returns.shape).ravel()
+    # Closeness on each side for each reach, (2 D, reaches, pairs). The squared error of a product
+    # of these needs only sums of products, so no error is computed pair by pair.
+    factors = np.exp(-squares.reshape(len(squares), 1, -1) / REACHES[:, None] ** 2)
+    squared = factors**2
     for start in STARTS:
         chosen = np.full(len(squares), start)
         error = np.inf
         for _ in range(SWEEPS):
             for d in range(len(squares)):
-                others = heights * np.ones_like(returns)
+                others = tall.copy()
                 for other in range(len(squares)):
                     if other != d:
                         others *= factors[other, chosen[other]]
-                errors = ((returns - others * factors[d]) ** 2).mean(axis=(1, 2))
+                errors = squared[d] @ others**2 - 2.0 * (factors[d] @ (others * wanted))
                 chosen[d] = int(np.argmin(errors))
                 error = float(errors[chosen[d]])
         if error < best_error:
