@@ -56,7 +56,7 @@ def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[st
     ]
     for result in results:
         further = "-f-quadratic" in result["configurations"][0]["name"]
-        kind = ", quadratic, smooth and random f" if further else ""
+        kind = ", beyond the paper" if further else ""
         parts.append(f"## {result['dim']}D, noise {result['noise']:g}{kind}")
         parts.append(performance_table(result).to_markdown().strip())
         parts.append(performance_table(result, "auc").to_markdown().strip())

@@ -162,8 +162,8 @@ def rounds_table(result: dict[str, Any], epsilon: float) -> Table:
 
 def _data(result: dict[str, Any]) -> str:
     """What a result was measured on, in words."""
-    kinds = {c["f"] for c in result["configurations"]} | {c["g"] for c in result["configurations"]}
-    further = " with quadratic, smooth and random f" if "quadratic" in kinds else ""
+    kinds = list(dict.fromkeys(c["f"] for c in result["configurations"]))
+    further = f" with {', '.join(kinds)} f" if "quadratic" in kinds else ""
     return (
         f"{result['dim']}D synthetic data{further}, noise {result['noise']:g}, "
         f"K = {result['rounds']}, {trials_text(result['trials'])}"
