@@ -122,7 +122,7 @@ def test_choosing_matters_everywhere(variation):
 
 
 def test_the_two_sets_have_nothing_in_common():
-    assert len(set(names(EVERY))) == len(EVERY) == 24
+    assert len(set(names(EVERY))) == len(EVERY) == 36
     assert not {v.sizes for v in DEVELOPMENT} & {v.sizes for v in CHECK}
     assert not {v.h for v in DEVELOPMENT} & {v.h for v in CHECK}
 

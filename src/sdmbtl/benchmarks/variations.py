@@ -2,9 +2,12 @@
 
 J(x, y) = f(x) + g(y) + h(x - y) + luck(x) + noise(x, y), then clipped where returns saturate.
 They come in two sets with different numbers: a selector is developed on `DEVELOPMENT`; a change is
-real if it wins on `CHECK` too. f, g and h belong to the variation, luck and noise to the trial:
-nobody can know them before training, and the Myopic Oracle, with one sequence for all trials, knows
-no more of them than their mean.
+real if it wins on `CHECK` too. Whoever learns from the check set moves it to the development set
+and makes a new one.
+
+f, g and h belong to the variation, luck and noise to the trial: nobody can know them before
+training, and the Myopic Oracle, with one sequence for all trials, knows no more of them than their
+mean.
 """
 
 from __future__ import annotations
@@ -324,9 +327,7 @@ DEVELOPMENT: tuple[Variation, ...] = (
         f_slope=1.5,
         noise=20,
     ),
-)
-
-CHECK: tuple[Variation, ...] = (
+    # These were a check set once; what failed on them led to changes.
     Variation(
         "unequal-distance-floor",
         sizes=(22, 22),
@@ -440,5 +441,122 @@ CHECK: tuple[Variation, ...] = (
         f="quadratic",
         f_slope=0.4,
         noise=15,
+    ),
+)
+
+CHECK: tuple[Variation, ...] = (
+    Variation(
+        "three-distances-linear-f-smooth-g",
+        sizes=(11, 6, 6),
+        h=_symmetric(2, 7, 5),
+        f="linear",
+        f_slope=2,
+        g="smooth",
+        g_slope=4,
+        noise=6,
+    ),
+    Variation(
+        "one-sided-smooth-f",
+        sizes=(15, 13),
+        h=Slopes((-2, 0), (5, 6)),
+        f="smooth",
+        f_slope=3,
+        noise=3,
+    ),
+    Variation(
+        "irrelevant-linear-f-random-g",
+        sizes=(9, 7, 3, 3),
+        h=_symmetric(0, 5, 0, 6),
+        f="linear",
+        f_slope=1.5,
+        g="random",
+        g_slope=2,
+        noise=5,
+    ),
+    Variation(
+        "quadratic-f-quadratic-g-ceiling",
+        sizes=(17, 17),
+        h=_symmetric(4, 2),
+        f="quadratic",
+        f_slope=3,
+        g="quadratic",
+        g_slope=2,
+        noise=4,
+        ceiling=0.9,
+    ),
+    Variation(
+        "luck-smooth-f",
+        sizes=(9, 9, 4),
+        h=_symmetric(5, 3, 2),
+        f="smooth",
+        f_slope=5,
+        noise=2,
+        luck=5,
+    ),
+    Variation(
+        "failures-linear-f",
+        sizes=(8, 7, 6),
+        h=_symmetric(4, 5, 3),
+        f="linear",
+        f_slope=3,
+        noise=4,
+        failures=0.12,
+        failure_drop=50,
+    ),
+    Variation(
+        "smooth-f-floor",
+        sizes=(19, 19),
+        h=_symmetric(4, 3),
+        f="smooth",
+        f_slope=4,
+        noise=2,
+        floor=0.3,
+    ),
+    Variation(
+        "plateau-ceiling",
+        sizes=(10, 7, 6),
+        h=Plateau(90, (4, 2, 8)),
+        g="quadratic",
+        g_slope=3,
+        noise=4,
+        ceiling=0.97,
+    ),
+    Variation(
+        "plateau-failures-smooth-f",
+        sizes=(14, 16),
+        h=Plateau(80, (5, 3)),
+        f="smooth",
+        f_slope=2,
+        noise=3,
+        failures=0.1,
+        failure_drop=60,
+    ),
+    Variation(
+        "rising-left-heavy-tails-floor-ceiling",
+        sizes=(6, 5, 4, 4),
+        h=Slopes((2, -3, -2, 1), (4, 3, 2, 5)),
+        noise=7,
+        heavy_tails=True,
+        floor=0.03,
+        ceiling=0.98,
+    ),
+    Variation(
+        "one-sided-luck-quadratic-f-floor-ceiling",
+        sizes=(13, 8, 4),
+        h=Slopes((0, -4, -3), (5, 0, 3)),
+        f="quadratic",
+        f_slope=2,
+        noise=3,
+        luck=4,
+        floor=0.05,
+        ceiling=0.97,
+    ),
+    Variation(
+        "line-distance-smooth-f",
+        sizes=(90,),
+        h=_symmetric(2),
+        f="smooth",
+        f_slope=2,
+        noise=12,
     ),
 )

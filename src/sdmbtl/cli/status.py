@@ -172,6 +172,11 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for entry in status["rounds"]
         if entry["status"] == "failed" and entry["errors"]
     ]
+    lines += [
+        f"policy {entry['id']} is far below what was expected: its training may have failed"
+        for entry in status["rounds"]
+        if entry["disappointing"]
+    ]
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:

@@ -30,9 +30,10 @@ from sdmbtl.structure import (
     target_cells,
 )
 
-#: With more targets than this, all sources are first compared on so many of them, and only the
-#: most promising ones on all targets.
-SOME_TARGETS, FINALISTS = 192, 64
+#: With more targets than these, sources are first compared on so many of them, and only a share of
+#: the sources goes on, but never fewer than the finalists. Those are compared on all targets.
+SOME_TARGETS = ((192, 1 / 6), (768, 0.0))
+FINALISTS = 64
 #: An expected gain below this share of the range of returns is none.
 NO_GAIN = 1e-6
 
@@ -139,7 +140,7 @@ class PredictiveSelector(Selector):
         if not self.contest.fits:  # every structure needs more rows
             self._first_row.watch(rows)
             verdict = self._first_row.verdict()
-            words = f"{verdict.structure} is assumed: {verdict.fitted.explain()}"
+            words = verdict.fitted.explain()
             return Outlook(self._first_row, verdict.structure, words, detected=False)
         verdict = self.contest.verdict()
         words = f"{verdict.structure} {verdict.explanation}: {verdict.fitted.explain()}"
@@ -162,10 +163,13 @@ class PredictiveSelector(Selector):
         """The free target with the largest expected gain, and that gain."""
         units = self.space.unit_targets
         candidates = np.flatnonzero(free)
-        if len(units) > SOME_TARGETS:
-            some = np.sort(history.rng("targets").choice(len(units), SOME_TARGETS, replace=False))
-            rough = outlook.improvements(units[candidates], best, some).mean(axis=1)
-            candidates = candidates[np.argsort(-rough, kind="stable")[:FINALISTS]]
+        drawn = history.rng("targets").permutation(len(units))
+        for targets, share in SOME_TARGETS:
+            if targets < len(units):
+                some = np.sort(drawn[:targets])
+                rough = outlook.improvements(units[candidates], best, some).mean(axis=1)
+                kept = max(FINALISTS, int(share * len(units)))
+                candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
         # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
         gains = np.full(len(units), -min(1.0, _range_of_returns(history)))
         gains[candidates] = outlook.improvements(units[candidates], best).mean(axis=1)
@@ -179,7 +183,9 @@ class PredictiveSelector(Selector):
 
         Each has the `structure`, the number of `rows` it knew, its `score` (how well it foretold
         where the next policy would improve on the best, 0 to 1), the root mean square `error` of
-        the returns, and the mean improvement that it `expected` and that came (`gain`).
+        the returns, the mean improvement that it `expected` and that came (`gain`), and whether
+        the row was so `disappointing` that its training has probably failed; its mean error is
+        then left out of `error`.
         """
         if len(self.rows) < 2:
             return []
@@ -192,6 +198,7 @@ class PredictiveSelector(Selector):
                 "error": outcome.error**0.5,
                 "expected": outcome.expected,
                 "gain": outcome.gain,
+                "disappointing": outcome.disappointing,
             }
             for name, record in self.contest.records.items()
             for outcome in record.outcomes

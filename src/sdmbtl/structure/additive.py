@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sdmbtl.structure.base import MOUNTAIN
 from sdmbtl.structure.completed import CompletedRows
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
-from sdmbtl.structure.smooth_effect import SmoothEffect
+from sdmbtl.structure.smooth_effect import SmoothEffect, effect_without_failures
 
 #: Weight of the ridge, relative to the number of pairs: dimensions that the rows say little
 #: about get slopes near 0 rather than wild ones.
@@ -108,7 +108,7 @@ class LinearGapStructure(Structure):
         degrees = max((len(rows) - 1) * (len(rows.space) - 1), 1)
         quality = None
         if self.free_quality:
-            quality = SmoothEffect(rows.sources, sums.row_residuals(coefficients))
+            quality = effect_without_failures(rows.sources, sums.row_residuals(coefficients))
         variance = max(float(left), 0.0) / degrees
         return AdditiveFit(rows, coefficients, quality, variance, self.words)
 

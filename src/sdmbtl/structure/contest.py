@@ -30,6 +30,9 @@ FAR_OFF = 2.0
 #: A standard deviation is never taken to be larger than so many ranges of the returns: after
 #: rows that are all alike, any error looks infinitely large.
 LARGEST_SPREAD = 10.0
+#: A training has probably failed if its row lies so many standard deviations below what was
+#: expected, once there are rows enough to say so.
+DISAPPOINTING, LEAST_FOR_DISAPPOINTMENT = 3.0, 5
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,15 @@ class Outcome:
     Attributes:
         rows: Number of rows that were known then.
         score: How well the improvements were foretold, 0 to 1.
-        error: Mean squared error of the returns.
+        error: Mean squared error of the returns; of a disappointing row what its mean error
+            leaves, as a failed training says nothing about the next ones.
         variance: Variance of the returns that was expected.
         expected: Mean improvement that was expected.
         gain: Mean improvement that came.
         above: Where more was expected than the largest return so far, on which share of the
             targets it came; None if nowhere.
+        disappointing: Whether the row is so far below what was expected that its training has
+            probably failed.
     """
 
     rows: int
@@ -54,6 +60,7 @@ class Outcome:
     expected: float
     gain: float
     above: float | None
+    disappointing: bool
 
 
 @dataclass
@@ -263,17 +270,35 @@ class PredictionContest:
             prediction = fitted.predict(source, slice(None))
             expected = self._improvements(name, prediction, before.best, before)[0]
             above = prediction.mean[0] > before.ceiling
+            errors = row - prediction.mean[0]
+            disappointing = self._is_disappointing(name, prediction, before, errors)
+            if disappointing:
+                errors = errors - errors.mean()
             self.records[name].outcomes.append(
                 Outcome(
                     rows=len(before),
                     score=_likeness(self._by_cell(expected), self._by_cell(gains)),
-                    error=float(((row - prediction.mean[0]) ** 2).mean()),
+                    error=float((errors**2).mean()),
                     variance=max(float(prediction.total_variance[0]), least_variance(before)),
                     expected=float(expected.mean()),
                     gain=float(gains.mean()),
                     above=float((row[above] > before.ceiling).mean()) if above.any() else None,
+                    disappointing=disappointing,
                 )
             )
+
+    def _is_disappointing(
+        self,
+        name: str,
+        prediction: RowPrediction,
+        before: CompletedRows,
+        errors: NDArray[np.floating],
+    ) -> bool:
+        """Whether a row is far below what was expected of it, given its (N,) errors."""
+        if len(before) < LEAST_FOR_DISAPPOINTMENT or not self.records[name].outcomes:
+            return False
+        deviation = float(np.sqrt(self._variance(name, prediction, before)[0]))
+        return float(errors.mean()) < -DISAPPOINTING * deviation
 
     def _by_cell(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         if self._cells is None:

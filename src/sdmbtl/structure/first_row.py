@@ -1,12 +1,14 @@
-"""What a single row says, if the Mountain structure is taken for granted."""
+"""What a single row says about the next one."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.structure.base import MOUNTAIN
 from sdmbtl.structure.completed import CompletedRows
+from sdmbtl.structure.plateau import PlateauShape
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
 
 #: Weight of the ridge, relative to the number of targets.
@@ -15,13 +17,19 @@ RIDGE = 1e-3
 LEAST_FALL = 0.05
 #: Standard deviation of the second policy's returns, as a share of the range of the first.
 SPREAD = 0.1
+#: The return far from the source is that which so large a share of the targets stays below.
+FAR_SHARE = 0.2
+#: A plateau is taken for granted unless its squared error is so many times that of slopes.
+CLEARLY_WORSE = 1.2
 
 
 class FirstRowStructure(Structure):
-    """Mountain from one row: what falls on both sides of the source is the gap.
+    """Mountain or plateau, whichever the first row looks like.
 
-    One row cannot tell the difficulty of targets from the gap. What changes in one direction
-    through the source is taken for difficulty, what falls away on both sides for the gap.
+    One row cannot tell the difficulty of targets from the gap. As Mountain, what changes in one
+    direction through the source is taken for difficulty, what falls away on both sides for the
+    gap. As plateau, every context can be learnt as well as the best one so far, and a policy is of
+    little use far from its source: what a policy of a saturated environment looks like.
 
     Args:
         falls: (D,) known fall of performance along each dimension, relative to one another; they
@@ -29,7 +37,7 @@ class FirstRowStructure(Structure):
         difficulty: (N,) known part of the returns, such as expected returns of a trained policy.
     """
 
-    name = MOUNTAIN
+    name: ClassVar[str] = "first-row"
     min_rows = 1
 
     def __init__(
@@ -40,8 +48,16 @@ class FirstRowStructure(Structure):
         self.falls = falls
         self.difficulty = difficulty
 
-    def fit(self, rows: CompletedRows) -> FirstRowFit:
-        """Estimate the fall in each dimension from the first row."""
+    def fit(self, rows: CompletedRows) -> FirstRowMountain | FirstRowPlateau:
+        """Look at the first row; what the user knows speaks of a Mountain."""
+        mountain, error = self._mountain(rows)
+        if self.falls is not None or self.difficulty is not None:
+            return mountain
+        plateau = FirstRowPlateau(rows)
+        return plateau if plateau.error <= CLEARLY_WORSE * error else mountain
+
+    def _mountain(self, rows: CompletedRows) -> tuple[FirstRowMountain, float]:
+        """The Mountain with its fall in each dimension, and its mean squared error."""
         row, width = rows.returns[0], float(np.ptp(rows.returns[0])) or 1.0
         returns = row if self.difficulty is None else row - self.difficulty
         differences = rows.space.unit_targets - rows.sources[0]
@@ -50,14 +66,46 @@ class FirstRowStructure(Structure):
         features = np.hstack([np.ones((len(row), 1)), differences, gap])
         normal = features.T @ features
         normal[np.diag_indices(len(normal))] += RIDGE * len(row) * (np.arange(len(normal)) > 0)
-        slopes = np.linalg.solve(normal, features.T @ returns)[1 + differences.shape[1] :]
-        falls = np.maximum(-slopes, LEAST_FALL * width)
+        coefficients = np.linalg.solve(normal, features.T @ returns)
+        falls = np.maximum(-coefficients[1 + differences.shape[1] :], LEAST_FALL * width)
         if self.falls is not None:
             falls = falls[0] * self.falls
-        return FirstRowFit(rows, falls, SPREAD * width)
+        error = float(((returns - features @ coefficients) ** 2).mean())
+        return FirstRowMountain(rows, falls, SPREAD * width), error
 
 
-class FirstRowFit(FittedStructure):
+class FirstRowPlateau(FittedStructure):
+    """A policy as good around its source as the first one around its own.
+
+    Args:
+        rows: The rows, of which the first is used.
+    """
+
+    def __init__(self, rows: CompletedRows) -> None:
+        first = rows.returns[0]
+        level = np.ones(len(rows.space))
+        self.shape = PlateauShape.fitted(
+            rows, np.quantile(first, FAR_SHARE) * level, first.max() * level
+        )
+        self.error = float(
+            ((first - self.shape.returns(rows.sources[:1], slice(None))) ** 2).mean()
+        )
+        self.deviation = SPREAD * float(np.ptp(first))
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> RowPrediction:
+        """Predict the returns of policies."""
+        zeros = np.zeros(len(sources))
+        mean = self.shape.returns(sources, targets)
+        return RowPrediction(mean, zeros, zeros + self.deviation**2)
+
+    def explain(self) -> str:
+        """What was found, in words."""
+        return f"by the first row alone, a plateau: {self.shape.explain()}"
+
+
+class FirstRowMountain(FittedStructure):
     """The first row, moved to another source.
 
     Args:
@@ -87,4 +135,6 @@ class FirstRowFit(FittedStructure):
         """What was found, in words."""
         pairs = zip(self.space.names, self.falls, strict=True)
         listed = ", ".join(f"{name} {fall:.3g}" for name, fall in pairs)
-        return f"from the first row alone, performance falls along each dimension by {listed}"
+        return (
+            f"by the first row alone, Mountain: performance falls along each dimension by {listed}"
+        )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.structure.completed import CompletedRows
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
-from sdmbtl.structure.smooth_effect import SmoothEffect
+from sdmbtl.structure.smooth_effect import SmoothEffect, effect_without_failures
 
 #: Reaches that are tried for each dimension, in unit coordinates; the last one means none.
 REACHES = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 6.4])
@@ -33,56 +35,53 @@ class PlateauStructure(Structure):
     name: ClassVar[str] = "plateau"
 
     def fit(self, rows: CompletedRows) -> PlateauFit:
-        """Estimate both levels, the reach in each dimension and the quality of policies."""
+        """Estimate both levels, the reaches and the quality of policies."""
         far = _far_level(rows.returns)
-        own = SmoothEffect(rows.sources, rows.own).predict(rows.space.unit_targets)[0]
-        near = np.maximum(rows.best, np.minimum(own, rows.ceiling))
+        own = effect_without_failures(rows.sources, rows.own)
+        at_home = own.predict(rows.space.unit_targets)[0]
+        near = np.maximum(rows.best, np.minimum(at_home, rows.ceiling))
+        shape = PlateauShape.fitted(rows, far, near)
         some = _spread_targets(len(rows), len(rows.space))
-        squares = _sided_squares(rows.sources, rows.space.unit_targets[some])
-        reaches = _fitted_reaches(squares, (rows.returns - far)[:, some], (near - far)[some])
-        closeness = np.exp(-(squares / reaches[:, None, None] ** 2).sum(axis=0))
-        residuals = (rows.returns - far)[:, some] - (near - far)[some] * closeness
+        residuals = rows.returns[:, some] - shape.returns(rows.sources, some)
         means = residuals.mean(axis=1)
         return PlateauFit(
-            rows,
-            far,
-            near,
-            reaches,
-            quality=SmoothEffect(rows.sources, means),
+            shape,
+            quality=effect_without_failures(rows.sources, means),
             variance=float((residuals - means[:, None]).var()),
         )
 
 
-class PlateauFit(FittedStructure):
-    """Levels and reaches, estimated from complete rows.
+@dataclass(frozen=True)
+class PlateauShape:
+    """Levels and reaches.
 
-    Args:
-        rows: The rows.
+    Attributes:
+        space: The context space.
         far: (N,) return on each target of a policy from far away.
         near: (N,) return on each target of a policy trained on it.
         reaches: (2 D,) distances in unit coordinates over which a policy stays good: on targets
             above its source in each dimension, then on those below.
-        quality: How much better policies are than the rest says.
-        variance: Variance of a return around what the structure says.
     """
 
-    def __init__(
-        self,
-        rows: CompletedRows,
-        far: NDArray[np.float64],
-        near: NDArray[np.float64],
-        reaches: NDArray[np.float64],
-        quality: SmoothEffect,
-        variance: float,
-    ) -> None:
-        self.space = rows.space
-        self.far, self.near, self.reaches = far, near, reaches
-        self.quality, self.variance = quality, variance
+    space: ContextSpace
+    far: NDArray[np.float64]
+    near: NDArray[np.float64]
+    reaches: NDArray[np.float64]
 
-    def predict(
+    @classmethod
+    def fitted(
+        cls, rows: CompletedRows, far: NDArray[np.float64], near: NDArray[np.float64]
+    ) -> PlateauShape:
+        """The shape with the reaches that fit the rows best."""
+        some = _spread_targets(len(rows), len(rows.space))
+        squares = _sided_squares(rows.sources, rows.space.unit_targets[some])
+        reaches = _fitted_reaches(squares, (rows.returns - far)[:, some], (near - far)[some])
+        return cls(rows.space, far, near, reaches)
+
+    def returns(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
-    ) -> RowPrediction:
-        """Predict the returns of policies."""
+    ) -> NDArray[np.float64]:
+        """(m, n) returns of policies trained on (m, D) sources."""
         units = self.space.unit_targets[targets]
         exponent = np.zeros((len(sources), len(units)))
         inverse = np.where(self.reaches < REACHES[-1], 1.0 / self.reaches, 0.0)
@@ -92,12 +91,10 @@ class PlateauFit(FittedStructure):
                 difference *= np.where(difference < 0, above, below)
                 difference *= difference
                 exponent -= difference
-        mean = np.exp(exponent, out=exponent)
-        mean *= (self.near - self.far)[targets]
-        mean += self.far[targets]
-        quality, row_variance = self.quality.predict(sources)
-        mean += quality[:, None]
-        return RowPrediction(mean, row_variance, np.full(len(sources), self.variance))
+        returns = np.exp(exponent, out=exponent)
+        returns *= (self.near - self.far)[targets]
+        returns += self.far[targets]
+        return returns
 
     def explain(self) -> str:
         """What was found, in words."""
@@ -110,6 +107,34 @@ class PlateauFit(FittedStructure):
         if not parts:
             return "policies are as good far from their source as near it"
         return f"policies are good around their source, within (of the range) {', '.join(parts)}"
+
+
+class PlateauFit(FittedStructure):
+    """A shape, and what policies are better or worse than it says.
+
+    Args:
+        shape: Levels and reaches.
+        quality: How much better policies are, on all targets alike.
+        variance: Variance of a return around what the structure says.
+    """
+
+    def __init__(self, shape: PlateauShape, quality: SmoothEffect, variance: float) -> None:
+        self.shape = shape
+        self.quality = quality
+        self.variance = variance
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> RowPrediction:
+        """Predict the returns of policies."""
+        quality, row_variance = self.quality.predict(sources)
+        mean = self.shape.returns(sources, targets)
+        mean += quality[:, None]
+        return RowPrediction(mean, row_variance, np.full(len(sources), self.variance))
+
+    def explain(self) -> str:
+        """What was found, in words."""
+        return self.shape.explain()
 
 
 def _sided_squares(

@@ -18,6 +18,12 @@ NOISES = np.array([0.02, 0.2, 0.5, 0.8, 0.97])
 #: Variance of the linear part for a source at the edge, beside 1 of the other part.
 LINEAR = 2.0
 JITTER = 1e-9
+#: With fewer values none of them is called an outlier.
+LEAST_FOR_OUTLIERS = 5
+#: A value so many standard deviations below what the others say is not taken into account.
+OUTLYING = 4.0
+#: At most this share of the values is left out.
+MOST_OUTLIERS = 0.34
 
 
 class SmoothEffect:
@@ -31,13 +37,13 @@ class SmoothEffect:
     def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
         self.points = points
         self.mean = float(values.mean())
-        centred = values - self.mean
+        self._centred = values - self.mean
         scores, self._parts = [], []
         for length in LENGTHS:
             kernel = _kernel(points, points, length)
             eigenvalues, vectors = np.linalg.eigh(kernel)
             spectrum = np.outer(1 - NOISES, np.maximum(eigenvalues, 0.0)) + NOISES[:, None] + JITTER
-            rotated = vectors.T @ centred
+            rotated = vectors.T @ self._centred
             scale = (rotated**2 / spectrum).mean(axis=1) + 1e-300
             scores.append(-0.5 * len(values) * np.log(scale) - 0.5 * np.log(spectrum).sum(axis=1))
             self._parts.append((length, vectors, spectrum, rotated / spectrum, scale))
@@ -69,6 +75,45 @@ class SmoothEffect:
             variance += (weights * scale) @ signal * own + (weights * scale) @ NOISES - explained
         k = len(self.points)
         return self.mean + mean, np.maximum(variance, 0.0) * k / max(k - 1, 1)
+
+    def deviations(self) -> NDArray[np.float64]:
+        """(k,) how many standard deviations each value lies from what the others say.
+
+        By the most likely length and noise; the standard deviation is that of the others too.
+        """
+        row, column = np.unravel_index(self.weights.argmax(), self.weights.shape)
+        _, vectors, spectrum, _, scale = self._parts[row]
+        precision = (vectors / spectrum[column]) @ vectors.T
+        own = np.diagonal(precision)
+        weighted = precision @ self._centred
+        squares, k = weighted**2 / own, len(self.points)
+        others = np.maximum((k * scale[column] - squares) / (k - 1), 1e-300)
+        return np.asarray(weighted / np.sqrt(own * others))
+
+
+def effect_without_failures(
+    points: NDArray[np.float64], values: NDArray[np.float64]
+) -> SmoothEffect:
+    """The effect, estimated without values that lie far below what the others say.
+
+    Now and then a training fails. Its policy says nothing about those that are still to come, and
+    taken for one like the others it would make all of them look unpredictable.
+
+    Args:
+        points: (k, D) contexts in unit coordinates.
+        values: (k,) noisy values of the function.
+    """
+    effect = SmoothEffect(points, values)
+    for _ in range(int(MOST_OUTLIERS * len(values))):
+        if len(effect.points) < LEAST_FOR_OUTLIERS:
+            break
+        deviations = effect.deviations()
+        worst = int(deviations.argmin())
+        if deviations[worst] > -OUTLYING:
+            break
+        points, values = np.delete(points, worst, axis=0), np.delete(values, worst)
+        effect = SmoothEffect(points, values)
+    return effect
 
 
 def _kernel(
