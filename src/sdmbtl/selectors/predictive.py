@@ -32,7 +32,7 @@ from sdmbtl.structure import (
 
 #: With more targets than these, sources are first compared on so many of them, and only a share of
 #: the sources goes on, but never fewer than the finalists. Those are compared on all targets.
-SOME_TARGETS = ((192, 1 / 6), (768, 0.0))
+SOME_TARGETS = ((192, 1 / 8), (768, 0.0))
 FINALISTS = 64
 #: An expected gain below this share of the range of returns is none.
 NO_GAIN = 1e-6

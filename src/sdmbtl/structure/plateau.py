@@ -21,7 +21,7 @@ SWEEPS = 2
 #: Share of the policies that are worse on a target than a far policy.
 FAR_SHARE = 0.2
 #: Pairs that the reaches are fitted to; more of them change little.
-MOST_PAIRS = 8000
+MOST_PAIRS = 4000
 
 
 class PlateauStructure(Structure):
