@@ -16,6 +16,7 @@ from sdmbtl.structure.plateau import (
     REACHES,
     STARTS,
     PlateauFit,
+    PlateauShape,
     _far_level,
     _fitted_reaches,
     _spread_targets,
@@ -62,7 +63,7 @@ class TestPredictions:
         rng = np.random.default_rng(1)
         far, near = rng.normal(size=(2, len(GRID)))
         quality = SmoothEffect(rows.sources, rng.normal(size=len(rows)))
-        fitted = PlateauFit(rows, far, near, np.array(reaches), quality, 0.7)
+        fitted = PlateauFit(PlateauShape(GRID, far, near, np.array(reaches)), quality, 0.7)
         sources = rng.random((4, 2))
         prediction = fitted.predict(sources, targets)
         better, row_variance = quality.predict(sources)
@@ -83,7 +84,7 @@ class TestPredictions:
         rows = noise_rows()
         still = SmoothEffect(rows.sources, np.zeros(len(rows)))
         far, near = np.zeros(len(GRID)), np.ones(len(GRID))
-        fitted = PlateauFit(rows, far, near, np.full(4, 0.1), still, 0.0)
+        fitted = PlateauFit(PlateauShape(GRID, far, near, np.full(4, 0.1)), still, 0.0)
         mean = fitted.predict(GRID.unit_targets[:1], slice(None)).mean[0]
         assert mean[0] == 1.0
         assert mean[-1] == pytest.approx(0.0, abs=1e-9)
@@ -106,9 +107,9 @@ class TestLevels:
     def test_near_lies_between_the_best_and_the_ceiling(self, seed):
         rows = noise_rows(seed=seed)
         fitted = PlateauStructure().fit(rows)
-        assert (fitted.near >= rows.best).all()
-        assert (fitted.near <= rows.ceiling).all()
-        np.testing.assert_array_equal(fitted.far, _far_level(rows.returns))
+        assert (fitted.shape.near >= rows.best).all()
+        assert (fitted.shape.near <= rows.ceiling).all()
+        np.testing.assert_array_equal(fitted.shape.far, _far_level(rows.returns))
 
     def test_near_is_what_policies_reach_at_home(self):
         sources = spread_sources(6)
@@ -118,7 +119,7 @@ class TestLevels:
         )
         fitted = PlateauStructure().fit(rows)
         np.testing.assert_allclose(
-            fitted.near, np.maximum(rows.best, min(4.0, rows.ceiling)), atol=1e-9
+            fitted.shape.near, np.maximum(rows.best, min(4.0, rows.ceiling)), atol=1e-9
         )
 
 
@@ -135,23 +136,21 @@ class TestReaches:
     def test_those_of_the_grid_are_found_on_each_side(self, reaches):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53, 12, 26]]
         fitted = PlateauStructure().fit(completed(sources, plateau(GRID, sources, reaches)))
-        assert tuple(fitted.reaches) == reaches
+        assert tuple(fitted.shape.reaches) == reaches
 
     def test_an_irrelevant_dimension_has_none(self):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
         rows = completed(sources, plateau(GRID, sources, (0.2, 1e6)))
         fitted = PlateauStructure().fit(rows)
-        assert fitted.reaches.tolist() == [0.2, NONE, 0.2, NONE]
+        assert fitted.shape.reaches.tolist() == [0.2, NONE, 0.2, NONE]
         assert fitted.explain() == (
             "policies are good around their source, within (of the range) a 0.2 above and 0.2 below"
         )
 
     def test_a_side_without_a_limit_is_not_named(self):
-        rows = noise_rows()
-        still = SmoothEffect(rows.sources, np.zeros(len(rows)))
         zeros = np.zeros(len(GRID))
-        fitted = PlateauFit(rows, zeros, zeros, np.array([NONE, 0.1, 0.4, NONE]), still, 0.0)
-        assert fitted.explain().endswith("within (of the range) a 0.4 below, b 0.1 above")
+        shape = PlateauShape(GRID, zeros, zeros, np.array([NONE, 0.1, 0.4, NONE]))
+        assert shape.explain().endswith("within (of the range) a 0.4 below, b 0.1 above")
 
     def test_equal_returns_have_a_finite_explanation(self):
         fitted = PlateauStructure().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
@@ -191,16 +190,9 @@ class TestReaches:
         assert {-1.0, 1.0} <= set(leads), "each start is the better one at times"
 
     def test_without_any_reach(self):
-        sources = spread_sources(5)
-        fitted = PlateauFit(
-            completed(sources, plateau(GRID, sources, (1e6, 1e6))),
-            np.zeros(len(GRID)),
-            np.ones(len(GRID)),
-            np.full(4, NONE),
-            SmoothEffect(sources, np.zeros(5)),
-            0.0,
-        )
-        assert fitted.explain() == "policies are as good far from their source as near it"
+        far, near = np.zeros(len(GRID)), np.ones(len(GRID))
+        shape = PlateauShape(GRID, far, near, np.full(4, NONE))
+        assert shape.explain() == "policies are as good far from their source as near it"
 
 
 class TestRest:
@@ -209,7 +201,7 @@ class TestRest:
         returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
         rows = completed(sources, returns)
         fitted = PlateauStructure().fit(rows)
-        residuals = returns - plateau(GRID, sources, fitted.reaches, fitted.far, fitted.near)
+        residuals = returns - plateau(GRID, sources, fitted.shape.reaches, fitted.shape.far, fitted.shape.near)
         means = residuals.mean(axis=1)
         assert fitted.variance == pytest.approx((residuals - means[:, None]).var(), rel=1e-9)
         expected = SmoothEffect(sources, means).predict(sources)
@@ -229,7 +221,7 @@ class TestRest:
         space = ContextSpace(a=range(50), b=range(40))
         sources = spread_sources(6)
         rows = completed(sources, plateau(space, sources, (0.2, 0.4)), space)
-        assert PlateauStructure().fit(rows).reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
+        assert PlateauStructure().fit(rows).shape.reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
 
     @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
     @settings(deadline=None, max_examples=20)

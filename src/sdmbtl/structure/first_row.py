@@ -54,7 +54,7 @@ class FirstRowStructure(Structure):
         if self.falls is not None or self.difficulty is not None:
             return mountain
         plateau = FirstRowPlateau(rows)
-        return plateau if plateau.error <= CLEARLY_WORSE * error else mountain
+        return plateau if plateau.error < CLEARLY_WORSE * error else mountain
 
     def _mountain(self, rows: CompletedRows) -> tuple[FirstRowMountain, float]:
         """The Mountain with its fall in each dimension, and its mean squared error."""
