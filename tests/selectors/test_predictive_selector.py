@@ -74,14 +74,14 @@ class TestChoice:
         contest = PredictionContest([FirstRowStructure()])
         contest.watch(selector.rows)
         values = contest.improvements(
-            "mountain", GRID.unit_targets, slice(None), matrix[first.index]
+            "first-row", GRID.unit_targets, slice(None), matrix[first.index]
         ).mean(axis=1)
         values[first.index] = -1.0
         candidate = selector.ask()
         assert candidate.index == int(values.argmax())
         assert candidate.numbers["gain"] == pytest.approx(values.max())
         assert candidate.structure is None, "it is assumed, not detected"
-        assert "mountain is assumed: from the first row alone" in candidate.reason
+        assert "by the first row alone, Mountain: performance falls" in candidate.reason
 
     @pytest.mark.parametrize("rounds", [2, 3, 6])
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
@@ -602,7 +602,7 @@ class TestPriorKnowledge:
             one, two = (GRID.unit_targets[c.index] for c in told(selector, matrix, 2))
             assert one[0] == pytest.approx(0.5)
             assert abs(two[0] - one[0]) > 0.2
-            expected = selector._first_row.fits["mountain"].predict(GRID.unit_targets, slice(None))
+            expected = selector._first_row.fits["first-row"].predict(GRID.unit_targets, slice(None))
             by_target = expected.mean.reshape(7, 6, N)
             np.testing.assert_allclose(by_target, by_target[:, :1].repeat(6, axis=1))
 
@@ -622,8 +622,8 @@ class TestPriorKnowledge:
         for selector in (knowing, fooled):
             told(selector, matrix, 2)
             selector.ask()
-        assert knowing._first_row.fits["mountain"].falls[0] < 2.0
-        assert fooled._first_row.fits["mountain"].falls[0] > 20.0
+        assert knowing._first_row.fits["first-row"].falls[0] < 2.0
+        assert fooled._first_row.fits["first-row"].falls[0] > 20.0
         first = [selector.trials[0].index for selector in (knowing, fooled)]
         second = [selector.trials[1].index for selector in (knowing, fooled)]
         assert first[0] == first[1]

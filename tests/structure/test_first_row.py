@@ -1,4 +1,4 @@
-"""What a single row says: falls on both sides, known falls, known difficulty."""
+"""What a single row says: Mountain or plateau, falls on both sides, what the user knows."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.structure import CompletedRows, FirstRowStructure
-from sdmbtl.structure.first_row import LEAST_FALL, RIDGE, SPREAD
+from sdmbtl.structure.first_row import (
+    CLEARLY_WORSE,
+    FAR_SHARE,
+    LEAST_FALL,
+    RIDGE,
+    SPREAD,
+    FirstRowMountain,
+    FirstRowPlateau,
+)
+from sdmbtl.structure.plateau import PlateauShape
 from sdmbtl.transfer import ObservedRows
 
 GRID = ContextSpace(a=range(7), b=range(7))
@@ -52,7 +61,7 @@ class TestFalls:
     def test_are_those_of_the_explicit_regression(self, known, hard, seed):
         rng = np.random.default_rng(seed)
         source = rng.random(2)
-        row = mountain_row([4.0, 2.0], source) + rng.normal(size=N)
+        row = mountain_row([4.0, 2.0], source) + 0.5 * rng.normal(size=N)
         difficulty = None if hard is None else hard * rng.normal(size=N)
         fitted = FirstRowStructure(known, difficulty).fit(one_row(row, source))
         expected = explicit_falls(row, source, known, 0.0 if difficulty is None else difficulty)
@@ -103,7 +112,7 @@ class TestPredictions:
         np.testing.assert_allclose(prediction.variance, (SPREAD * np.ptp(row)) ** 2)
 
     def test_the_same_source_gives_the_same_row(self):
-        row = np.random.default_rng(0).normal(size=N)
+        row = mountain_row([4.0, 2.0]) + np.random.default_rng(0).normal(size=N)
         fitted = FirstRowStructure().fit(one_row(row))
         np.testing.assert_allclose(fitted.predict(CENTRE[None], slice(None)).mean[0], row)
 
@@ -121,11 +130,64 @@ class TestPredictions:
         np.testing.assert_allclose(other.total_variance, scale**2 * one.total_variance)
 
 
+def plateau_row(reach=0.3, low=2.0, high=8.0, source=CENTRE):
+    """(N,) high around the source, low far from it, cut off as a saturated return is."""
+    distance = np.linalg.norm((GRID.unit_targets - source) / reach, axis=1)
+    return np.where(distance < 1.0, high, low)
+
+
+class TestPlateauOrMountain:
+    def test_a_saturated_row_is_a_plateau_and_a_slope_a_mountain(self):
+        assert isinstance(FirstRowStructure().fit(one_row(plateau_row())), FirstRowPlateau)
+        row = mountain_row([4.0, 2.0])
+        assert isinstance(FirstRowStructure().fit(one_row(row)), FirstRowMountain)
+
+    @pytest.mark.parametrize("share", np.linspace(0.0, 1.0, 9))
+    def test_the_plateau_may_fit_a_little_worse(self, share):
+        rows = one_row((1 - share) * plateau_row() + share * mountain_row([6.0, 6.0]))
+        differences = GRID.unit_targets - CENTRE
+        features = np.hstack([np.ones((N, 1)), differences, np.abs(differences)])
+        penalty = np.sqrt(RIDGE * N) * np.eye(5)[1:]
+        response = np.concatenate([rows.returns[0], np.zeros(4)])
+        slopes = np.linalg.lstsq(np.vstack([features, penalty]), response, rcond=None)[0]
+        error = ((rows.returns[0] - features @ slopes) ** 2).mean()
+        plateau = FirstRowPlateau(rows).error <= CLEARLY_WORSE * error
+        assert isinstance(FirstRowStructure().fit(rows), FirstRowPlateau) == plateau
+
+    def test_what_the_user_knows_speaks_of_a_mountain(self):
+        rows = one_row(plateau_row())
+        for known in ({"falls": np.ones(2)}, {"difficulty": np.zeros(N)}):
+            assert isinstance(FirstRowStructure(**known).fit(rows), FirstRowMountain)
+
+    def test_the_plateau_of_another_source_is_that_of_the_first(self):
+        row = plateau_row()
+        rows = one_row(row)
+        fitted = FirstRowPlateau(rows)
+        far = np.full(N, np.quantile(row, FAR_SHARE))
+        shape = PlateauShape.fitted(rows, far, np.full(N, row.max()))
+        sources = np.random.default_rng(0).random((4, 2))
+        prediction = fitted.predict(sources, slice(None))
+        np.testing.assert_allclose(prediction.mean, shape.returns(sources, slice(None)))
+        np.testing.assert_array_equal(prediction.row_variance, 0.0)
+        np.testing.assert_allclose(prediction.variance, (SPREAD * np.ptp(row)) ** 2)
+        at_home = shape.returns(rows.sources, slice(None))[0]
+        assert fitted.error == pytest.approx(((row - at_home) ** 2).mean())
+        assert fitted.explain() == f"by the first row alone, a plateau: {shape.explain()}"
+
+    def test_the_second_source_lies_where_the_first_policy_is_of_no_use(self):
+        row = plateau_row(reach=0.5, source=np.array([0.2, 0.2]))
+        fitted = FirstRowPlateau(one_row(row, np.array([0.2, 0.2])))
+        gains = np.maximum(fitted.predict(GRID.unit_targets, slice(None)).mean - row, 0).mean(
+            axis=1
+        )
+        assert (GRID.unit_targets[gains.argmax()] > 0.4).all()
+
+
 def test_one_row_is_enough_and_the_explanation_says_so():
     assert FirstRowStructure.min_rows == 1
-    assert FirstRowStructure.name == "mountain"
+    assert FirstRowStructure.name == "first-row"
     fitted = FirstRowStructure(np.array([1.0, 0.5])).fit(one_row(mountain_row([4.0, 2.0])))
     assert fitted.explain() == (
-        "from the first row alone, performance falls along each dimension by "
+        "by the first row alone, Mountain: performance falls along each dimension by "
         f"a {fitted.falls[0]:.3g}, b {fitted.falls[1]:.3g}"
     )

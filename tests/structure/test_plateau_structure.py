@@ -201,7 +201,9 @@ class TestRest:
         returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
         rows = completed(sources, returns)
         fitted = PlateauStructure().fit(rows)
-        residuals = returns - plateau(GRID, sources, fitted.shape.reaches, fitted.shape.far, fitted.shape.near)
+        residuals = returns - plateau(
+            GRID, sources, fitted.shape.reaches, fitted.shape.far, fitted.shape.near
+        )
         means = residuals.mean(axis=1)
         assert fitted.variance == pytest.approx((residuals - means[:, None]).var(), rel=1e-9)
         expected = SmoothEffect(sources, means).predict(sources)

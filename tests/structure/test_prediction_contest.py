@@ -41,7 +41,7 @@ LINE = ContextSpace(a=range(4))
 
 def outcome(**given_):
     usual = {"score": 0.5, "error": 1.0, "variance": 1.0, "expected": 1.0, "gain": 1.0}
-    return Outcome(**{"rows": 2, "above": None, **usual, **given_})
+    return Outcome(**{"rows": 2, "above": None, "disappointing": False, **usual, **given_})
 
 
 class ScriptedFit(FittedStructure):

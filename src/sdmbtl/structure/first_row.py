@@ -51,10 +51,11 @@ class FirstRowStructure(Structure):
     def fit(self, rows: CompletedRows) -> FirstRowMountain | FirstRowPlateau:
         """Look at the first row; what the user knows speaks of a Mountain."""
         mountain, error = self._mountain(rows)
-        if self.falls is not None or self.difficulty is not None:
+        knows = self.falls is not None or self.difficulty is not None
+        if knows or not np.ptp(rows.returns[0]) > 0:  # a constant row is no plateau of any height
             return mountain
         plateau = FirstRowPlateau(rows)
-        return plateau if plateau.error < CLEARLY_WORSE * error else mountain
+        return plateau if plateau.error <= CLEARLY_WORSE * error else mountain
 
     def _mountain(self, rows: CompletedRows) -> tuple[FirstRowMountain, float]:
         """The Mountain with its fall in each dimension, and its mean squared error."""
