@@ -2,7 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
+
+from sdmbtl import ContextSpace
+from sdmbtl.studies import Study
 
 ROW = json.dumps([1, 2, 3, 4, 5, 6, 7, 8])
 
@@ -118,3 +122,16 @@ def test_told_twice(command, study):
     text = command.error("tell", study, "-", "--id", 0, given=ROW)
     assert "This was told before" in text
     assert "skip_if_finished" not in text
+
+
+def test_status_names_a_policy_far_below_what_was_expected(command, tmp_path):
+    space = ContextSpace(a=range(6), b=range(6))
+    gap = np.abs(space.targets[:, None] - space.targets).sum(axis=2)
+    matrix = 50.0 - gap + 0.1 * np.random.default_rng(0).normal(size=gap.shape)
+    study = Study.open(tmp_path / "s", space=space)
+    for k in range(9):
+        (candidate,) = study.ask()
+        study.tell(candidate, matrix[candidate.index] - (200.0 if k == 7 else 0.0))
+    lines = command("status", tmp_path / "s").stdout.splitlines()
+    named = [line for line in lines if "may have failed" in line]
+    assert named == ["policy 7 is far below what was expected: its training may have failed"]

@@ -83,6 +83,22 @@ class TestChoice:
         assert candidate.structure is None, "it is assumed, not detected"
         assert "by the first row alone, Mountain: performance falls" in candidate.reason
 
+    @pytest.mark.parametrize("size", [20, 31])
+    def test_among_many_sources_one_of_the_best_is_found(self, size):
+        space = ContextSpace(a=range(size), b=range(size))
+        gap = np.abs(space.targets[:, None] - space.targets).sum(axis=2)
+        matrix = -gap + np.random.default_rng(0).normal(size=gap.shape)
+        selector = PredictiveSelector(space)
+        told(selector, matrix, 6)
+        contest = PredictionContest(default_structures())
+        contest.watch(selector.rows)
+        name = contest.verdict().structure
+        values = contest.improvements(name, space.unit_targets, slice(None), selector.rows.best)
+        values = values.mean(axis=1)
+        candidate = selector.ask()
+        assert candidate.numbers["gain"] == pytest.approx(values[candidate.index])
+        assert values[candidate.index] > 0.98 * values.max()
+
     @pytest.mark.parametrize("rounds", [2, 3, 6])
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
         selector, matrix = PredictiveSelector(GRID), additive()
@@ -415,7 +431,8 @@ class TestEvidence:
         assert [e["rows"] for e in entries] == [2] * 5 + [3] * 5 + [4] * 5
         names = [s.name for s in default_structures()]
         assert [e["structure"] for e in entries] == names * 3
-        assert set(entries[0]) == {"structure", "rows", "score", "error", "expected", "gain"}
+        keys = {"structure", "rows", "score", "error", "expected", "gain", "disappointing"}
+        assert set(entries[0]) == keys
         assert json.loads(json.dumps(entries)) == entries
 
     def test_is_true(self):
@@ -430,6 +447,15 @@ class TestEvidence:
             if entry["structure"] == "none":
                 error = np.sqrt(((row - known.mean(axis=0)) ** 2).mean())
                 assert entry["error"] == pytest.approx(error)
+
+    def test_says_which_training_has_probably_failed(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        told(selector, matrix, 8)
+        told(selector, matrix - 100.0, 1)
+        told(selector, matrix, 2)
+        for entry in selector.evidence():
+            if entry["structure"] == "mountain":
+                assert entry["disappointing"] == (entry["rows"] == 8)
 
 
 class TestRemainingGain:

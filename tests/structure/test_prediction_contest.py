@@ -25,6 +25,8 @@ from sdmbtl.structure import (
 from sdmbtl.structure.cells import target_cells
 from sdmbtl.structure.contest import (
     CELLS,
+    DISAPPOINTING,
+    LEAST_FOR_DISAPPOINTMENT,
     TOLERANCE,
     Outcome,
     Record,
@@ -226,6 +228,38 @@ class TestOutcomes:
         cells = target_cells(GRID.unit_targets, CELLS)
         by_cell = [np.bincount(cells, weights=values) for values in (expected, gains)]
         assert contest.records["s"].outcomes[0].score == pytest.approx(_likeness(*by_cell))
+
+
+class TestDisappointment:
+    """A row far below what was expected: its training has probably failed."""
+
+    @staticmethod
+    def after(*shifts):
+        """The outcomes of rows that lie so much above what is expected, 5 everywhere."""
+        wiggle = np.array([0.5, -0.5, 0.5, -0.5])
+        rows = [5.0 + shift + wiggle * (-1) ** i for i, shift in enumerate(shifts)]
+        contest = PredictionContest([Scripted("script", [5.0] * 4, variance=0.25)])
+        contest.watch(line_rows(*rows))
+        return contest.records["script"].outcomes
+
+    def test_is_noticed_once_there_are_rows_enough(self):
+        calm = [0.0] * LEAST_FOR_DISAPPOINTMENT
+        assert [o.disappointing for o in self.after(*calm, -9.0)][-2:] == [False, True]
+        assert not any(o.disappointing for o in self.after(*calm[1:], -9.0))
+
+    @pytest.mark.parametrize(
+        ("shift", "disappointing"),
+        [(-1.01, True), (-0.99, False), (1.01, False), (99.0, False)],
+    )
+    def test_begins_at_some_standard_deviations_below(self, shift, disappointing):
+        # The returns lie 0.5 from what is expected, as the structure says they will.
+        last = self.after(*[0.0] * 6, DISAPPOINTING * 0.5 * shift)[-1]
+        assert last.disappointing == disappointing
+
+    def test_its_mean_error_does_not_count(self):
+        failed, lucky = (self.after(*[0.0] * 6, shift)[-1] for shift in (-9.0, 9.0))
+        assert failed.error == pytest.approx(0.25)
+        assert lucky.error == pytest.approx(81.25)
 
 
 class TestImprovements:

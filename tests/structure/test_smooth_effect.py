@@ -7,12 +7,16 @@ from hypothesis import strategies as st
 
 from sdmbtl.structure.smooth_effect import (
     JITTER,
+    LEAST_FOR_OUTLIERS,
     LENGTHS,
     LINEAR,
+    MOST_OUTLIERS,
     NOISES,
+    OUTLYING,
     SmoothEffect,
     _kernel,
     _own_kernel,
+    effect_without_failures,
 )
 
 
@@ -137,3 +141,79 @@ def test_the_kernel_of_a_point_with_itself_is_1_on_average(dimensions):
     assert own.mean() == pytest.approx(1.0, rel=0.02)
     for length in LENGTHS:
         np.testing.assert_allclose(np.diagonal(_kernel(points[:9], points[:9], length)), own[:9])
+
+
+class TestFailures:
+    """A training fails now and then: one value far below the others."""
+
+    @staticmethod
+    def slope_with(failures, k=12, drop=30.0):
+        points = np.linspace(0, 1, k)[:, None]
+        values = 5.0 * points[:, 0] + 0.2 * np.random.default_rng(0).normal(size=k)
+        values[list(failures)] -= drop
+        return points, values
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_deviations_leave_each_value_out(self, seed):
+        points, values, _ = some_values(seed, 7, 2)
+        effect = SmoothEffect(points, values)
+        row, column = np.unravel_index(effect.weights.argmax(), effect.weights.shape)
+        noise = NOISES[column]
+        covariance = (1 - noise) * kernel(points, points, LENGTHS[row])
+        covariance += (noise + JITTER) * np.eye(7)
+        centred = values - values.mean()
+        for i, deviation in enumerate(effect.deviations()):
+            others = np.delete(np.arange(7), i)
+            inverse = np.linalg.inv(covariance[np.ix_(others, others)])
+            cross = covariance[i, others]
+            expected = cross @ inverse @ centred[others]
+            scale = centred[others] @ inverse @ centred[others] / 6
+            variance = scale * (covariance[i, i] - cross @ inverse @ cross)
+            assert deviation == pytest.approx((centred[i] - expected) / np.sqrt(variance))
+
+    @pytest.mark.parametrize(
+        ("k", "failures"), [(12, ()), (12, (0,)), (12, (5,)), (30, (2, 19)), (60, (1, 40, 27))]
+    )
+    def test_are_left_out(self, k, failures):
+        points, values = self.slope_with(failures, k)
+        effect = effect_without_failures(points, values)
+        left = np.delete(points, list(failures), axis=0)
+        np.testing.assert_array_equal(effect.points, left)
+        mean, variance = effect.predict(points)
+        np.testing.assert_allclose(mean, 5.0 * points[:, 0], atol=0.6)
+        assert variance.max() < 0.5
+
+    def test_without_this_everything_looks_unpredictable(self):
+        points, values = self.slope_with((5,))
+        assert SmoothEffect(points, values).predict(points)[1].min() > 10.0
+
+    def test_several_hide_one_another_among_few(self):
+        points, values = self.slope_with((1, 4, 7))
+        assert len(effect_without_failures(points, values).points) == 12
+
+    def test_only_values_below_are_left_out(self):
+        points, values = self.slope_with((5,), drop=-30.0)
+        assert len(effect_without_failures(points, values).points) == 12
+
+    def test_few_values_are_all_kept(self):
+        for k in range(1, LEAST_FOR_OUTLIERS):
+            points, values = self.slope_with((0,), k=k)
+            assert len(effect_without_failures(points, values).points) == k
+        points, values = self.slope_with((0,), k=LEAST_FOR_OUTLIERS)
+        assert len(effect_without_failures(points, values).points) == LEAST_FOR_OUTLIERS - 1
+
+    def test_no_more_than_a_share_is_left_out(self):
+        points, values = self.slope_with(range(0, 20, 2), k=20)
+        left = len(effect_without_failures(points, values).points)
+        assert left >= 20 - int(MOST_OUTLIERS * 20)
+
+    def test_what_is_kept_is_not_outlying(self):
+        for seed in range(20):
+            points, values, _ = some_values(seed, 15, 2)
+            effect = effect_without_failures(points, values)
+            if len(effect.points) > 15 - int(MOST_OUTLIERS * 15):
+                assert effect.deviations().min() > -OUTLYING
+
+    def test_equal_values_are_all_kept(self):
+        points = np.random.default_rng(0).random((8, 2))
+        assert len(effect_without_failures(points, np.full(8, 3.0)).points) == 8

@@ -65,6 +65,19 @@ def test_status_without_estimates(tmp_path):
     assert status["return_span"] == 30
 
 
+def test_status_names_policies_far_below_what_was_expected(tmp_path):
+    space = ContextSpace(a=range(6), b=range(6))
+    gap = np.abs(space.targets[:, None] - space.targets).sum(axis=2)
+    matrix = 50.0 - gap + 0.1 * np.random.default_rng(0).normal(size=gap.shape)
+    study = Study.open(tmp_path / "study", space=space)
+    for k in range(10):
+        candidate = study.ask()[0]
+        row = matrix[candidate.index] - (200.0 if k == 7 else 0.0)
+        study.tell(candidate, row) if k != 3 else study.tell(candidate, status="failed")
+    rounds = study.status()["rounds"]
+    assert [entry["id"] for entry in rounds if entry["disappointing"]] == [7]
+
+
 def test_scores_belong_to_their_policy_whatever_failed_between(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     for k in range(5):
