@@ -65,6 +65,7 @@ def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[st
             parts.append(shares.to_markdown().strip())
     parts += real_parts(real)
     parts += selectors_parts(load_result(RESULTS / "selectors.json"))
+    parts += knowledge_parts(_read("knowledge-bound.json"))
     parts += luck_parts(_read("luck-bound.json"))
     parts += partial_parts(_read("partial-rows.json"))
     parts.append("## Time and memory of selection")
@@ -129,6 +130,36 @@ def selectors_table(result: dict[str, Any]) -> str:
 def _number(value: float) -> str:
     """Scores with three digits, counts and large numbers with none."""
     return f"{value:.0f}" if value == int(value) or value >= 10 else f"{value:.3f}"
+
+
+def knowledge_parts(result: dict[str, Any]) -> list[str]:
+    """The section on what full knowledge of the structure would be worth."""
+    lines = [
+        "| data | | informed, K = 12 | auto, K = 12 | informed, in the end | auto, in the end |",
+        "| --- | --- |" + " ---: |" * 4,
+    ]
+
+    def line(part: str, what: str, entries: list[dict[str, Any]]) -> str:
+        scores = [
+            sum(entry["scores"][who][k] for entry in entries) / len(entries)
+            for k in (11, -1)
+            for who in ("informed", "auto")
+        ]
+        return "| " + " | ".join([part, what, *(f"{score:.2f}" for score in scores)]) + " |"
+
+    for part, entries in result["parts"].items():
+        trials = f"{entries[0]['trials']} trial{'s' if entries[0]['trials'] > 1 else ''}"
+        lines.append(line(part, f"mean of {len(entries)}, {trials}", entries))
+        if not part.startswith("synthetic"):
+            lines += [line("", entry["name"], [entry]) for entry in entries]
+    return [
+        "## What full knowledge would be worth",
+        "By `python benchmarks/knowledge_bound.py`. *Informed* knows everything but noise and luck "
+        "- on synthetic data the matrix without noise, on the variations twenty other trials - "
+        "and chooses by expected improvement. The Myopic Oracle, score 1, has seen the very "
+        "matrices it is tested on; with few trials it profits from their noise.",
+        "\n".join(lines),
+    ]
 
 
 def luck_parts(result: dict[str, Any]) -> list[str]:

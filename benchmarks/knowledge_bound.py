@@ -1,0 +1,159 @@
+"""What would full knowledge be worth? A selector that knows all but the noise and the luck.
+
+The Myopic Oracle is given the very matrices it is tested on, noise included. With a few trials it
+profits from that, and nobody who has to predict can follow. The *informed* selector knows what can
+be known: on the paper's synthetic data the matrix without noise, and how large the noise is; on the
+variations twenty other trials of every policy. It chooses by expected improvement, as `auto` does.
+
+Random and the oracle, the ends of the scale, come from results/selectors.json.
+
+python benchmarks/knowledge_bound.py       # writes results/knowledge-bound.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from sdmbtl.benchmarks.journal import code_fingerprint
+from sdmbtl.benchmarks.results import save_result
+from sdmbtl.benchmarks.simulate import simulate
+from sdmbtl.benchmarks.summary import provenance
+from sdmbtl.benchmarks.synthetic import SyntheticConfiguration, paper_configurations
+from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Variation
+from sdmbtl.selectors.predictive import PredictiveSelector
+from sdmbtl.structure import CompletedRows, FittedStructure, RowPrediction, Structure
+
+NOISE = 5.0
+#: Parts of `sdmbtl bench selectors` and, of the synthetic ones, trials that are run by default.
+SYNTHETIC_PARTS = {"synthetic-5d": (5, 5), "synthetic-7d": (7, 1)}
+VARIATION_PARTS = {"development": DEVELOPMENT, "check": CHECK}
+#: Trials that the informed selector knows on the variations, none of them among those it is tested
+#: on; and trials it is tested on.
+KNOWN_TRIALS, FIRST_KNOWN, TESTED_TRIALS = 20, 1000, 5
+
+
+class KnownMatrix(Structure):
+    """The matrix without its noise, and the size of the noise.
+
+    Args:
+        expected: (N, N) returns without noise.
+        noise: Standard deviation of the noise.
+    """
+
+    name = "known"
+    min_rows = 1
+
+    def __init__(self, expected: NDArray[np.floating], noise: float) -> None:
+        self.expected, self.noise = expected, noise
+
+    def fit(self, rows: CompletedRows) -> KnownFit:
+        """There is nothing to learn from the rows."""
+        return KnownFit(self, cKDTree(rows.space.unit_targets))
+
+
+class KnownFit(FittedStructure):
+    """The known matrix.
+
+    Args:
+        known: What is known.
+        tree: Finds the row of a source.
+    """
+
+    def __init__(self, known: KnownMatrix, tree: cKDTree) -> None:
+        self.known, self.tree = known, tree
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> RowPrediction:
+        """The returns as they are without noise."""
+        rows = self.known.expected[self.tree.query(sources)[1]]
+        zeros = np.zeros(len(sources))
+        return RowPrediction(rows[:, targets], zeros, zeros + self.known.noise**2)
+
+    def explain(self) -> str:
+        """What was found, in words."""
+        return "all is known but the noise"
+
+
+def synthetic_curves(
+    configuration: SyntheticConfiguration, rounds: int, trials: int
+) -> Iterator[NDArray[np.float64]]:
+    """Yield the (K,) performance of the informed selector in each trial."""
+    known = KnownMatrix(configuration.trial(0, noise=0.0), NOISE)
+    for trial in range(trials):
+        selector = PredictiveSelector(configuration.space, seed=trial, structures=[known])
+        yield np.array(simulate(selector, configuration.trial(trial, NOISE), rounds).curve)
+
+
+def variation_curves(variation: Variation, rounds: int) -> Iterator[NDArray[np.float64]]:
+    """Yield the (K,) performance of the informed selector in each trial."""
+    known = [variation.matrix(FIRST_KNOWN + i).astype(np.float32) for i in range(KNOWN_TRIALS)]
+    first = int(sum(one.mean(axis=1) for one in known).argmax())
+    for trial in range(TESTED_TRIALS):
+        matrix = variation.matrix(trial).astype(np.float32)
+        chosen, best = [first], matrix[first]
+        while len(chosen) < rounds:
+            gains = sum(np.maximum(one - best, 0.0).mean(axis=1) for one in known)
+            gains[chosen] = -1.0
+            chosen.append(int(gains.argmax()))
+            best = np.maximum(best, matrix[chosen[-1]])
+        yield np.maximum.accumulate(matrix[chosen], axis=0).mean(axis=1, dtype=np.float64)
+
+
+def scored(entry: dict[str, Any], curves: list[NDArray[np.float64]]) -> dict[str, Any]:
+    """Scores after each policy on the scale of a benchmark's entry, and those of `auto`."""
+    informed = (np.mean(curves, axis=0) - entry["low"]) / (entry["high"] - entry["low"])
+    random, oracle, auto = (
+        np.array(entry["selectors"][name]["curve"]) for name in ("random", "myopic-oracle", "auto")
+    )
+    scores = {
+        name: [float(x) for x in (curve - random) / (oracle - random)]
+        for name, curve in (("informed", informed), ("auto", auto))
+    }
+    print(entry["name"], {name: round(curve[-1], 3) for name, curve in scores.items()}, flush=True)
+    return {"name": entry["name"], "trials": len(curves), "scores": scores}
+
+
+def measured(part: str, result: dict[str, Any], trials: int | None) -> list[dict[str, Any]]:
+    """Every configuration of one part."""
+    if part in SYNTHETIC_PARTS:
+        dim, usual = SYNTHETIC_PARTS[part]
+        entries = {entry["name"]: entry for entry in result["configurations"]}
+        return [
+            scored(entries[c.name], list(synthetic_curves(c, result["rounds"], trials or usual)))
+            for c in paper_configurations(dim)
+        ]
+    entries = {entry["name"]: entry for entry in result["variations"]}
+    return [
+        scored(entries[v.name], list(variation_curves(v, entries[v.name]["rounds"])))
+        for v in VARIATION_PARTS[part]
+    ]
+
+
+def main() -> None:
+    """Measure the parts that were asked for; what was measured before is kept."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    every = [*SYNTHETIC_PARTS, *VARIATION_PARTS]
+    parser.add_argument("--parts", nargs="+", choices=every, default=every)
+    parser.add_argument("--trials", type=int, help="trials of synthetic parts")
+    parser.add_argument("--selectors", type=Path, default=Path("results/selectors.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/knowledge-bound.json"))
+    options = parser.parse_args()
+    scale = json.loads(options.selectors.read_text())["parts"]
+    parts = json.loads(options.out.read_text())["parts"] if options.out.exists() else {}
+    for part in options.parts:
+        parts[part] = measured(part, scale[part]["result"], options.trials)
+        result = {"benchmark": "knowledge-bound", "parts": parts}
+        save_result({**result, **provenance(code_fingerprint())}, options.out)
+
+
+if __name__ == "__main__":
+    main()
