@@ -36,8 +36,8 @@ NOISE = 5.0
 SYNTHETIC_PARTS = {"synthetic-5d": (5, 5), "synthetic-7d": (7, 1)}
 VARIATION_PARTS = {"development": DEVELOPMENT, "check": CHECK}
 #: Trials that the informed selector knows on the variations, none of them among those it is tested
-#: on; and trials it is tested on.
-KNOWN_TRIALS, FIRST_KNOWN, TESTED_TRIALS = 20, 1000, 5
+#: on.
+KNOWN_TRIALS, FIRST_KNOWN = 20, 1000
 
 
 class KnownMatrix(Structure):
@@ -93,11 +93,13 @@ def synthetic_curves(
         yield np.array(simulate(selector, configuration.trial(trial, NOISE), rounds).curve)
 
 
-def variation_curves(variation: Variation, rounds: int) -> Iterator[NDArray[np.float64]]:
+def variation_curves(
+    variation: Variation, rounds: int, trials: int
+) -> Iterator[NDArray[np.float64]]:
     """Yield the (K,) performance of the informed selector in each trial."""
     known = [variation.matrix(FIRST_KNOWN + i).astype(np.float32) for i in range(KNOWN_TRIALS)]
     first = int(sum(one.mean(axis=1) for one in known).argmax())
-    for trial in range(TESTED_TRIALS):
+    for trial in range(trials):
         matrix = variation.matrix(trial).astype(np.float32)
         chosen, best = [first], matrix[first]
         while len(chosen) < rounds:
@@ -133,7 +135,10 @@ def measured(part: str, result: dict[str, Any], trials: int | None) -> list[dict
         ]
     entries = {entry["name"]: entry for entry in result["variations"]}
     return [
-        scored(entries[v.name], list(variation_curves(v, entries[v.name]["rounds"])))
+        scored(
+            entries[v.name],
+            list(variation_curves(v, entries[v.name]["rounds"], result["trials"])),
+        )
         for v in VARIATION_PARTS[part]
     ]
 
