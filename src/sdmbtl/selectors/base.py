@@ -247,6 +247,13 @@ class Selector(ABC):
         """
         return []
 
+    def failed_trainings(self) -> list[int]:
+        """Ids of the candidates whose training has probably failed, by the rows told.
+
+        Empty if this selector cannot tell.
+        """
+        return []
+
     # -- state ---------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:

@@ -181,29 +181,38 @@ class PredictiveSelector(Selector):
     def evidence(self) -> list[dict[str, Any]]:
         """What became of every prediction: an entry for each row and structure.
 
-        Each has the `structure`, the number of `rows` it knew, its `score` (how well it foretold
-        where the next policy would improve on the best, 0 to 1), the root mean square `error` of
-        the returns, the mean improvement that it `expected` and that came (`gain`), and whether
-        the row was so `disappointing` that its training has probably failed; its mean error is
-        then left out of `error`.
+        Each has the `structure`, the number of `rows` before the one it predicted, its `score`
+        (how well it foretold where the policy would improve on the best, 0 to 1), the root mean
+        square `error` of the returns, and the mean improvement that it `expected` and that came
+        (`gain`). Of trainings that have probably failed nothing is expected, so they have none.
         """
         if len(self.rows) < 2:
             return []
         self.contest.watch(self.rows)
+        sound = np.flatnonzero(~self.contest.failed)
         entries = [
             {
                 "structure": name,
-                "rows": outcome.rows,
+                "rows": int(sound[outcome.rows]),
                 "score": outcome.score,
                 "error": outcome.error**0.5,
                 "expected": outcome.expected,
                 "gain": outcome.gain,
-                "disappointing": outcome.disappointing,
             }
             for name, record in self.contest.records.items()
             for outcome in record.outcomes
         ]
         return sorted(entries, key=lambda entry: int(entry["rows"]))
+
+    def failed_trainings(self) -> list[int]:
+        """Ids of the candidates whose policies are far below all others, wherever they are tried.
+
+        No structure learns from them; their returns count where they are the best.
+        """
+        if not len(self.rows):
+            return []
+        self.contest.watch(self.rows)
+        return [int(number) for number in self._told_candidates()[self.contest.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
@@ -275,8 +284,14 @@ class PredictiveSelector(Selector):
         """
         if not len(self.rows):
             return np.full(len(self.space), -1, dtype=np.intp)
-        ids = np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
-        return np.asarray(ids[self.contest.watch(self.rows).returns.argmax(axis=0)])
+        returns = np.where(np.isnan(self.rows.returns), -np.inf, self.rows.returns)
+        completed = self.contest.watch(self.rows)
+        returns[~self.contest.failed] = completed.returns
+        return np.asarray(self._told_candidates()[returns.argmax(axis=0)])
+
+    def _told_candidates(self) -> NDArray[np.intp]:
+        """(k,) id of the candidate of each row."""
+        return np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
 
 
 def default_structures() -> tuple[Structure, ...]:

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from sdmbtl.structure.base import MOUNTAIN
 from sdmbtl.structure.completed import CompletedRows
+from sdmbtl.structure.local_quality import locally_corrected
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
-from sdmbtl.structure.smooth_effect import SmoothEffect, effect_without_failures
+from sdmbtl.structure.smooth_effect import SmoothEffect
 
 #: Weight of the ridge, relative to the number of pairs: dimensions that the rows say little
 #: about get slopes near 0 rather than wild ones.
@@ -92,7 +93,7 @@ class LinearGapStructure(Structure):
     def basis(self, dimensions: int) -> NDArray[np.float64]:
         """(2 D, p) how the coefficients of the signed differences depend on the free ones."""
 
-    def fit(self, rows: CompletedRows) -> AdditiveFit:
+    def fit(self, rows: CompletedRows) -> FittedStructure:
         """Estimate slopes, noise and quality."""
         sums = rows.gaps
         pairs = len(rows) * len(rows.space)
@@ -106,11 +107,12 @@ class LinearGapStructure(Structure):
         )
         left = squares - 2 * coefficients @ moment + coefficients @ normal @ coefficients
         degrees = max((len(rows) - 1) * (len(rows.space) - 1), 1)
-        quality = None
-        if self.free_quality:
-            quality = effect_without_failures(rows.sources, sums.row_residuals(coefficients))
         variance = max(float(left), 0.0) / degrees
-        return AdditiveFit(rows, coefficients, quality, variance, self.words)
+        if not self.free_quality:
+            return AdditiveFit(rows, coefficients, None, variance, self.words)
+        quality = SmoothEffect(rows.sources, sums.row_residuals(coefficients))
+        fitted = AdditiveFit(rows, coefficients, quality, variance, self.words)
+        return locally_corrected(fitted, rows)
 
 
 class MountainStructure(LinearGapStructure):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sdmbtl.errors import StructureError
 from sdmbtl.structure.cells import target_cells
 from sdmbtl.structure.completed import CompletedRows
+from sdmbtl.structure.failures import failed_trainings
 from sdmbtl.structure.improvement import LEAST_SPREAD, bounded_improvement
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
 from sdmbtl.transfer import ObservedRows
@@ -30,9 +31,6 @@ FAR_OFF = 2.0
 #: A standard deviation is never taken to be larger than so many ranges of the returns: after
 #: rows that are all alike, any error looks infinitely large.
 LARGEST_SPREAD = 10.0
-#: A training has probably failed if its row lies so many standard deviations below what was
-#: expected, once there are rows enough to say so.
-DISAPPOINTING, LEAST_FOR_DISAPPOINTMENT = 3.0, 5
 
 
 @dataclass(frozen=True)
@@ -40,17 +38,14 @@ class Outcome:
     """What became of one prediction.
 
     Attributes:
-        rows: Number of rows that were known then.
+        rows: Number of rows that were known then, failed trainings not counted.
         score: How well the improvements were foretold, 0 to 1.
-        error: Mean squared error of the returns; of a disappointing row what its mean error
-            leaves, as a failed training says nothing about the next ones.
+        error: Mean squared error of the returns.
         variance: Variance of the returns that was expected.
         expected: Mean improvement that was expected.
         gain: Mean improvement that came.
         above: Where more was expected than the largest return so far, on which share of the
             targets it came; None if nowhere.
-        disappointing: Whether the row is so far below what was expected that its training has
-            probably failed.
     """
 
     rows: int
@@ -60,7 +55,6 @@ class Outcome:
     expected: float
     gain: float
     above: float | None
-    disappointing: bool
 
 
 @dataclass
@@ -149,6 +143,9 @@ class PredictionContest:
             raise StructureError(f"Structures must have different names. Got {names}.")
         self.structures = tuple(structures)
         self._forget()
+        self._seen: ObservedRows | None = None
+        #: (k,) which of the policies come from a training that has probably failed.
+        self.failed: NDArray[np.bool_] = np.zeros(0, dtype=bool)
 
     def _forget(self) -> None:
         self.rows: CompletedRows | None = None
@@ -159,23 +156,31 @@ class PredictionContest:
     def watch(self, rows: ObservedRows) -> CompletedRows:
         """Take notice of all rows so far; what was seen before is not computed again.
 
+        Rows of trainings that have probably failed are left out. If it turns out only now that
+        one has, all predictions are made again without it.
+
         Args:
             rows: At least one row.
 
         Returns:
-            The rows, completed.
+            The rows of the other trainings, completed.
         """
-        if self.rows is not None and not rows.continues(self.rows.observed):
-            self._forget()
         if not len(rows):
             raise StructureError("Structures need at least one observed row. Got none.")
+        if self._seen is None or len(self._seen) < len(rows) or not rows.continues(self._seen):
+            self._seen, self.failed = rows, failed_trainings(rows)
+            self._watch_sound(rows.only(~self.failed))
+        return self._watched()
+
+    def _watch_sound(self, rows: ObservedRows) -> None:
+        if self.rows is not None and not rows.continues(self.rows.observed):
+            self._forget()
         for count in range(1 if self.rows is None else len(self.rows) + 1, len(rows) + 1):
             some = CompletedRows.of(rows.first(count), self.rows, self._expected_row(rows, count))
             if self.rows is not None:
                 self._test(self.rows, some)
             self.rows = some
             self.fits = {s.name: s.fit(some) for s in self.structures if count >= s.min_rows}
-        return self._watched()
 
     def _expected_row(self, rows: ObservedRows, count: int) -> NDArray[np.float64] | None:
         """(N,) what is expected of a row that was evaluated in part; None if nothing is."""
@@ -186,8 +191,11 @@ class PredictionContest:
 
     @property
     def best(self) -> NDArray[np.float64]:
-        """(N,) best return so far on each target."""
-        return self._watched().best
+        """(N,) best return so far on each target, failed trainings included."""
+        best = self._watched().best
+        if self._seen is None or not self.failed.any():
+            return best
+        return np.asarray(np.fmax(best, self._seen.only(self.failed).best))
 
     def verdict(self) -> Verdict:
         """The structure to go on with, once there are rows enough for one."""
@@ -271,9 +279,6 @@ class PredictionContest:
             expected = self._improvements(name, prediction, before.best, before)[0]
             above = prediction.mean[0] > before.ceiling
             errors = row - prediction.mean[0]
-            disappointing = self._is_disappointing(name, prediction, before, errors)
-            if disappointing:
-                errors = errors - errors.mean()
             self.records[name].outcomes.append(
                 Outcome(
                     rows=len(before),
@@ -283,22 +288,8 @@ class PredictionContest:
                     expected=float(expected.mean()),
                     gain=float(gains.mean()),
                     above=float((row[above] > before.ceiling).mean()) if above.any() else None,
-                    disappointing=disappointing,
                 )
             )
-
-    def _is_disappointing(
-        self,
-        name: str,
-        prediction: RowPrediction,
-        before: CompletedRows,
-        errors: NDArray[np.floating],
-    ) -> bool:
-        """Whether a row is far below what was expected of it, given its (N,) errors."""
-        if len(before) < LEAST_FOR_DISAPPOINTMENT or not self.records[name].outcomes:
-            return False
-        deviation = float(np.sqrt(self._variance(name, prediction, before)[0]))
-        return float(errors.mean()) < -DISAPPOINTING * deviation
 
     def _by_cell(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
         if self._cells is None:

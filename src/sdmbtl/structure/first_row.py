@@ -85,12 +85,10 @@ class FirstRowPlateau(FittedStructure):
     def __init__(self, rows: CompletedRows) -> None:
         first = rows.returns[0]
         level = np.ones(len(rows.space))
-        self.shape = PlateauShape.fitted(
-            rows, np.quantile(first, FAR_SHARE) * level, first.max() * level
-        )
-        self.error = float(
-            ((first - self.shape.returns(rows.sources[:1], slice(None))) ** 2).mean()
-        )
+        far, near = np.quantile(first, FAR_SHARE) * level, first.max() * level
+        source = rows.sources[:1]
+        self.shape = PlateauShape.fitted(rows.space, source, rows.returns[:1], far, near)
+        self.error = float(((first - self.shape.returns(source, slice(None))) ** 2).mean())
         self.deviation = SPREAD * float(np.ptp(first))
 
     def predict(

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.structure.completed import CompletedRows
+from sdmbtl.structure.local_quality import locally_corrected
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
-from sdmbtl.structure.smooth_effect import SmoothEffect, effect_without_failures
+from sdmbtl.structure.smooth_effect import SmoothEffect
 
 #: Reaches that are tried for each dimension, in unit coordinates; the last one means none.
 REACHES = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 6.4])
@@ -34,21 +35,19 @@ class PlateauStructure(Structure):
 
     name: ClassVar[str] = "plateau"
 
-    def fit(self, rows: CompletedRows) -> PlateauFit:
+    def fit(self, rows: CompletedRows) -> FittedStructure:
         """Estimate both levels, the reaches and the quality of policies."""
         far = _far_level(rows.returns)
-        own = effect_without_failures(rows.sources, rows.own)
+        own = SmoothEffect(rows.sources, rows.own)
         at_home = own.predict(rows.space.unit_targets)[0]
         near = np.maximum(rows.best, np.minimum(at_home, rows.ceiling))
-        shape = PlateauShape.fitted(rows, far, near)
+        shape = PlateauShape.fitted(rows.space, rows.sources, rows.returns, far, near)
         some = _spread_targets(len(rows), len(rows.space))
         residuals = rows.returns[:, some] - shape.returns(rows.sources, some)
         means = residuals.mean(axis=1)
-        return PlateauFit(
-            shape,
-            quality=effect_without_failures(rows.sources, means),
-            variance=float((residuals - means[:, None]).var()),
-        )
+        quality = SmoothEffect(rows.sources, means)
+        variance = float((residuals - means[:, None]).var())
+        return locally_corrected(PlateauFit(shape, quality, variance), rows)
 
 
 @dataclass(frozen=True)
@@ -70,13 +69,18 @@ class PlateauShape:
 
     @classmethod
     def fitted(
-        cls, rows: CompletedRows, far: NDArray[np.float64], near: NDArray[np.float64]
+        cls,
+        space: ContextSpace,
+        sources: NDArray[np.float64],
+        returns: NDArray[np.float64],
+        far: NDArray[np.float64],
+        near: NDArray[np.float64],
     ) -> PlateauShape:
-        """The shape with the reaches that fit the rows best."""
-        some = _spread_targets(len(rows), len(rows.space))
-        squares = _sided_squares(rows.sources, rows.space.unit_targets[some])
-        reaches = _fitted_reaches(squares, (rows.returns - far)[:, some], (near - far)[some])
-        return cls(rows.space, far, near, reaches)
+        """The shape with the reaches that fit best to the (k, N) returns of (k, D) sources."""
+        some = _spread_targets(len(returns), len(space))
+        squares = _sided_squares(sources, space.unit_targets[some])
+        reaches = _fitted_reaches(squares, (returns - far)[:, some], (near - far)[some])
+        return cls(space, far, near, reaches)
 
     def returns(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice

@@ -18,35 +18,41 @@ NOISES = np.array([0.02, 0.2, 0.5, 0.8, 0.97])
 #: Variance of the linear part for a source at the edge, beside 1 of the other part.
 LINEAR = 2.0
 JITTER = 1e-9
-#: With fewer values none of them is called an outlier.
-LEAST_FOR_OUTLIERS = 5
-#: A value so many standard deviations below what the others say is not taken into account.
-OUTLYING = 4.0
-#: At most this share of the values is left out.
-MOST_OUTLIERS = 0.34
 
 
 class SmoothEffect:
     """Values of a function at some contexts, and what they say about it elsewhere.
 
+    Several functions that are equally smooth and noisy tell more about both together.
+
     Args:
         points: (k, D) contexts in unit coordinates.
-        values: (k,) noisy values of the function.
+        values: (k,) noisy values of the function, or (k, c) of c functions.
+        noises: (s,) shares of the noise in the variance that are tried.
     """
 
-    def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    def __init__(
+        self,
+        points: NDArray[np.float64],
+        values: NDArray[np.float64],
+        noises: NDArray[np.float64] = NOISES,
+    ) -> None:
         self.points = points
+        self._noises = noises
         self.mean = float(values.mean())
-        self._centred = values - self.mean
+        self._shape = values.shape[1:]
+        centred = (values - self.mean).reshape(len(values), -1)
+        k, functions = centred.shape
         scores, self._parts = [], []
         for length in LENGTHS:
-            kernel = _kernel(points, points, length)
+            kernel = smooth_kernel(points, points, length)
             eigenvalues, vectors = np.linalg.eigh(kernel)
-            spectrum = np.outer(1 - NOISES, np.maximum(eigenvalues, 0.0)) + NOISES[:, None] + JITTER
-            rotated = vectors.T @ self._centred
-            scale = (rotated**2 / spectrum).mean(axis=1) + 1e-300
-            scores.append(-0.5 * len(values) * np.log(scale) - 0.5 * np.log(spectrum).sum(axis=1))
-            self._parts.append((length, vectors, spectrum, rotated / spectrum, scale))
+            spectrum = np.outer(1 - noises, np.maximum(eigenvalues, 0.0)) + noises[:, None] + JITTER
+            rotated = vectors.T @ centred
+            scale = ((rotated**2).mean(axis=1) / spectrum).mean(axis=1) + 1e-300
+            fit = -0.5 * k * np.log(scale) - 0.5 * np.log(spectrum).sum(axis=1)
+            scores.append(functions * fit)
+            self._parts.append((length, vectors, spectrum, rotated, scale))
         weights = np.exp(np.array(scores) - np.max(scores))
         self.weights: NDArray[np.float64] = weights / weights.sum()
 
@@ -59,66 +65,29 @@ class SmoothEffect:
             points: (m, D) contexts in unit coordinates.
 
         Returns:
-            (m,) means and (m,) variances, noise included.
+            (m,) or (m, c) means and (m,) variances, noise included.
         """
-        mean, variance = np.zeros(len(points)), np.zeros(len(points))
-        own = _own_kernel(points)
+        mean, variance = np.zeros((len(points), 1)), np.zeros(len(points))
+        own, noises = _own_kernel(points), self._noises
         for weights, (length, vectors, spectrum, rotated, scale) in zip(
             self.weights, self._parts, strict=True
         ):
             if weights.max() < 1e-4:
                 continue
-            cross = _kernel(points, self.points, length) @ vectors
-            signal = 1 - NOISES
-            mean += cross @ ((weights * signal) @ rotated)
+            cross = smooth_kernel(points, self.points, length) @ vectors
+            signal = 1 - noises
+            mean = mean + cross @ (((weights * signal) @ (1.0 / spectrum))[:, None] * rotated)
             explained = (cross**2) @ ((weights * scale * signal**2) @ (1.0 / spectrum))
-            variance += (weights * scale) @ signal * own + (weights * scale) @ NOISES - explained
+            variance += (weights * scale) @ signal * own + (weights * scale) @ noises - explained
         k = len(self.points)
-        return self.mean + mean, np.maximum(variance, 0.0) * k / max(k - 1, 1)
-
-    def deviations(self) -> NDArray[np.float64]:
-        """(k,) how many standard deviations each value lies from what the others say.
-
-        By the most likely length and noise; the standard deviation is that of the others too.
-        """
-        row, column = np.unravel_index(self.weights.argmax(), self.weights.shape)
-        _, vectors, spectrum, _, scale = self._parts[row]
-        precision = (vectors / spectrum[column]) @ vectors.T
-        own = np.diagonal(precision)
-        weighted = precision @ self._centred
-        squares, k = weighted**2 / own, len(self.points)
-        others = np.maximum((k * scale[column] - squares) / (k - 1), 1e-300)
-        return np.asarray(weighted / np.sqrt(own * others))
+        means = self.mean + mean.reshape(len(points), *self._shape)
+        return means, np.maximum(variance, 0.0) * k / max(k - 1, 1)
 
 
-def effect_without_failures(
-    points: NDArray[np.float64], values: NDArray[np.float64]
-) -> SmoothEffect:
-    """The effect, estimated without values that lie far below what the others say.
-
-    Now and then a training fails. Its policy says nothing about those that are still to come, and
-    taken for one like the others it would make all of them look unpredictable.
-
-    Args:
-        points: (k, D) contexts in unit coordinates.
-        values: (k,) noisy values of the function.
-    """
-    effect = SmoothEffect(points, values)
-    for _ in range(int(MOST_OUTLIERS * len(values))):
-        if len(effect.points) < LEAST_FOR_OUTLIERS:
-            break
-        deviations = effect.deviations()
-        worst = int(deviations.argmin())
-        if deviations[worst] > -OUTLYING:
-            break
-        points, values = np.delete(points, worst, axis=0), np.delete(values, worst)
-        effect = SmoothEffect(points, values)
-    return effect
-
-
-def _kernel(
+def smooth_kernel(
     one: NDArray[np.float64], other: NDArray[np.float64], length: float
 ) -> NDArray[np.float64]:
+    """(m, k) covariance of a smooth function at (m, D) and (k, D) contexts, about 1 for itself."""
     dimensions = one.shape[1]
     squares = np.zeros((len(one), len(other)))
     for d in range(dimensions):

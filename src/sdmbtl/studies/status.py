@@ -56,7 +56,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     before = math.nan
     rounds: list[dict[str, Any]] = []
     scores = _scores_by_row(study.selector)
-    disappointing = _disappointing_rows(study)
+    disappointing = set(study.selector.failed_trainings())
     rows = 0
     for trial in study.trials:
         entry = _described(study, trial)
@@ -68,7 +68,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
                 "coverage": study.share(mean),
                 "gain": _number(mean - before),
                 "scores": scores.get(rows, {}),
-                "disappointing": rows in disappointing,
+                "disappointing": trial.id in disappointing,
             }
             before = mean
             rows += 1
@@ -104,16 +104,6 @@ def _scores_by_row(selector: Selector) -> dict[int, dict[str, float]]:
     for entry in selector.evidence():
         scores.setdefault(entry["rows"], {})[entry["structure"]] = entry["score"]
     return scores
-
-
-def _disappointing_rows(study: Study) -> set[int]:
-    """Rows far below what the present structure expected, by the number of those before them."""
-    structure = _structure(study)
-    return {
-        entry["rows"]
-        for entry in study.selector.evidence()
-        if entry.get("disappointing") and entry["structure"] == structure
-    }
 
 
 def _mean_scores(selector: Selector) -> dict[str, float]:

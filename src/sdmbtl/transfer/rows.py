@@ -89,10 +89,14 @@ class ObservedRows:
 
     def first(self, count: int) -> ObservedRows:
         """The first `count` of these rows."""
+        return self.only(slice(count))
+
+    def only(self, which: slice | NDArray[np.bool_]) -> ObservedRows:
+        """Some of these rows."""
         fewer = object.__new__(ObservedRows)
         fewer.space = self.space
         for name in _ARRAYS:
-            setattr(fewer, name, getattr(self, name)[:count])
+            setattr(fewer, name, getattr(self, name)[which])
         fewer._freeze()
         return fewer
 

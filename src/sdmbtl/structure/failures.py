@@ -1,0 +1,116 @@
+"""Trainings that have failed: policies far below all others, wherever they are tried.
+
+Now and then a training fails. Its policy says nothing about those that are still to come, and
+taken for one like the others it makes all of them look unpredictable. Whether there are failures
+is a question of likelihood: either all policies come from one smooth quality and its noise, or
+some have failed and may lie anywhere in the range of returns, which costs likelihood for each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from sdmbtl.structure.completed import target_difficulty
+from sdmbtl.structure.smooth_effect import JITTER, LENGTHS, NOISES, smooth_kernel
+from sdmbtl.transfer import ObservedRows
+
+#: Share of the trainings that fail, as far as one knows beforehand.
+FAILING = 0.02
+#: At most this share of the trainings is said to have failed.
+MOST_FAILED = 0.4
+#: At least so many trainings have not failed: fewer say nothing about one another.
+LEAST_SOUND = 3
+#: Qualities that differ by less, as a share of the range of returns, are alike.
+LEAST_NOISE = 0.01
+
+
+def failed_trainings(rows: ObservedRows) -> NDArray[np.bool_]:
+    """(k,) which of the policies come from a training that has probably failed.
+
+    Args:
+        rows: The rows so far, complete or in part.
+    """
+    if len(rows) <= LEAST_SOUND:
+        return np.zeros(len(rows), dtype=bool)
+    width = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
+    if not width > 0:
+        return np.zeros(len(rows), dtype=bool)
+    if rows.is_complete:
+        quality = rows.returns.mean(axis=1)
+    else:  # policies that were tried on hard targets only are no worse for it
+        quality = np.nanmean(rows.returns - target_difficulty(rows), axis=1)
+    return low_outliers(rows.unit_sources, quality / width)
+
+
+def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(k,) which values lie so low that they are more likely failures than noise.
+
+    One value after another is taken away, each time the lowest compared with what the others
+    say; of all these sets of outliers the most likely one is returned. So several failures do not
+    hide one another.
+
+    Args:
+        points: (k, D) contexts in unit coordinates.
+        values: (k,) noisy values of a smooth function; a failure may be anywhere in 0..1.
+    """
+    sample = _Sample(points, values)
+    likelihood, outliers = sample.log_likelihood(), np.zeros(len(points), dtype=bool)
+    for _ in range(min(int(MOST_FAILED * len(points)), len(points) - LEAST_SOUND)):
+        sample.remove_lowest()
+        reached = sample.log_likelihood()
+        if reached > likelihood:
+            likelihood, outliers = reached, sample.removed.copy()
+    return outliers
+
+
+class _Sample:
+    """Values of a Gaussian process under all its settings at once; some may be removed.
+
+    Attributes:
+        removed: (k,) which values were removed.
+    """
+
+    def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        k = len(points)
+        self.removed = np.zeros(k, dtype=bool)
+        self._values = values - values.mean()
+        kernels = np.array([smooth_kernel(points, points, length) for length in LENGTHS])
+        noises = NOISES[:, None, None, None]
+        covariances = ((1 - noises) * kernels + (noises + JITTER) * np.eye(k)).reshape(-1, k, k)
+        #: (settings, k, k) inverse covariances, rows and columns of removed values 0.
+        self._precisions = np.linalg.inv(covariances)
+        self._log_determinants = np.linalg.slogdet(covariances)[1]
+        self._update()
+
+    def _update(self) -> None:
+        """What follows from the values that are left: they scatter around their own mean."""
+        left = ~self.removed
+        centred = np.where(left, self._values - self._values[left].mean(), 0.0)
+        self._weighted = self._precisions @ centred
+        # The scale is integrated out; of its prior only a constant is missing.
+        half = 0.5 * (left.sum() - 1)
+        squares = np.maximum(self._weighted @ centred, 2 * half * LEAST_NOISE**2)
+        self._fits = gammaln(half) - half * np.log(np.pi * squares) - 0.5 * self._log_determinants
+
+    def log_likelihood(self) -> float:
+        """Of the values that are left, as a sample of the process, and of the removed ones."""
+        failed = int(self.removed.sum())
+        sound = len(self.removed) - failed
+        prior = failed * np.log(FAILING) + sound * np.log(1 - FAILING)
+        return float(logsumexp(self._fits) - np.log(len(self._fits)) + prior)
+
+    def remove_lowest(self) -> None:
+        """Remove the value that lies lowest compared with what the others say."""
+        best = int(self._fits.argmax())
+        own = np.where(self.removed, 1.0, self._precisions[best].diagonal())
+        deviations = np.where(self.removed, np.inf, self._weighted[best] / np.sqrt(own))
+        lowest = int(deviations.argmin())
+        # The inverse of a matrix without a row and its column, from that of the whole one.
+        column = self._precisions[:, :, lowest].copy()
+        pivot = column[:, lowest].copy()
+        self._precisions -= column[:, :, None] * (column / pivot[:, None])[:, None, :]
+        self._log_determinants += np.log(pivot)
+        self.removed[lowest] = True
+        self._update()

@@ -1,0 +1,67 @@
+"""Policies that are better or worse than a structure says, on some part of the space only."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.structure.cells import target_cells
+from sdmbtl.structure.completed import CompletedRows
+from sdmbtl.structure.predictive import FittedStructure, RowPrediction
+from sdmbtl.structure.smooth_effect import NOISES, SmoothEffect
+
+#: Parts of the space, each with about as many targets.
+PARTS = 64
+#: With fewer rows there is nothing to learn from neighbours.
+LEAST_ROWS = 10
+#: Share of the noise in the errors; the last one means that there is nothing to correct.
+ERROR_NOISES = np.append(NOISES, 1.0)
+
+
+class LocallyCorrected(FittedStructure):
+    """A structure, and what its errors so far say about policies trained near by.
+
+    No structure is quite right. Where its errors are alike for policies trained close to one
+    another, the next policy there is expected to have them too. Only parts of the space are looked
+    at, as the errors on single targets are mostly noise.
+
+    Args:
+        structure: The structure, fitted to the rows.
+        rows: The rows.
+    """
+
+    def __init__(self, structure: FittedStructure, rows: CompletedRows) -> None:
+        self.structure = structure
+        self._parts = _parts(rows.space)
+        errors = rows.returns - structure.predict(rows.sources, slice(None)).mean
+        # What a policy is better or worse on all targets alike is part of the structure.
+        errors -= errors.mean(axis=1, keepdims=True)
+        sizes = np.bincount(self._parts)
+        by_part = [np.bincount(self._parts, weights=row) / sizes for row in errors]
+        self.correction = SmoothEffect(rows.sources, np.array(by_part), ERROR_NOISES)
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> RowPrediction:
+        """Predict the returns of policies."""
+        plain = self.structure.predict(sources, targets)
+        correction = self.correction.predict(sources)[0][:, self._parts[targets]]
+        return RowPrediction(plain.mean + correction, plain.row_variance, plain.variance)
+
+    def explain(self) -> str:
+        """What was found, in words."""
+        return self.structure.explain()
+
+
+def locally_corrected(structure: FittedStructure, rows: CompletedRows) -> FittedStructure:
+    """The structure with its local errors corrected, once there are rows enough for it."""
+    return LocallyCorrected(structure, rows) if len(rows) >= LEAST_ROWS else structure
+
+
+@lru_cache(maxsize=4)
+def _parts(space: ContextSpace) -> NDArray[np.intp]:
+    """(N,) number of the part of the space that each target is in."""
+    return target_cells(space.unit_targets, PARTS)
