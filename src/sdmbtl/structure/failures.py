@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import gammaln
 
 from sdmbtl.structure.completed import target_difficulty
-from sdmbtl.structure.smooth_effect import JITTER, LENGTHS, NOISES, smooth_kernel
+from sdmbtl.structure.smooth_effect import NOISES, covariance_spectrum, kernel_bases
 from sdmbtl.transfer import ObservedRows
 
 #: Share of the trainings that fail, as far as one knows beforehand.
@@ -73,15 +73,16 @@ class _Sample:
     """
 
     def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
-        k = len(points)
-        self.removed = np.zeros(k, dtype=bool)
+        self.removed = np.zeros(len(points), dtype=bool)
         self._values = values - values.mean()
-        kernels = np.array([smooth_kernel(points, points, length) for length in LENGTHS])
-        noises = NOISES[:, None, None, None]
-        covariances = ((1 - noises) * kernels + (noises + JITTER) * np.eye(k)).reshape(-1, k, k)
+        precisions, determinants = [], []
+        for _, eigenvalues, vectors in kernel_bases(points):
+            spectrum = covariance_spectrum(eigenvalues, NOISES)
+            precisions.append((vectors / spectrum[:, None]) @ vectors.T)
+            determinants.append(np.log(spectrum).sum(axis=1))
         #: (settings, k, k) inverse covariances, rows and columns of removed values 0.
-        self._precisions = np.linalg.inv(covariances)
-        self._log_determinants = np.linalg.slogdet(covariances)[1]
+        self._precisions = np.concatenate(precisions)
+        self._log_determinants = np.concatenate(determinants)
         self._update()
 
     def _update(self) -> None:
@@ -99,7 +100,8 @@ class _Sample:
         failed = int(self.removed.sum())
         sound = len(self.removed) - failed
         prior = failed * np.log(FAILING) + sound * np.log(1 - FAILING)
-        return float(logsumexp(self._fits) - np.log(len(self._fits)) + prior)
+        highest = self._fits.max()  # exponentials of the numbers themselves would all be 0
+        return float(highest + np.log(np.exp(self._fits - highest).mean()) + prior)
 
     def remove_lowest(self) -> None:
         """Remove the value that lies lowest compared with what the others say."""

@@ -8,6 +8,8 @@ luck, the average stays near their mean; where they are smooth, it follows them.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,10 +46,8 @@ class SmoothEffect:
         centred = (values - self.mean).reshape(len(values), -1)
         k, functions = centred.shape
         scores, self._parts = [], []
-        for length in LENGTHS:
-            kernel = smooth_kernel(points, points, length)
-            eigenvalues, vectors = np.linalg.eigh(kernel)
-            spectrum = np.outer(1 - noises, np.maximum(eigenvalues, 0.0)) + noises[:, None] + JITTER
+        for length, eigenvalues, vectors in kernel_bases(points):
+            spectrum = covariance_spectrum(eigenvalues, noises)
             rotated = vectors.T @ centred
             scale = ((rotated**2).mean(axis=1) / spectrum).mean(axis=1) + 1e-300
             fit = -0.5 * k * np.log(scale) - 0.5 * np.log(spectrum).sum(axis=1)
@@ -82,6 +82,33 @@ class SmoothEffect:
         k = len(self.points)
         means = self.mean + mean.reshape(len(points), *self._shape)
         return means, np.maximum(variance, 0.0) * k / max(k - 1, 1)
+
+
+def kernel_bases(
+    points: NDArray[np.float64],
+) -> tuple[tuple[float, NDArray[np.float64], NDArray[np.float64]], ...]:
+    """Each length with the (k,) eigenvalues and (k, k) eigenvectors of its kernel.
+
+    Several effects are estimated at the same (k, D) points, so these are kept for a while.
+    """
+    return _kernel_bases(points.tobytes(), points.shape)
+
+
+@lru_cache(maxsize=4)
+def _kernel_bases(
+    points: bytes, shape: tuple[int, ...]
+) -> tuple[tuple[float, NDArray[np.float64], NDArray[np.float64]], ...]:
+    contexts = np.frombuffer(points).reshape(shape)
+    kernels = [smooth_kernel(contexts, contexts, length) for length in LENGTHS]
+    return tuple((length, *np.linalg.eigh(k)) for length, k in zip(LENGTHS, kernels, strict=True))
+
+
+def covariance_spectrum(
+    eigenvalues: NDArray[np.float64], noises: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(s, k) eigenvalues of the covariance, for each share of the noise."""
+    signal = np.outer(1 - noises, np.maximum(eigenvalues, 0.0))
+    return np.asarray(signal + noises[:, None] + JITTER)
 
 
 def smooth_kernel(
