@@ -20,6 +20,8 @@ NOISES = np.array([0.02, 0.2, 0.5, 0.8, 0.97])
 #: Variance of the linear part for a source at the edge, beside 1 of the other part.
 LINEAR = 2.0
 JITTER = 1e-9
+#: What is smooth with a smaller weight is left out of predictions, to save time.
+NEGLIGIBLE = 1e-4
 
 
 class SmoothEffect:
@@ -67,18 +69,19 @@ class SmoothEffect:
         Returns:
             (m,) or (m, c) means and (m,) variances, noise included.
         """
-        mean, variance = np.zeros((len(points), 1)), np.zeros(len(points))
+        mean = np.zeros((len(points), self._parts[0][3].shape[1]))
+        variance = np.zeros(len(points))
         own, noises = _own_kernel(points), self._noises
+        signal = 1 - noises
         for weights, (length, vectors, spectrum, rotated, scale) in zip(
             self.weights, self._parts, strict=True
         ):
-            if weights.max() < 1e-4:
+            variance += (weights * scale) @ signal * own + (weights * scale) @ noises
+            if (weights * signal).max() < NEGLIGIBLE:
                 continue
             cross = smooth_kernel(points, self.points, length) @ vectors
-            signal = 1 - noises
-            mean = mean + cross @ (((weights * signal) @ (1.0 / spectrum))[:, None] * rotated)
-            explained = (cross**2) @ ((weights * scale * signal**2) @ (1.0 / spectrum))
-            variance += (weights * scale) @ signal * own + (weights * scale) @ noises - explained
+            mean += cross @ (((weights * signal) @ (1.0 / spectrum))[:, None] * rotated)
+            variance -= (cross**2) @ ((weights * scale * signal**2) @ (1.0 / spectrum))
         k = len(self.points)
         means = self.mean + mean.reshape(len(points), *self._shape)
         return means, np.maximum(variance, 0.0) * k / max(k - 1, 1)
