@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.benchmarks import simulate
 from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError
-from sdmbtl.selectors import MountainSelector
+from sdmbtl.selectors import MountainSelector, RandomSelector
 from sdmbtl.selectors.predictive import PredictiveSelector, default_structures
 from sdmbtl.structure import (
     AdditiveStructure,
@@ -416,7 +416,7 @@ class TestEvidence:
         assert [e["rows"] for e in entries] == [2] * 5 + [3] * 5 + [4] * 5
         names = [s.name for s in default_structures()]
         assert [e["structure"] for e in entries] == names * 3
-        keys = {"structure", "rows", "score", "error", "expected", "gain", "disappointing"}
+        keys = {"structure", "rows", "score", "error", "expected", "gain"}
         assert set(entries[0]) == keys
         assert json.loads(json.dumps(entries)) == entries
 
@@ -433,14 +433,19 @@ class TestEvidence:
                 error = np.sqrt(((row - known.mean(axis=0)) ** 2).mean())
                 assert entry["error"] == pytest.approx(error)
 
-    def test_says_which_training_has_probably_failed(self):
+    def test_leaves_out_trainings_that_have_probably_failed(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
         told(selector, matrix, 8)
+        assert selector.failed_trainings() == []
         told(selector, matrix - 100.0, 1)
+        selector.tell(selector.ask(), status="failed")
         told(selector, matrix, 2)
-        for entry in selector.evidence():
-            if entry["structure"] == "mountain":
-                assert entry["disappointing"] == (entry["rows"] == 8)
+        assert selector.failed_trainings() == [8]
+        assert sorted({e["rows"] for e in selector.evidence()}) == [2, 3, 4, 5, 6, 7, 9, 10]
+
+    def test_nothing_has_failed_before_the_first_row(self):
+        assert PredictiveSelector(GRID).failed_trainings() == []
+        assert RandomSelector(GRID).failed_trainings() == []
 
 
 class TestRemainingGain:
@@ -511,7 +516,8 @@ class TestRemainingGain:
         assert selector.performance == pytest.approx(4.0, abs=0.2)
         assert selector.remaining_gain() < 0.02
         told(selector, np.full((N, N), 4.0), 2)
-        assert selector.remaining_gain() == pytest.approx(0.0, abs=1e-9)
+        # More than the ceiling was expected before and never came: hardly anybody believes it now.
+        assert 0.0 <= selector.remaining_gain() < 1e-3 * np.ptp(matrix)
 
     def test_is_nothing_when_all_is_trained(self):
         space = ContextSpace(a=range(5))

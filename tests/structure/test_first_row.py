@@ -164,7 +164,9 @@ class TestPlateauOrMountain:
         rows = one_row(row)
         fitted = FirstRowPlateau(rows)
         far = np.full(N, np.quantile(row, FAR_SHARE))
-        shape = PlateauShape.fitted(rows, far, np.full(N, row.max()))
+        shape = PlateauShape.fitted(
+            rows.space, rows.sources, rows.returns, far, np.full(N, row.max())
+        )
         sources = np.random.default_rng(0).random((4, 2))
         prediction = fitted.predict(sources, slice(None))
         np.testing.assert_allclose(prediction.mean, shape.returns(sources, slice(None)))
@@ -173,6 +175,17 @@ class TestPlateauOrMountain:
         at_home = shape.returns(rows.sources, slice(None))[0]
         assert fitted.error == pytest.approx(((row - at_home) ** 2).mean())
         assert fitted.explain() == f"by the first row alone, a plateau: {shape.explain()}"
+
+    def test_later_rows_change_nothing(self):
+        row = plateau_row()
+        observed = ObservedRows(GRID, [GRID.from_unit(CENTRE)], [row])
+        more = observed.added(GRID.target(0), row[::-1]).added(GRID.target(9), row + 5.0)
+        one, several = (FirstRowPlateau(CompletedRows.of(rows)) for rows in (observed, more))
+        np.testing.assert_array_equal(one.shape.reaches, several.shape.reaches)
+        sources = np.random.default_rng(0).random((4, 2))
+        np.testing.assert_array_equal(
+            one.predict(sources, slice(None)).mean, several.predict(sources, slice(None)).mean
+        )
 
     def test_the_second_source_lies_where_the_first_policy_is_of_no_use(self):
         row = plateau_row(reach=0.5, source=np.array([0.2, 0.2]))

@@ -22,11 +22,10 @@ from sdmbtl.structure import (
     RowPrediction,
     Structure,
 )
+from sdmbtl.structure import contest as contest_module
 from sdmbtl.structure.cells import target_cells
 from sdmbtl.structure.contest import (
     CELLS,
-    DISAPPOINTING,
-    LEAST_FOR_DISAPPOINTMENT,
     TOLERANCE,
     Outcome,
     Record,
@@ -43,7 +42,7 @@ LINE = ContextSpace(a=range(4))
 
 def outcome(**given_):
     usual = {"score": 0.5, "error": 1.0, "variance": 1.0, "expected": 1.0, "gain": 1.0}
-    return Outcome(**{"rows": 2, "above": None, "disappointing": False, **usual, **given_})
+    return Outcome(**{"rows": 2, "above": None, **usual, **given_})
 
 
 class ScriptedFit(FittedStructure):
@@ -230,36 +229,56 @@ class TestOutcomes:
         assert contest.records["s"].outcomes[0].score == pytest.approx(_likeness(*by_cell))
 
 
-class TestDisappointment:
-    """A row far below what was expected: its training has probably failed."""
+class TestFailedTrainings:
+    """A training fails now and then: its whole row lies far below all others."""
 
     @staticmethod
-    def after(*shifts):
-        """The outcomes of rows that lie so much above what is expected, 5 everywhere."""
-        wiggle = np.array([0.5, -0.5, 0.5, -0.5])
-        rows = [5.0 + shift + wiggle * (-1) ** i for i, shift in enumerate(shifts)]
-        contest = PredictionContest([Scripted("script", [5.0] * 4, variance=0.25)])
-        contest.watch(line_rows(*rows))
-        return contest.records["script"].outcomes
+    def rows_with(failures, k=12, drop=60.0):
+        rows = falling_rows(k)
+        returns = rows.returns.copy()
+        returns[list(failures)] -= drop
+        return ObservedRows(GRID, rows.sources, returns)
 
-    def test_is_noticed_once_there_are_rows_enough(self):
-        calm = [0.0] * LEAST_FOR_DISAPPOINTMENT
-        assert [o.disappointing for o in self.after(*calm, -9.0)][-2:] == [False, True]
-        assert not any(o.disappointing for o in self.after(*calm[1:], -9.0))
+    def test_no_structure_learns_from_them(self):
+        contest, clean = default_contest(), default_contest()
+        rows = self.rows_with((4, 9))
+        sound = rows.only(~np.isin(np.arange(12), (4, 9)))
+        completed = contest.watch(rows)
+        assert np.flatnonzero(contest.failed).tolist() == [4, 9]
+        np.testing.assert_array_equal(completed.returns, clean.watch(sound).returns)
+        assert contest.records == clean.records
+        assert contest.verdict().structure == clean.verdict().structure
 
-    @pytest.mark.parametrize(
-        ("shift", "disappointing"),
-        [(-1.01, True), (-0.99, False), (1.01, False), (99.0, False)],
-    )
-    def test_begins_at_some_standard_deviations_below(self, shift, disappointing):
-        # The returns lie 0.5 from what is expected, as the structure says they will.
-        last = self.after(*[0.0] * 6, DISAPPOINTING * 0.5 * shift)[-1]
-        assert last.disappointing == disappointing
+    def test_it_does_not_matter_when_they_are_noticed(self):
+        rows, at_once, step_by_step = self.rows_with((0, 5)), default_contest(), default_contest()
+        at_once.watch(rows)
+        noticed = []
+        for count in range(1, 13):
+            step_by_step.watch(rows.first(count))
+            noticed.append(int(step_by_step.failed.sum()))
+        assert noticed[0] == 0
+        assert noticed[-1] == 2
+        assert step_by_step.records == at_once.records
 
-    def test_its_mean_error_does_not_count(self):
-        failed, lucky = (self.after(*[0.0] * 6, shift)[-1] for shift in (-9.0, 9.0))
-        assert failed.error == pytest.approx(0.25)
-        assert lucky.error == pytest.approx(81.25)
+    def test_their_returns_count_where_they_are_the_best(self):
+        rows = self.rows_with((4,))
+        returns = rows.returns.copy()
+        returns[4, 7] = 99.0
+        returns[4, 8] = np.nan
+        contest = default_contest()
+        contest.watch(ObservedRows(GRID, rows.sources, returns))
+        assert contest.failed[4]
+        assert contest.best[7] == 99.0
+        expected = np.delete(returns, 4, axis=0).max(axis=0)
+        np.testing.assert_array_equal(np.delete(contest.best, 7), np.delete(expected, 7))
+
+    def test_the_same_rows_are_not_judged_again(self, monkeypatch):
+        contest, rows = default_contest(), self.rows_with((4,))
+        contest.watch(rows)
+        monkeypatch.setattr(contest_module, "failed_trainings", None)
+        assert contest.watch(rows) is contest.rows
+        with pytest.raises(TypeError):
+            contest.watch(rows.first(11))
 
 
 class TestImprovements:

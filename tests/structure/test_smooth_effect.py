@@ -7,16 +7,15 @@ from hypothesis import strategies as st
 
 from sdmbtl.structure.smooth_effect import (
     JITTER,
-    LEAST_FOR_OUTLIERS,
     LENGTHS,
     LINEAR,
-    MOST_OUTLIERS,
+    NEGLIGIBLE,
     NOISES,
-    OUTLYING,
     SmoothEffect,
-    _kernel,
     _own_kernel,
-    effect_without_failures,
+    covariance_spectrum,
+    kernel_bases,
+    smooth_kernel,
 )
 
 
@@ -33,25 +32,27 @@ def kernel(one, other, length):
     return table
 
 
-def dense(points, values, wanted):
+def dense(points, values, wanted, noises=NOISES):
     """Means and variances at the wanted points, averaged over lengths and noises."""
-    k = len(values)
+    k, functions = values.reshape(len(values), -1).shape
     centred = values - values.mean()
     logs, means, variances = [], [], []
     for length in LENGTHS:
-        for noise in NOISES:
+        for noise in noises:
             covariance = (1 - noise) * kernel(points, points, length)
             covariance += (noise + JITTER) * np.eye(k)
             inverse = np.linalg.inv(covariance)
             cross = (1 - noise) * kernel(wanted, points, length)
             own = (1 - noise) * np.diagonal(kernel(wanted, wanted, length)) + noise
-            scale = centred @ inverse @ centred / k
-            logs.append(-0.5 * k * np.log(scale) - 0.5 * np.linalg.slogdet(covariance)[1])
+            scale = (centred * (inverse @ centred)).sum() / (k * functions)
+            fit = -0.5 * k * np.log(scale) - 0.5 * np.linalg.slogdet(covariance)[1]
+            logs.append(functions * fit)
             means.append(values.mean() + cross @ inverse @ centred)
             variances.append(scale * (own - np.diagonal(cross @ inverse @ cross.T)))
     weights = np.exp(np.array(logs) - max(logs))
     weights /= weights.sum()
-    return weights @ np.array(means), weights @ np.array(variances) * k / (k - 1)
+    mean = np.tensordot(weights, np.array(means), axes=1)
+    return mean, weights @ np.array(variances) * k / (k - 1)
 
 
 def some_values(seed, k, dimensions):
@@ -72,11 +73,55 @@ def test_equals_the_dense_gaussian_process(k, dimensions):
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-7)
 
 
+@pytest.mark.parametrize("noises", [NOISES, np.array([0.3, 1.0])], ids=["usual", "others"])
+def test_several_functions_share_lengths_and_noise(noises):
+    points, _, wanted = some_values(3, 6, 2)
+    values = np.random.default_rng(4).normal(size=(6, 3))
+    mean, variance = SmoothEffect(points, values, noises).predict(wanted)
+    expected_mean, expected_variance = dense(points, values, wanted, noises)
+    assert mean.shape == (7, 3)
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-7, atol=1e-6)
+    np.testing.assert_allclose(variance, expected_variance, rtol=1e-6)
+
+
+def test_many_functions_tell_luck_from_smoothness_better_than_one():
+    points = np.linspace(0, 1, 8)[:, None]
+    luck = np.random.default_rng(0).normal(size=(8, 60))
+    noises = np.append(NOISES, 1.0)
+    smooth_share = [
+        (SmoothEffect(points, values, noises).weights @ (1 - noises)).sum()
+        for values in (luck[:, 0], luck)
+    ]
+    assert smooth_share[1] < 0.02 < smooth_share[0]
+
+
+def test_without_a_smooth_part_the_mean_is_expected_everywhere():
+    points, values, wanted = some_values(0, 8, 2)
+    effect = SmoothEffect(points, values, np.array([1.0]))
+    mean, variance = effect.predict(wanted)
+    np.testing.assert_array_equal(mean, values.mean())
+    np.testing.assert_allclose(variance, values.var(ddof=1))
+
+
+def test_kernels_are_decomposed_once_for_the_same_points():
+    points, _, _ = some_values(1, 5, 2)
+    bases = kernel_bases(points)
+    assert kernel_bases(points.copy()) is bases
+    assert kernel_bases(points + 0.01) is not bases
+    assert kernel_bases(points.reshape(10, 1)) is not bases
+    for length, eigenvalues, vectors in bases:
+        spectrum = covariance_spectrum(eigenvalues, NOISES)
+        for noise, values in zip(NOISES, spectrum, strict=True):
+            covariance = (1 - noise) * kernel(points, points, length)
+            covariance += (noise + JITTER) * np.eye(5)
+            np.testing.assert_allclose((vectors * values) @ vectors.T, covariance, atol=1e-12)
+
+
 def test_lengths_that_explain_nothing_are_left_out_without_harm():
     points = np.linspace(0, 1, 24)[:, None]
     values = np.sin(12 * points[:, 0])
     effect = SmoothEffect(points, values)
-    assert effect.weights.max(axis=1).min() < 1e-4
+    assert (effect.weights @ (1 - NOISES)).min() < NEGLIGIBLE
     wanted = np.linspace(0, 1, 30)[:, None]
     mean, variance = effect.predict(wanted)
     expected_mean, expected_variance = dense(points, values, wanted)
@@ -140,80 +185,6 @@ def test_the_kernel_of_a_point_with_itself_is_1_on_average(dimensions):
     own = _own_kernel(points)
     assert own.mean() == pytest.approx(1.0, rel=0.02)
     for length in LENGTHS:
-        np.testing.assert_allclose(np.diagonal(_kernel(points[:9], points[:9], length)), own[:9])
-
-
-class TestFailures:
-    """A training fails now and then: one value far below the others."""
-
-    @staticmethod
-    def slope_with(failures, k=12, drop=30.0):
-        points = np.linspace(0, 1, k)[:, None]
-        values = 5.0 * points[:, 0] + 0.2 * np.random.default_rng(0).normal(size=k)
-        values[list(failures)] -= drop
-        return points, values
-
-    @pytest.mark.parametrize("seed", range(4))
-    def test_deviations_leave_each_value_out(self, seed):
-        points, values, _ = some_values(seed, 7, 2)
-        effect = SmoothEffect(points, values)
-        row, column = np.unravel_index(effect.weights.argmax(), effect.weights.shape)
-        noise = NOISES[column]
-        covariance = (1 - noise) * kernel(points, points, LENGTHS[row])
-        covariance += (noise + JITTER) * np.eye(7)
-        centred = values - values.mean()
-        for i, deviation in enumerate(effect.deviations()):
-            others = np.delete(np.arange(7), i)
-            inverse = np.linalg.inv(covariance[np.ix_(others, others)])
-            cross = covariance[i, others]
-            expected = cross @ inverse @ centred[others]
-            scale = centred[others] @ inverse @ centred[others] / 6
-            variance = scale * (covariance[i, i] - cross @ inverse @ cross)
-            assert deviation == pytest.approx((centred[i] - expected) / np.sqrt(variance))
-
-    @pytest.mark.parametrize(
-        ("k", "failures"), [(12, ()), (12, (0,)), (12, (5,)), (30, (2, 19)), (60, (1, 40, 27))]
-    )
-    def test_are_left_out(self, k, failures):
-        points, values = self.slope_with(failures, k)
-        effect = effect_without_failures(points, values)
-        left = np.delete(points, list(failures), axis=0)
-        np.testing.assert_array_equal(effect.points, left)
-        mean, variance = effect.predict(points)
-        np.testing.assert_allclose(mean, 5.0 * points[:, 0], atol=0.6)
-        assert variance.max() < 0.5
-
-    def test_without_this_everything_looks_unpredictable(self):
-        points, values = self.slope_with((5,))
-        assert SmoothEffect(points, values).predict(points)[1].min() > 10.0
-
-    def test_several_hide_one_another_among_few(self):
-        points, values = self.slope_with((1, 4, 7))
-        assert len(effect_without_failures(points, values).points) == 12
-
-    def test_only_values_below_are_left_out(self):
-        points, values = self.slope_with((5,), drop=-30.0)
-        assert len(effect_without_failures(points, values).points) == 12
-
-    def test_few_values_are_all_kept(self):
-        for k in range(1, LEAST_FOR_OUTLIERS):
-            points, values = self.slope_with((0,), k=k)
-            assert len(effect_without_failures(points, values).points) == k
-        points, values = self.slope_with((0,), k=LEAST_FOR_OUTLIERS)
-        assert len(effect_without_failures(points, values).points) == LEAST_FOR_OUTLIERS - 1
-
-    def test_no_more_than_a_share_is_left_out(self):
-        points, values = self.slope_with(range(0, 20, 2), k=20)
-        left = len(effect_without_failures(points, values).points)
-        assert left >= 20 - int(MOST_OUTLIERS * 20)
-
-    def test_what_is_kept_is_not_outlying(self):
-        for seed in range(20):
-            points, values, _ = some_values(seed, 15, 2)
-            effect = effect_without_failures(points, values)
-            if len(effect.points) > 15 - int(MOST_OUTLIERS * 15):
-                assert effect.deviations().min() > -OUTLYING
-
-    def test_equal_values_are_all_kept(self):
-        points = np.random.default_rng(0).random((8, 2))
-        assert len(effect_without_failures(points, np.full(8, 3.0)).points) == 8
+        np.testing.assert_allclose(
+            np.diagonal(smooth_kernel(points[:9], points[:9], length)), own[:9]
+        )

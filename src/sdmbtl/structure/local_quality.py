@@ -36,6 +36,7 @@ class LocallyCorrected(FittedStructure):
     def __init__(self, structure: FittedStructure, rows: CompletedRows) -> None:
         self.structure = structure
         self._parts = _parts(rows.space)
+        self._ceiling = rows.ceiling
         errors = rows.returns - structure.predict(rows.sources, slice(None)).mean
         # What a policy is better or worse on all targets alike is part of the structure.
         errors -= errors.mean(axis=1, keepdims=True)
@@ -48,8 +49,10 @@ class LocallyCorrected(FittedStructure):
     ) -> RowPrediction:
         """Predict the returns of policies."""
         plain = self.structure.predict(sources, targets)
-        correction = self.correction.predict(sources)[0][:, self._parts[targets]]
-        return RowPrediction(plain.mean + correction, plain.row_variance, plain.variance)
+        mean = plain.mean + self.correction.predict(sources)[0][:, self._parts[targets]]
+        # Errors of the past are no reason to expect more than any policy has reached.
+        np.minimum(mean, np.maximum(plain.mean, self._ceiling), out=mean)
+        return RowPrediction(mean, plain.row_variance, plain.variance)
 
     def explain(self) -> str:
         """What was found, in words."""

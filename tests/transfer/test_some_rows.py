@@ -1,4 +1,4 @@
-"""The first of some rows: the same as if the others had never come."""
+"""Some of the rows, above all the first: the same as if the others had never come."""
 
 import numpy as np
 import pytest
@@ -52,3 +52,17 @@ def test_can_grow_again_and_cannot_be_changed():
     for name in PARTS:
         with pytest.raises(ValueError, match="read-only"):
             getattr(rows.first(3), name)[0] = 1.0
+
+
+def test_any_of_them_can_be_taken():
+    rows = some_rows()
+    which = np.array([True, False, True, False, True])
+    some = rows.only(which)
+    assert some.space is rows.space
+    for name in PARTS:
+        np.testing.assert_array_equal(getattr(some, name), getattr(rows, name)[which], err_msg=name)
+    np.testing.assert_array_equal(some.best, np.fmax.reduce(rows.returns[which], axis=0))
+    assert not rows.continues(some)
+    with pytest.raises(ValueError, match="read-only"):
+        some.returns[0] = 1.0
+    assert len(rows.only(np.zeros(5, dtype=bool))) == 0
