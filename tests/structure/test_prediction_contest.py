@@ -272,6 +272,24 @@ class TestFailedTrainings:
         expected = np.delete(returns, 4, axis=0).max(axis=0)
         np.testing.assert_array_equal(np.delete(contest.best, 7), np.delete(expected, 7))
 
+    def test_an_error_of_a_structure_comes_back_until_it_is_mended(self):
+        class Breaking(Scripted):
+            broken = True
+
+            def fit(self, rows):
+                if self.broken and len(rows) == 2:
+                    raise ZeroDivisionError
+                return super().fit(rows)
+
+        structure = Breaking("s", [1.0] * 4)
+        contest = PredictionContest([structure])
+        rows = line_rows([0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 2.0, 2.0], [0.0, 0.0, 1.0, 1.0])
+        for _ in range(2):
+            with pytest.raises(ZeroDivisionError):
+                contest.watch(rows)
+        structure.broken = False
+        assert len(contest.watch(rows)) == 3
+
     def test_the_same_rows_are_not_judged_again(self, monkeypatch):
         contest, rows = default_contest(), self.rows_with((4,))
         contest.watch(rows)

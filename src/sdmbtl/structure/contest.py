@@ -168,8 +168,12 @@ class PredictionContest:
         if not len(rows):
             raise StructureError("Structures need at least one observed row. Got none.")
         if self._seen is None or len(self._seen) < len(rows) or not rows.continues(self._seen):
-            self._seen, self.failed = rows, failed_trainings(rows)
+            if self._seen is None:  # an error of a structure may have left things half done
+                self._forget()
+            self._seen = None
+            self.failed = failed_trainings(rows)
             self._watch_sound(rows.only(~self.failed))
+            self._seen = rows
         return self._watched()
 
     def _watch_sound(self, rows: ObservedRows) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.structure.completed import CompletedRows
-from sdmbtl.structure.local_quality import locally_corrected
+from sdmbtl.structure.local_errors import locally_corrected
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
 from sdmbtl.structure.smooth_effect import SmoothEffect
 

@@ -15,7 +15,7 @@ from sdmbtl.structure import (
     RowPrediction,
 )
 from sdmbtl.structure.cells import target_cells
-from sdmbtl.structure.local_quality import (
+from sdmbtl.structure.local_errors import (
     ERROR_NOISES,
     LEAST_ROWS,
     PARTS,

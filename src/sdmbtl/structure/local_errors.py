@@ -1,4 +1,4 @@
-"""Policies that are better or worse than a structure says, on some part of the space only."""
+"""What a structure gets wrong on some parts of the space, learnt from its errors so far."""
 
 from __future__ import annotations
 
