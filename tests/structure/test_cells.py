@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.structure import cell_centres, target_cells
+from sdmbtl.structure.cells import space_cells
 
 LINE = ContextSpace(a=range(16)).unit_targets
 GRID = ContextSpace(a=range(8), b=range(4)).unit_targets
@@ -75,3 +76,13 @@ def test_centres_of_a_line():
     assert cell_centres(LINE, target_cells(LINE, 1)).tolist() in ([7], [8])
     line = ContextSpace(a=range(9)).unit_targets
     assert cell_centres(line, np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])).tolist() == [1, 4, 7]
+
+
+def test_cells_of_a_space_are_found_once_and_cannot_be_changed():
+    space = ContextSpace(a=range(8), b=range(4))
+    cells = space_cells(space, 4)
+    np.testing.assert_array_equal(cells, target_cells(GRID, 4))
+    assert space_cells(space, 4) is cells
+    assert space_cells(space, 5).max() == 4
+    with pytest.raises(ValueError, match="read-only"):
+        cells[0] = 1

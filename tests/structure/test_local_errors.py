@@ -60,8 +60,8 @@ def test_errors_are_averaged_over_parts_and_interpolated_between_sources():
     rows = completed(14, lambda x, y: rng.normal(size=(14, N)))
     fitted = LocallyCorrected(Flat(), rows)
     parts = target_cells(GRID.unit_targets, PARTS)
-    errors = rows.returns - rows.returns.mean(axis=1, keepdims=True)
-    means = np.array([[row[parts == p].mean() for p in range(PARTS)] for row in errors])
+    means = np.array([[row[parts == p].mean() for p in range(PARTS)] for row in rows.returns])
+    means -= means.mean(axis=1, keepdims=True)
     sources = rng.random((5, 2))
     expected = 1.0 + SmoothEffect(rows.sources, means, ERROR_NOISES).predict(sources)[0]
     some = np.array([3, 90, 17])
@@ -129,6 +129,32 @@ def test_the_flexible_structures_are_corrected_once_there_are_rows_enough(struct
     assert not isinstance(few, LocallyCorrected)
     assert isinstance(enough, LocallyCorrected) == is_corrected
     assert enough.explain()
+
+
+def test_only_evaluated_targets_say_what_is_wrong():
+    rng = np.random.default_rng(0)
+    parts = target_cells(GRID.unit_targets, PARTS)
+    returns = tilted(GRID.unit_targets[:14, None], GRID.unit_targets)
+    returns[rng.random(returns.shape) < 0.3] = np.nan
+    returns[:, parts == 5] = np.nan
+    rows = CompletedRows.of(ObservedRows(GRID, GRID.targets[:14], returns))
+    fitted = LocallyCorrected(Flat(), rows)
+    for errors, row in zip(rows.returns - 1.0, returns, strict=True):
+        seen = ~np.isnan(row)
+        means = fitted._part_means(errors, seen)
+        expected = [
+            errors[(parts == p) & seen].mean() if (seen & (parts == p)).any() else np.nan
+            for p in range(PARTS)
+        ]
+        np.testing.assert_allclose(means, np.nan_to_num(expected - np.nanmean(expected)))
+        assert means[5] == 0.0
+
+
+def test_nothing_to_correct_is_nothing():
+    """Parts of different sizes have another mean than the targets."""
+    rng = np.random.default_rng(3)
+    rows = completed(16, lambda x, y: 1.0 + rng.normal(size=(16, N)))
+    assert LocallyCorrected(Flat(), rows).correction.mean == pytest.approx(0.0, abs=1e-12)
 
 
 def test_few_rows_change_nothing():

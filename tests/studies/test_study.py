@@ -65,7 +65,7 @@ def test_status_without_estimates(tmp_path):
     assert status["return_span"] == 30
 
 
-def test_status_names_policies_far_below_what_was_expected(tmp_path):
+def test_status_names_policies_far_below_the_others(tmp_path):
     space = ContextSpace(a=range(6), b=range(6))
     gap = np.abs(space.targets[:, None] - space.targets).sum(axis=2)
     matrix = 50.0 - gap + 0.1 * np.random.default_rng(0).normal(size=gap.shape)
@@ -75,7 +75,7 @@ def test_status_names_policies_far_below_what_was_expected(tmp_path):
         row = matrix[candidate.index] - (200.0 if k == 7 else 0.0)
         study.tell(candidate, row) if k != 3 else study.tell(candidate, status="failed")
     rounds = study.status()["rounds"]
-    assert [entry["id"] for entry in rounds if entry["disappointing"]] == [7]
+    assert [entry["id"] for entry in rounds if entry["probably_failed"]] == [7]
 
 
 def test_scores_belong_to_their_policy_whatever_failed_between(tmp_path):

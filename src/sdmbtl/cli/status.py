@@ -173,9 +173,9 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         if entry["status"] == "failed" and entry["errors"]
     ]
     lines += [
-        f"policy {entry['id']} is far below what was expected: its training may have failed"
+        f"policy {entry['id']} is far below the others: its training may have failed"
         for entry in status["rounds"]
-        if entry["disappointing"]
+        if entry["probably_failed"]
     ]
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")

@@ -215,9 +215,12 @@ class Selector(ABC):
     @property
     def best_candidates(self) -> NDArray[np.intp]:
         """(N,) id of the candidate whose policy is best on each target, -1 if none is known."""
-        ids = np.array([t.id for t in self.history.trials if t.row is not None], dtype=np.intp)
-        rows = self.rows.best_policy
+        ids, rows = self._told_candidates(), self.rows.best_policy
         return np.where(rows < 0, -1, ids[rows] if len(ids) else -1)
+
+    def _told_candidates(self) -> NDArray[np.intp]:
+        """(k,) id of the candidate of each row."""
+        return np.array([t.id for t in self.history.trials if t.row is not None], dtype=np.intp)
 
     @property
     def performance(self) -> float:
@@ -242,8 +245,8 @@ class Selector(ABC):
     def evidence(self) -> list[dict[str, Any]]:
         """How well structures foretold the rows: an entry for each row and structure.
 
-        Each has at least the `structure`, the number of `rows` that were known then, and its
-        `score`, 0 to 1. Empty if this selector does not let structures predict.
+        Each has at least the `structure`, the number of `rows` before the one it predicted, and
+        its `score`, 0 to 1. Empty if this selector does not let structures predict.
         """
         return []
 

@@ -184,7 +184,8 @@ class PredictiveSelector(Selector):
         Each has the `structure`, the number of `rows` before the one it predicted, its `score`
         (how well it foretold where the policy would improve on the best, 0 to 1), the root mean
         square `error` of the returns, and the mean improvement that it `expected` and that came
-        (`gain`). Of trainings that have probably failed nothing is expected, so they have none.
+        (`gain`), on the best so far. Trainings that have probably failed do not count: not among
+        the predicted rows, not among those that were known, not in the best so far.
         """
         if len(self.rows) < 2:
             return []
@@ -288,10 +289,6 @@ class PredictiveSelector(Selector):
         completed = self.contest.watch(self.rows)
         returns[~self.contest.failed] = completed.returns
         return np.asarray(self._told_candidates()[returns.argmax(axis=0)])
-
-    def _told_candidates(self) -> NDArray[np.intp]:
-        """(k,) id of the candidate of each row."""
-        return np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
 
 
 def default_structures() -> tuple[Structure, ...]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import heapq
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
 
 
 def target_cells(units: NDArray[np.float64], cells: int) -> NDArray[np.intp]:
@@ -30,6 +33,14 @@ def target_cells(units: NDArray[np.float64], cells: int) -> NDArray[np.intp]:
     numbers = np.empty(len(units), dtype=np.intp)
     for number, (_, _, members) in enumerate(sorted(heap, key=lambda cell: int(cell[2].min()))):
         numbers[members] = number
+    return numbers
+
+
+@lru_cache(maxsize=8)
+def space_cells(space: ContextSpace, cells: int) -> NDArray[np.intp]:
+    """(N,) number of the cell of each target of a space, found once; not to be changed."""
+    numbers = target_cells(space.unit_targets, cells)
+    numbers.setflags(write=False)
     return numbers
 
 

@@ -98,7 +98,7 @@ def completed_returns(
     returns = rows.returns[start:]
     if not np.isnan(returns).any():
         return returns
-    difficulty = target_difficulty(rows) if expected is None else expected
+    difficulty = _difficulty(rows) if expected is None else expected
     filled = returns.copy()
     for row in filled:
         holes = np.isnan(row)
@@ -110,7 +110,7 @@ def completed_returns(
     return filled
 
 
-def target_difficulty(rows: ObservedRows) -> NDArray[np.float64]:
+def _difficulty(rows: ObservedRows) -> NDArray[np.float64]:
     """(N,) mean return on each target, corrected for who was evaluated there."""
     policy_means = np.nanmean(rows.returns, axis=1, keepdims=True)
     relative = rows.returns - policy_means

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.errors import StructureError
-from sdmbtl.structure.cells import target_cells
+from sdmbtl.structure.cells import space_cells
 from sdmbtl.structure.completed import CompletedRows
 from sdmbtl.structure.failures import failed_trainings
 from sdmbtl.structure.improvement import LEAST_SPREAD, bounded_improvement
@@ -43,7 +43,7 @@ class Outcome:
         error: Mean squared error of the returns.
         variance: Variance of the returns that was expected.
         expected: Mean improvement that was expected.
-        gain: Mean improvement that came.
+        gain: Mean improvement that came, on the best of the trainings that did not fail.
         above: Where more was expected than the largest return so far, on which share of the
             targets it came; None if nowhere.
     """
@@ -151,7 +151,6 @@ class PredictionContest:
         self.rows: CompletedRows | None = None
         self.records = {s.name: Record() for s in self.structures}
         self.fits: dict[str, FittedStructure] = {}
-        self._cells: NDArray[np.intp] | None = None
 
     def watch(self, rows: ObservedRows) -> CompletedRows:
         """Take notice of all rows so far; what was seen before is not computed again.
@@ -296,9 +295,8 @@ class PredictionContest:
             )
 
     def _by_cell(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
-        if self._cells is None:
-            self._cells = target_cells(self._watched().space.unit_targets, CELLS)
-        return np.asarray(np.bincount(self._cells, weights=values), dtype=np.float64)
+        cells = space_cells(self._watched().space, CELLS)
+        return np.asarray(np.bincount(cells, weights=values), dtype=np.float64)
 
     def _watched(self) -> CompletedRows:
         if self.rows is None:

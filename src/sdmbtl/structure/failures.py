@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from sdmbtl.structure.completed import target_difficulty
 from sdmbtl.structure.smooth_effect import NOISES, covariance_spectrum, kernel_bases
 from sdmbtl.transfer import ObservedRows
 
@@ -22,6 +21,14 @@ FAILING = 0.02
 MOST_FAILED = 0.4
 #: At least so many trainings have not failed: fewer say nothing about one another.
 LEAST_SOUND = 3
+#: Policies that were evaluated on a smaller share of the targets are not judged.
+LEAST_EVALUATED = 0.25
+#: If the returns of the others have so small a share of the range, they are judged once more.
+DWARFED = 0.1
+#: So much below the most likely set of failures, larger ones are not looked at.
+HOPELESS = 50.0
+#: How often policies and targets are fitted in turn.
+FITTING_ROUNDS = 20
 #: Qualities that differ by less, as a share of the range of returns, are alike.
 LEAST_NOISE = 0.01
 
@@ -29,19 +36,50 @@ LEAST_NOISE = 0.01
 def failed_trainings(rows: ObservedRows) -> NDArray[np.bool_]:
     """(k,) which of the policies come from a training that has probably failed.
 
+    Policies that were evaluated on a few targets only are not judged.
+
     Args:
         rows: The rows so far, complete or in part.
     """
-    if len(rows) <= LEAST_SOUND:
-        return np.zeros(len(rows), dtype=bool)
-    width = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
-    if not width > 0:
-        return np.zeros(len(rows), dtype=bool)
-    if rows.is_complete:
-        quality = rows.returns.mean(axis=1)
-    else:  # policies that were tried on hard targets only are no worse for it
-        quality = np.nanmean(rows.returns - target_difficulty(rows), axis=1)
-    return low_outliers(rows.unit_sources, quality / width)
+    failed = np.zeros(len(rows), dtype=bool)
+    judged = (~np.isnan(rows.returns)).mean(axis=1) >= LEAST_EVALUATED
+    returns = rows.returns[judged]
+    failed[judged] = _failed(rows.unit_sources[judged], returns, _qualities(returns))
+    return failed
+
+
+def _failed(
+    points: NDArray[np.float64], returns: NDArray[np.float64], qualities: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """(k,) failures among the policies with these (k, N) returns and (k,) qualities."""
+    width = _range(returns)
+    if len(points) <= LEAST_SOUND or not width > 0:
+        return np.zeros(len(points), dtype=bool)
+    failed = low_outliers(points, qualities / width)
+    sound = ~failed
+    if _range(returns[sound]) < DWARFED * width:  # beside a huge failure others looked small
+        failed[sound] = _failed(points[sound], returns[sound], qualities[sound])
+    return failed
+
+
+def _range(returns: NDArray[np.float64]) -> float:
+    """The largest return less the smallest, 0 if there are none."""
+    return float(np.nanmax(returns) - np.nanmin(returns)) if returns.size else 0.0
+
+
+def _qualities(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(k,) how good each policy is on the same targets, also if it was not tried on all of them."""
+    holes = np.isnan(returns)
+    if not holes.any():
+        return np.asarray(returns.mean(axis=1))
+    # Policies and targets explain the returns together: one after the other until both fit.
+    qualities = np.zeros(len(returns))
+    for _ in range(FITTING_ROUNDS):
+        left = np.where(holes, 0.0, returns - qualities[:, None])
+        difficulty = left.sum(axis=0) / np.maximum((~holes).sum(axis=0), 1)
+        left = np.where(holes, 0.0, returns - difficulty)
+        qualities = left.sum(axis=1) / (~holes).sum(axis=1)
+    return qualities
 
 
 def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -53,7 +91,7 @@ def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> ND
 
     Args:
         points: (k, D) contexts in unit coordinates.
-        values: (k,) noisy values of a smooth function; a failure may be anywhere in 0..1.
+        values: (k,) noisy values of a smooth function; failures lie anywhere in a range of 1.
     """
     sample = _Sample(points, values)
     likelihood, outliers = sample.log_likelihood(), np.zeros(len(points), dtype=bool)
@@ -62,6 +100,8 @@ def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> ND
         reached = sample.log_likelihood()
         if reached > likelihood:
             likelihood, outliers = reached, sample.removed.copy()
+        elif reached < likelihood - HOPELESS:
+            break
     return outliers
 
 

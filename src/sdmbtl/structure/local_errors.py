@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace
-from sdmbtl.structure.cells import target_cells
+from sdmbtl.structure.cells import space_cells
 from sdmbtl.structure.completed import CompletedRows
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction
 from sdmbtl.structure.smooth_effect import NOISES, SmoothEffect
@@ -35,14 +32,22 @@ class LocallyCorrected(FittedStructure):
 
     def __init__(self, structure: FittedStructure, rows: CompletedRows) -> None:
         self.structure = structure
-        self._parts = _parts(rows.space)
+        self._parts = space_cells(rows.space, PARTS)
         self._ceiling = rows.ceiling
         errors = rows.returns - structure.predict(rows.sources, slice(None)).mean
-        # What a policy is better or worse on all targets alike is part of the structure.
-        errors -= errors.mean(axis=1, keepdims=True)
-        sizes = np.bincount(self._parts)
-        by_part = [np.bincount(self._parts, weights=row) / sizes for row in errors]
-        self.correction = SmoothEffect(rows.sources, np.array(by_part), ERROR_NOISES)
+        evaluated = ~np.isnan(rows.observed.returns)
+        means = [self._part_means(*row) for row in zip(errors, evaluated, strict=True)]
+        self.correction = SmoothEffect(rows.sources, np.array(means), ERROR_NOISES)
+
+    def _part_means(
+        self, errors: NDArray[np.float64], evaluated: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """(p,) mean errors of a policy on the parts, 0 where it was not evaluated."""
+        sizes = np.bincount(self._parts[evaluated], minlength=self._parts.max() + 1)
+        sums = np.bincount(self._parts[evaluated], errors[evaluated], minlength=len(sizes))
+        means = sums / np.maximum(sizes, 1)
+        # What a policy is better or worse on all parts alike is for the structure to say.
+        return np.where(sizes > 0, means - means[sizes > 0].mean(), 0.0)
 
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
@@ -62,9 +67,3 @@ class LocallyCorrected(FittedStructure):
 def locally_corrected(structure: FittedStructure, rows: CompletedRows) -> FittedStructure:
     """The structure with its local errors corrected, once there are rows enough for it."""
     return LocallyCorrected(structure, rows) if len(rows) >= LEAST_ROWS else structure
-
-
-@lru_cache(maxsize=4)
-def _parts(space: ContextSpace) -> NDArray[np.intp]:
-    """(N,) number of the part of the space that each target is in."""
-    return target_cells(space.unit_targets, PARTS)

@@ -56,7 +56,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     before = math.nan
     rounds: list[dict[str, Any]] = []
     scores = _scores_by_row(study.selector)
-    disappointing = set(study.selector.failed_trainings())
+    failed = set(study.selector.failed_trainings())
     rows = 0
     for trial in study.trials:
         entry = _described(study, trial)
@@ -68,7 +68,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
                 "coverage": study.share(mean),
                 "gain": _number(mean - before),
                 "scores": scores.get(rows, {}),
-                "disappointing": trial.id in disappointing,
+                "probably_failed": trial.id in failed,
             }
             before = mean
             rows += 1
@@ -94,7 +94,7 @@ def _described(study: Study, trial: TrialRecord) -> dict[str, Any]:
         "coverage": None,
         "gain": None,
         "scores": {},
-        "disappointing": False,
+        "probably_failed": False,
     }
 
 
