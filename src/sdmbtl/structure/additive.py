@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.structure.base import MOUNTAIN
 from sdmbtl.structure.completed import CompletedRows
-from sdmbtl.structure.local_errors import locally_corrected
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
 from sdmbtl.structure.smooth_effect import SmoothEffect
 
@@ -111,8 +110,7 @@ class LinearGapStructure(Structure):
         if not self.free_quality:
             return AdditiveFit(rows, coefficients, None, variance, self.words)
         quality = SmoothEffect(rows.sources, sums.row_residuals(coefficients))
-        fitted = AdditiveFit(rows, coefficients, quality, variance, self.words)
-        return locally_corrected(fitted, rows)
+        return AdditiveFit(rows, coefficients, quality, variance, self.words)
 
 
 class MountainStructure(LinearGapStructure):

@@ -4,6 +4,9 @@ Every structure predicts each new row from the rows before it. What a selector n
 where a new policy will improve on the best so far, so that is what counts: the predicted
 improvements on the targets are compared with the real ones. Their scale is left out: a structure
 that expects twice the gain everywhere still points to the right context.
+
+Structures are judged by what they say themselves. Only the one that is used is then corrected by
+its errors so far: with corrections even wrong structures come close to the right one.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from sdmbtl.structure.cells import space_cells
 from sdmbtl.structure.completed import CompletedRows
 from sdmbtl.structure.failures import failed_trainings
 from sdmbtl.structure.improvement import LEAST_SPREAD, bounded_improvement
+from sdmbtl.structure.local_errors import locally_corrected
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
 from sdmbtl.transfer import ObservedRows
 
@@ -118,7 +122,7 @@ class Verdict:
 
     Attributes:
         structure: Name of the structure.
-        fitted: The structure, fitted to all rows.
+        fitted: The structure, fitted to all rows, its local errors corrected.
         explanation: Why this one, in words.
         scores: Score of each structure, None for one that was not tested yet.
     """
@@ -151,6 +155,7 @@ class PredictionContest:
         self.rows: CompletedRows | None = None
         self.records = {s.name: Record() for s in self.structures}
         self.fits: dict[str, FittedStructure] = {}
+        self._corrected: dict[str, FittedStructure] = {}
 
     def watch(self, rows: ObservedRows) -> CompletedRows:
         """Take notice of all rows so far; what was seen before is not computed again.
@@ -184,6 +189,7 @@ class PredictionContest:
                 self._test(self.rows, some)
             self.rows = some
             self.fits = {s.name: s.fit(some) for s in self.structures if count >= s.min_rows}
+            self._corrected = {}
 
     def _expected_row(self, rows: ObservedRows, count: int) -> NDArray[np.float64] | None:
         """(N,) what is expected of a row that was evaluated in part; None if nothing is."""
@@ -208,9 +214,8 @@ class PredictionContest:
         tested = {name: score for name, score in scores.items() if score is not None}
         if not tested:
             name = next(iter(self.fits))
-            return Verdict(
-                name, self.fits[name], "is assumed, as no structure was put to the test yet", scores
-            )
+            text = "is assumed, as no structure was put to the test yet"
+            return Verdict(name, self.corrected(name), text, scores)
         close = self._close_enough(tested)
         highest = max(close.values())
         name = next(name for name in close if close[name] >= highest - TOLERANCE)
@@ -220,13 +225,19 @@ class PredictionContest:
             second = max(others, key=lambda other: others[other])
             doubt = "" if second in close else " with far larger errors"
             text += f" ({second} {others[second]:.2f}{doubt})"
-        return Verdict(name, self.fits[name], text, scores)
+        return Verdict(name, self.corrected(name), text, scores)
 
     def _close_enough(self, tested: dict[str, float]) -> dict[str, float]:
         """Scores of the structures whose errors are not far larger than the smallest."""
         errors = {name: self.records[name].typical_error for name in tested}
         limit = FAR_OFF * min(errors.values())
         return {name: score for name, score in tested.items() if errors[name] <= limit}
+
+    def corrected(self, name: str) -> FittedStructure:
+        """A structure with its local errors corrected, for predictions of what comes next."""
+        if name not in self._corrected:
+            self._corrected[name] = locally_corrected(self.fits[name], self._watched())
+        return self._corrected[name]
 
     def improvements(
         self,
@@ -246,7 +257,7 @@ class PredictionContest:
         Returns:
             (m, n) expected improvements.
         """
-        prediction = self.fits[name].predict(sources, targets)
+        prediction = self.corrected(name).predict(sources, targets)
         return self._improvements(name, prediction, best[targets], self._watched())
 
     def _improvements(

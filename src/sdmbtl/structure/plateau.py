@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.structure.completed import CompletedRows
-from sdmbtl.structure.local_errors import locally_corrected
 from sdmbtl.structure.predictive import FittedStructure, RowPrediction, Structure
 from sdmbtl.structure.smooth_effect import SmoothEffect
 
@@ -47,7 +46,7 @@ class PlateauStructure(Structure):
         means = residuals.mean(axis=1)
         quality = SmoothEffect(rows.sources, means)
         variance = float((residuals - means[:, None]).var())
-        return locally_corrected(PlateauFit(shape, quality, variance), rows)
+        return PlateauFit(shape, quality, variance)
 
 
 @dataclass(frozen=True)
