@@ -4,17 +4,15 @@ import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.selectors.predictive import default_structures
 from sdmbtl.structure import (
-    AdditiveStructure,
     CompletedRows,
     FittedStructure,
-    FreeQualityStructure,
-    MountainStructure,
-    NoStructure,
-    PlateauStructure,
+    PredictionContest,
     RowPrediction,
 )
 from sdmbtl.structure.cells import target_cells
+from sdmbtl.structure.improvement import bounded_improvement
 from sdmbtl.structure.local_errors import (
     ERROR_NOISES,
     LEAST_ROWS,
@@ -110,25 +108,40 @@ def test_no_more_is_expected_than_any_policy_has_reached():
     assert mean.max() == 1.0, "what the structure itself expects stands"
 
 
-@pytest.mark.parametrize(
-    ("structure", "is_corrected"),
-    [
-        (PlateauStructure(), True),
-        (FreeQualityStructure(), True),
-        (AdditiveStructure(), False),
-        (MountainStructure(), False),
-        (NoStructure(), False),
-    ],
-    ids=lambda value: getattr(value, "name", None),
-)
-def test_the_flexible_structures_are_corrected_once_there_are_rows_enough(structure, is_corrected):
-    few, enough = (
-        structure.fit(completed(k, lambda x, y: tilted(x, y) - np.abs(x - y).sum(axis=-1)))
-        for k in (LEAST_ROWS - 1, LEAST_ROWS)
+@pytest.mark.parametrize("structure", default_structures(), ids=lambda value: value.name)
+def test_structures_are_judged_plain_and_used_corrected(structure):
+    """Whatever the structure, and once there are rows enough."""
+    contest = PredictionContest([structure])
+    rows = completed(LEAST_ROWS + 1, lambda x, y: tilted(x, y) - np.abs(x - y).sum(axis=-1))
+    for k in range(1, LEAST_ROWS + 1):
+        contest.watch(rows.observed.first(k))
+    plain, used = contest.fits[structure.name], contest.corrected(structure.name)
+    assert not isinstance(plain, LocallyCorrected)
+    assert isinstance(used, LocallyCorrected)
+    assert used.structure is plain
+    assert contest.corrected(structure.name) is used, "computed once"
+    assert contest.verdict().fitted is used
+    assert used.explain() == plain.explain()
+
+    best = contest.best
+    improvements = contest.improvements(structure.name, rows.sources[-1:], slice(None), best)
+    expected, not_expected = (
+        bounded_improvement(
+            prediction.mean,
+            np.sqrt(contest._variance(structure.name, prediction, contest.rows))[:, None],
+            best,
+            contest.records[structure.name].ceiling(prediction.mean, contest.rows.ceiling),
+        )
+        for prediction in (fit.predict(rows.sources[-1:], slice(None)) for fit in (used, plain))
     )
-    assert not isinstance(few, LocallyCorrected)
-    assert isinstance(enough, LocallyCorrected) == is_corrected
-    assert enough.explain()
+    np.testing.assert_allclose(improvements, expected)
+    assert not np.allclose(improvements, not_expected)
+
+    errors = rows.returns[-1] - plain.predict(rows.sources[-1:], slice(None)).mean[0]
+    contest.watch(rows.observed)
+    outcome = contest.records[structure.name].outcomes[-1]
+    assert outcome.error == pytest.approx((errors**2).mean())
+    assert contest.corrected(structure.name) is not used, "new rows, new errors"
 
 
 def test_only_evaluated_targets_say_what_is_wrong():
@@ -139,15 +152,17 @@ def test_only_evaluated_targets_say_what_is_wrong():
     returns[:, parts == 5] = np.nan
     rows = CompletedRows.of(ObservedRows(GRID, GRID.targets[:14], returns))
     fitted = LocallyCorrected(Flat(), rows)
-    for errors, row in zip(rows.returns - 1.0, returns, strict=True):
-        seen = ~np.isnan(row)
-        means = fitted._part_means(errors, seen)
+    seen = ~np.isnan(returns)
+    means = fitted._part_means(rows.returns - 1.0, seen)
+    for part_means, errors, known in zip(means, rows.returns - 1.0, seen, strict=True):
         expected = [
-            errors[(parts == p) & seen].mean() if (seen & (parts == p)).any() else np.nan
+            errors[(parts == p) & known].mean() if (known & (parts == p)).any() else np.nan
             for p in range(PARTS)
         ]
-        np.testing.assert_allclose(means, np.nan_to_num(expected - np.nanmean(expected)))
-        assert means[5] == 0.0
+        np.testing.assert_allclose(
+            part_means, np.nan_to_num(expected - np.nanmean(expected)), atol=1e-12
+        )
+        assert part_means[5] == 0.0
 
 
 def test_nothing_to_correct_is_nothing():

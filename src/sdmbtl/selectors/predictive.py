@@ -34,6 +34,9 @@ from sdmbtl.structure import (
 #: the sources goes on, but never fewer than the finalists. Those are compared on all targets.
 SOME_TARGETS = ((192, 1 / 8), (768, 0.0))
 FINALISTS = 64
+#: Improvements are computed for so many pairs of source and target at once: all of them together
+#: would not fit into the cache of a processor.
+BLOCK = 65536
 #: An expected gain below this share of the range of returns is none.
 NO_GAIN = 1e-6
 
@@ -62,6 +65,20 @@ class Outlook:
     ) -> NDArray[np.floating]:
         """(m, n) expected improvement on each target by policies trained on (m, D) sources."""
         return self.contest.improvements(self.structure, sources, targets, best)
+
+    def gains(
+        self,
+        sources: NDArray[np.float64],
+        best: NDArray[np.float64],
+        targets: NDArray[np.intp] | slice = slice(None),
+    ) -> NDArray[np.float64]:
+        """(m,) expected rise of the mean best return by policies trained on (m, D) sources."""
+        block = max(1, BLOCK // len(best[targets]))
+        means = [
+            self.improvements(sources[first : first + block], best, targets).mean(axis=1)
+            for first in range(0, len(sources), block)
+        ]
+        return np.concatenate(means)
 
 
 class PredictiveSelector(Selector):
@@ -167,12 +184,12 @@ class PredictiveSelector(Selector):
         for targets, share in SOME_TARGETS:
             if targets < len(units):
                 some = np.sort(drawn[:targets])
-                rough = outlook.improvements(units[candidates], best, some).mean(axis=1)
+                rough = outlook.gains(units[candidates], best, some)
                 kept = max(FINALISTS, int(share * len(units)))
                 candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
         # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
         gains = np.full(len(units), -min(1.0, _range_of_returns(history)))
-        gains[candidates] = outlook.improvements(units[candidates], best).mean(axis=1)
+        gains[candidates] = outlook.gains(units[candidates], best)
         index = best_target(gains, free, self.space.tie_rank)
         return index, float(gains[index])
 

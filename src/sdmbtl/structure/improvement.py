@@ -40,7 +40,9 @@ def _improvement(
 ) -> NDArray[np.floating]:
     """E[max(Z, 0)] for Z normal with mean `above`."""
     z = above / deviation
-    density = np.exp(-0.5 * z * z)
+    density = z * z
+    density *= -0.5
+    np.exp(density, out=density)
     density *= 1.0 / np.sqrt(2.0 * np.pi)
     z *= scipy.special.ndtr(z)
     z += density

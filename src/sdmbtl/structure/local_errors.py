@@ -35,19 +35,22 @@ class LocallyCorrected(FittedStructure):
         self._parts = space_cells(rows.space, PARTS)
         self._ceiling = rows.ceiling
         errors = rows.returns - structure.predict(rows.sources, slice(None)).mean
-        evaluated = ~np.isnan(rows.observed.returns)
-        means = [self._part_means(*row) for row in zip(errors, evaluated, strict=True)]
-        self.correction = SmoothEffect(rows.sources, np.array(means), ERROR_NOISES)
+        means = self._part_means(errors, ~np.isnan(rows.observed.returns))
+        self.correction = SmoothEffect(rows.sources, means, ERROR_NOISES)
 
     def _part_means(
         self, errors: NDArray[np.float64], evaluated: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """(p,) mean errors of a policy on the parts, 0 where it was not evaluated."""
-        sizes = np.bincount(self._parts[evaluated], minlength=self._parts.max() + 1)
-        sums = np.bincount(self._parts[evaluated], errors[evaluated], minlength=len(sizes))
+        """(k, p) mean errors of policies on the parts, 0 where they were not evaluated."""
+        order = np.argsort(self._parts, kind="stable")
+        starts = np.searchsorted(self._parts[order], np.arange(self._parts.max() + 1))
+        sums = np.add.reduceat(np.where(evaluated, errors, 0.0)[:, order], starts, axis=1)
+        sizes = np.add.reduceat(evaluated[:, order], starts, axis=1, dtype=np.intp)
+        seen = sizes > 0
         means = sums / np.maximum(sizes, 1)
         # What a policy is better or worse on all parts alike is for the structure to say.
-        return np.where(sizes > 0, means - means[sizes > 0].mean(), 0.0)
+        means -= means.sum(axis=1, keepdims=True) / seen.sum(axis=1, keepdims=True)
+        return np.where(seen, means, 0.0)
 
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice

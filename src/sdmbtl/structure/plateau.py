@@ -181,10 +181,9 @@ def _fitted_reaches(
     """
     best_error, best = np.inf, np.full(len(squares), len(REACHES) - 1)
     wanted, tall = returns.ravel(), np.broadcast_to(heights, returns.shape).ravel()
-    # Closeness on each side for each reach, (2 D, reaches, pairs). The squared error of a product
-    # of these needs only sums of products, so no error is computed pair by pair.
-    factors = np.exp(-squares.reshape(len(squares), 1, -1) / REACHES[:, None] ** 2)
-    squared = factors**2
+    # Closeness on each side for each reach, (2 D, reaches, pairs).
+    factors = squares.reshape(len(squares), 1, -1) * (-1.0 / REACHES[:, None] ** 2)
+    np.exp(factors, out=factors)
     for start in STARTS:
         chosen = np.full(len(squares), start)
         error = np.inf
@@ -194,7 +193,9 @@ def _fitted_reaches(
                 for other in range(len(squares)):
                     if other != d:
                         others *= factors[other, chosen[other]]
-                errors = squared[d] @ others**2 - 2.0 * (factors[d] @ (others * wanted))
+                shapes = factors[d] * others
+                # The squared errors, up to the sum of the squares of what is wanted.
+                errors = np.einsum("ij,ij->i", shapes, shapes) - 2.0 * (shapes @ wanted)
                 chosen[d] = int(np.argmin(errors))
                 error = float(errors[chosen[d]])
         if error < best_error:
