@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
@@ -26,6 +26,7 @@ from sdmbtl.structure import contest as contest_module
 from sdmbtl.structure.cells import target_cells
 from sdmbtl.structure.contest import (
     CELLS,
+    SETS_KEPT,
     TOLERANCE,
     Outcome,
     Record,
@@ -290,6 +291,48 @@ class TestFailedTrainings:
         structure.broken = False
         assert len(contest.watch(rows)) == 3
 
+    @pytest.mark.parametrize("holes", [False, True])
+    def test_a_changed_mind_costs_nothing(self, monkeypatch, holes):
+        """What was learnt is taken up again when a row is found sound after all."""
+        rows = with_holes(falling_rows(10)) if holes else falling_rows(10)
+        fitted = []
+
+        class Counting(PlateauStructure):
+            def fit(self, rows):
+                fitted.append(len(rows))
+                return super().fit(rows)
+
+        def judged(*failed):
+            monkeypatch.setattr(
+                contest_module, "failed_trainings", lambda r: np.isin(np.arange(len(r)), failed)
+            )
+
+        contest = PredictionContest([Counting(), NoStructure()])
+        for count, failed, fits in [
+            (5, (), [2, 3, 4, 5]),
+            (6, (1,), [2, 3, 4, 5]),
+            (7, (), [6, 7]),
+            (8, (1,), [6, 7]),
+            (9, (1, 8), []),
+            (10, (1,), [8, 9]),
+        ]:
+            judged(*failed)
+            fitted.clear()
+            contest.watch(rows.first(count))
+            assert fitted == fits
+            fresh = PredictionContest([PlateauStructure(), NoStructure()])
+            fresh.watch(rows.first(count))
+            assert_same_contest(contest, fresh)
+
+    def test_only_a_few_sets_of_rows_are_kept(self, monkeypatch):
+        rows, contest = falling_rows(), default_contest()
+        for failed in range(SETS_KEPT + 4):
+            monkeypatch.setattr(
+                contest_module, "failed_trainings", lambda r, f=failed: np.arange(len(r)) == f
+            )
+            contest.watch(rows.first(len(rows) - 1 + failed % 2))
+        assert len(contest._earlier) == SETS_KEPT
+
     def test_the_same_rows_are_not_judged_again(self, monkeypatch):
         contest, rows = default_contest(), self.rows_with((4,))
         contest.watch(rows)
@@ -492,6 +535,7 @@ class TestGrowth:
         assert_same_contest(contest, fresh)
 
     @given(seed=st.integers(0, 20), scale=st.floats(1e-3, 1e3), shift=st.floats(-100, 100))
+    @example(seed=3, scale=5.5, shift=0.0)  # two rows at an edge: one side has no reach
     @settings(deadline=None, max_examples=8)
     def test_shift_and_scale(self, seed, scale, shift):
         rows = falling_rows(6, seed, left=(3.0, 1.0), noise=0.5)

@@ -32,6 +32,9 @@ CELLS = 16
 TOLERANCE = 0.03
 #: A structure whose errors are so many times larger than another's is out of the question.
 FAR_OFF = 2.0
+#: What was learnt from so many other sets of rows is kept: a row that was called a failure may be
+#: found sound with the next one.
+SETS_KEPT = 3
 #: A standard deviation is never taken to be larger than so many ranges of the returns: after
 #: rows that are all alike, any error looks infinitely large.
 LARGEST_SPREAD = 10.0
@@ -116,6 +119,10 @@ class Record:
         return np.asarray(seen + trust * np.maximum(mean - seen, 0.0))
 
 
+#: Rows, how each structure has done on them, and the structures fitted to them.
+_Learnt = tuple[CompletedRows, dict[str, Record], dict[str, FittedStructure]]
+
+
 @dataclass(frozen=True)
 class Verdict:
     """The structure to go on with, and the evidence for it.
@@ -146,12 +153,14 @@ class PredictionContest:
         if not names or len(set(names)) < len(names):
             raise StructureError(f"Structures must have different names. Got {names}.")
         self.structures = tuple(structures)
-        self._forget()
+        self._begin()
+        #: What was learnt from other sets of rows, the latest first.
+        self._earlier: list[_Learnt] = []
         self._seen: ObservedRows | None = None
         #: (k,) which of the policies come from a training that has probably failed.
         self.failed: NDArray[np.bool_] = np.zeros(0, dtype=bool)
 
-    def _forget(self) -> None:
+    def _begin(self) -> None:
         self.rows: CompletedRows | None = None
         self.records = {s.name: Record() for s in self.structures}
         self.fits: dict[str, FittedStructure] = {}
@@ -173,7 +182,7 @@ class PredictionContest:
             raise StructureError("Structures need at least one observed row. Got none.")
         if self._seen is None or len(self._seen) < len(rows) or not rows.continues(self._seen):
             if self._seen is None:  # an error of a structure may have left things half done
-                self._forget()
+                self._begin()
             self._seen = None
             self.failed = failed_trainings(rows)
             self._watch_sound(rows.only(~self.failed))
@@ -182,7 +191,7 @@ class PredictionContest:
 
     def _watch_sound(self, rows: ObservedRows) -> None:
         if self.rows is not None and not rows.continues(self.rows.observed):
-            self._forget()
+            self._change_to(rows)
         for count in range(1 if self.rows is None else len(self.rows) + 1, len(rows) + 1):
             some = CompletedRows.of(rows.first(count), self.rows, self._expected_row(rows, count))
             if self.rows is not None:
@@ -190,6 +199,17 @@ class PredictionContest:
             self.rows = some
             self.fits = {s.name: s.fit(some) for s in self.structures if count >= s.min_rows}
             self._corrected = {}
+
+    def _change_to(self, rows: ObservedRows) -> None:
+        """Go on from what was learnt from some of these rows, if anything was."""
+        left = (self._watched(), self.records, self.fits)
+        self._begin()
+        for index, (earlier, records, fits) in enumerate(self._earlier):
+            if rows.continues(earlier.observed):
+                self.rows, self.records, self.fits = earlier, records, fits
+                del self._earlier[index]
+                break
+        self._earlier = [left, *self._earlier[: SETS_KEPT - 1]]
 
     def _expected_row(self, rows: ObservedRows, count: int) -> NDArray[np.float64] | None:
         """(N,) what is expected of a row that was evaluated in part; None if nothing is."""

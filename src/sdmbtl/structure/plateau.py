@@ -18,6 +18,8 @@ REACHES = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 6.4])
 #: The search for the reaches starts from each of these.
 STARTS = (2, 4)
 SWEEPS = 2
+#: Errors that differ by less, relative to the squares of the returns, are alike.
+ROUNDING = 1e-12
 #: Share of the policies that are worse on a target than a far policy.
 FAR_SHARE = 0.2
 #: Pairs that the reaches are fitted to; more of them change little.
@@ -181,6 +183,8 @@ def _fitted_reaches(
     """
     best_error, best = np.inf, np.full(len(squares), len(REACHES) - 1)
     wanted, tall = returns.ravel(), np.broadcast_to(heights, returns.shape).ravel()
+    # Where there is nothing to tell reaches apart, rounding must not choose.
+    slack = ROUNDING * float(wanted @ wanted)
     # Closeness on each side for each reach, (2 D, reaches, pairs).
     factors = squares.reshape(len(squares), 1, -1) * (-1.0 / REACHES[:, None] ** 2)
     np.exp(factors, out=factors)
@@ -196,8 +200,9 @@ def _fitted_reaches(
                 shapes = factors[d] * others
                 # The squared errors, up to the sum of the squares of what is wanted.
                 errors = np.einsum("ij,ij->i", shapes, shapes) - 2.0 * (shapes @ wanted)
-                chosen[d] = int(np.argmin(errors))
+                if errors.min() < errors[chosen[d]] - slack:
+                    chosen[d] = int(np.argmin(errors))
                 error = float(errors[chosen[d]])
-        if error < best_error:
+        if error < best_error - slack:
             best_error, best = error, chosen
     return np.asarray(REACHES[best])
