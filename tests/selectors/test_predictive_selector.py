@@ -11,6 +11,7 @@ from sdmbtl import ContextSpace, make_selector
 from sdmbtl.benchmarks import simulate
 from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError
 from sdmbtl.selectors import MountainSelector, RandomSelector
+from sdmbtl.selectors import predictive as predictive_module
 from sdmbtl.selectors.predictive import PredictiveSelector, default_structures
 from sdmbtl.structure import (
     AdditiveStructure,
@@ -169,6 +170,17 @@ class TestChoice:
         assert plain.settings()["difficulty"] is None
         with pytest.raises(StateError, match="falls"):
             plain.load_state_dict(PredictiveSelector(GRID, falls={"a": 1.0}).state_dict())
+
+    @pytest.mark.parametrize("block", [1, 100, 5 * N])
+    def test_gains_do_not_depend_on_the_size_of_the_blocks(self, monkeypatch, block):
+        """Less than a row, some rows and a rest, and some rows that fit."""
+        candidates = []
+        for size in (10**9, block):
+            monkeypatch.setattr(predictive_module, "BLOCK", size)
+            candidates.append(told(PredictiveSelector(GRID), mountain(noise=0.5), 14))
+        for whole, in_blocks in zip(*candidates, strict=True):
+            assert in_blocks.index == whole.index
+            assert in_blocks.numbers.get("gain") == pytest.approx(whole.numbers.get("gain"))
 
 
 class TestPending:
