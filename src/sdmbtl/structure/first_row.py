@@ -19,6 +19,9 @@ LEAST_FALL = 0.05
 SPREAD = 0.1
 #: The return far from the source is that which so large a share of the targets stays below.
 FAR_SHARE = 0.2
+#: Searches for the reaches of a plateau start from each of these: with one row there are several
+#: answers.
+STARTS = (2, 4)
 #: A plateau is taken for granted unless its squared error is so many times that of slopes.
 CLEARLY_WORSE = 1.2
 
@@ -87,7 +90,10 @@ class FirstRowPlateau(FittedStructure):
         level = np.ones(len(rows.space))
         far, near = np.quantile(first, FAR_SHARE) * level, first.max() * level
         source = rows.sources[:1]
-        self.shape = PlateauShape.fitted(rows.space, source, rows.returns[:1], far, near)
+        axes = np.eye(rows.space.n_dimensions)
+        self.shape = PlateauShape.fitted(
+            rows.space, source, rows.returns[:1], far, near, axes, STARTS
+        )
         self.error = float(((first - self.shape.returns(source, slice(None))) ** 2).mean())
         self.deviation = SPREAD * float(np.ptp(first))
 
