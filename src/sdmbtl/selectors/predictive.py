@@ -36,7 +36,7 @@ SOME_TARGETS = ((192, 1 / 8), (768, 0.0))
 FINALISTS = 64
 #: Improvements are computed for so many pairs of source and target at once: all of them together
 #: would not fit into the cache of a processor.
-BLOCK = 65536
+BLOCK = 32768
 #: An expected gain below this share of the range of returns is none.
 NO_GAIN = 1e-6
 

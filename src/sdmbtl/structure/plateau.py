@@ -27,7 +27,7 @@ ROUNDING = 1e-12
 #: Share of the policies that are worse on a target than a far policy.
 FAR_SHARE = 0.2
 #: Pairs that the reaches are fitted to; more of them change little.
-MOST_PAIRS = 4000
+MOST_PAIRS = 2000
 #: With more dimensions than these, only the dimensions are looked at: their pairs are too many.
 MOST_COMBINED = 10
 #: An explanation names so many directions, those with the shortest reaches.
