@@ -13,6 +13,7 @@ from sdmbtl.structure.first_row import (
     LEAST_FALL,
     RIDGE,
     SPREAD,
+    STARTS,
     FirstRowMountain,
     FirstRowPlateau,
 )
@@ -165,7 +166,7 @@ class TestPlateauOrMountain:
         fitted = FirstRowPlateau(rows)
         far = np.full(N, np.quantile(row, FAR_SHARE))
         shape = PlateauShape.fitted(
-            rows.space, rows.sources, rows.returns, far, np.full(N, row.max())
+            rows.space, rows.sources, rows.returns, far, np.full(N, row.max()), np.eye(2), STARTS
         )
         sources = np.random.default_rng(0).random((4, 2))
         prediction = fitted.predict(sources, slice(None))

@@ -7,25 +7,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.structure import CompletedRows, PlateauStructure
-from sdmbtl.structure import plateau as plateau_module
 from sdmbtl.structure.plateau import (
     FAR_SHARE,
+    MOST_COMBINED,
     MOST_PAIRS,
+    NAMED,
+    NO_LIMIT,
     REACHES,
-    STARTS,
+    START,
     PlateauFit,
     PlateauShape,
     _far_level,
     _fitted_reaches,
     _spread_targets,
+    combined_directions,
 )
 from sdmbtl.structure.smooth_effect import SmoothEffect
 from sdmbtl.transfer import ObservedRows
 
 GRID = ContextSpace(a=range(8), b=range(7))
 NONE = REACHES[-1]
+AXES = np.eye(2)
+#: a, b, a + b and a - b.
+ALL = combined_directions(2)
 
 
 def plateau(space, sources, reaches, far=-3.0, near=5.0):
@@ -52,6 +58,14 @@ def noise_rows(k=6, seed=0, space=GRID):
     return completed(spread_sources(k, seed, space.n_dimensions), returns, space)
 
 
+def shape_along(directions, rows, starts=(START,)):
+    """The shape fitted along some directions, with the levels of the structure."""
+    levels = PlateauStructure().fit(rows).shape
+    return PlateauShape.fitted(
+        rows.space, rows.sources, rows.returns, levels.far, levels.near, directions, starts
+    )
+
+
 class TestPredictions:
     @pytest.mark.parametrize("targets", [slice(None), np.array([3, 0, 17])], ids=["all", "some"])
     @pytest.mark.parametrize(
@@ -63,7 +77,7 @@ class TestPredictions:
         rng = np.random.default_rng(1)
         far, near = rng.normal(size=(2, len(GRID)))
         quality = SmoothEffect(rows.sources, rng.normal(size=len(rows)))
-        fitted = PlateauFit(PlateauShape(GRID, far, near, np.array(reaches)), quality, 0.7)
+        fitted = PlateauFit(PlateauShape(GRID, far, near, AXES, np.array(reaches)), quality, 0.7)
         sources = rng.random((4, 2))
         prediction = fitted.predict(sources, targets)
         better, row_variance = quality.predict(sources)
@@ -84,7 +98,7 @@ class TestPredictions:
         rows = noise_rows()
         still = SmoothEffect(rows.sources, np.zeros(len(rows)))
         far, near = np.zeros(len(GRID)), np.ones(len(GRID))
-        fitted = PlateauFit(PlateauShape(GRID, far, near, np.full(4, 0.1)), still, 0.0)
+        fitted = PlateauFit(PlateauShape(GRID, far, near, AXES, np.full(4, 0.1)), still, 0.0)
         mean = fitted.predict(GRID.unit_targets[:1], slice(None)).mean[0]
         assert mean[0] == 1.0
         assert mean[-1] == pytest.approx(0.0, abs=1e-9)
@@ -135,22 +149,22 @@ class TestReaches:
     )
     def test_those_of_the_grid_are_found_on_each_side(self, reaches):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53, 12, 26]]
-        fitted = PlateauStructure().fit(completed(sources, plateau(GRID, sources, reaches)))
-        assert tuple(fitted.shape.reaches) == reaches
+        rows = completed(sources, plateau(GRID, sources, reaches))
+        assert tuple(shape_along(AXES, rows).reaches) == reaches
 
     def test_an_irrelevant_dimension_has_none(self):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
         rows = completed(sources, plateau(GRID, sources, (0.2, 1e6)))
         fitted = PlateauStructure().fit(rows)
-        assert fitted.shape.reaches.tolist() == [0.2, NONE, 0.2, NONE]
+        assert fitted.shape.reaches.tolist() == [0.2, NONE, NONE, NONE] * 2
         assert fitted.explain() == (
             "policies are good around their source, within (of the range) a 0.2 above and 0.2 below"
         )
 
     def test_a_side_without_a_limit_is_not_named(self):
         zeros = np.zeros(len(GRID))
-        shape = PlateauShape(GRID, zeros, zeros, np.array([NONE, 0.1, 0.4, NONE]))
-        assert shape.explain().endswith("within (of the range) a 0.4 below, b 0.1 above")
+        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([NONE, 0.1, 0.4, NONE]))
+        assert shape.explain().endswith("within (of the range) b 0.1 above, a 0.4 below")
 
     def test_equal_returns_have_a_finite_explanation(self):
         fitted = PlateauStructure().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
@@ -170,13 +184,14 @@ class TestReaches:
         for pair in itertools.product(REACHES, repeat=2):
             exponent = sum(squares[d] / pair[d] ** 2 for d in range(2))
             errors[pair] = ((returns - heights * np.exp(-exponent)) ** 2).mean()
-        assert tuple(_fitted_reaches(squares, returns, heights)) == min(errors, key=errors.get)
+        found = _fitted_reaches(squares, returns, heights, [np.full(2, START)])
+        assert tuple(found) == min(errors, key=errors.get)
 
-    def test_the_best_of_both_starts_is_kept(self, monkeypatch):
-        def error(starts):
-            monkeypatch.setattr(plateau_module, "STARTS", starts)
-            reaches = _fitted_reaches(squares, returns, heights)
-            closeness = np.exp(-(squares / reaches[:, None, None] ** 2).sum(axis=0))
+    def test_the_best_of_both_starts_is_kept(self):
+        def error(*starts):
+            reaches = _fitted_reaches(squares, returns, heights, [np.full(4, s) for s in starts])
+            rates = np.where(reaches < NONE, reaches**-2.0, 0.0)
+            closeness = np.exp(-(squares * rates[:, None, None]).sum(axis=0))
             return ((returns - heights * closeness) ** 2).mean()
 
         leads = []
@@ -184,15 +199,106 @@ class TestReaches:
             rng = np.random.default_rng(seed)
             squares, heights = rng.random((4, 3, 6)) ** 2, rng.normal(size=6)
             returns = rng.normal(size=(3, 6))
-            low, high = error((2,)), error((4,))
-            assert error(STARTS) == min(low, high)
+            low, high = error(2), error(4)
+            assert error(2, 4) == min(low, high)
             leads.append(np.sign(low - high))
         assert {-1.0, 1.0} <= set(leads), "each start is the better one at times"
 
     def test_without_any_reach(self):
         far, near = np.zeros(len(GRID)), np.ones(len(GRID))
-        shape = PlateauShape(GRID, far, near, np.full(4, NONE))
+        shape = PlateauShape(GRID, far, near, AXES, np.full(4, NONE))
         assert shape.explain() == "policies are as good far from their source as near it"
+
+
+class TestCombinedDimensions:
+    """What counts may be the sum or the difference of two dimensions."""
+
+    @pytest.mark.parametrize("direction", [2, 3], ids=["sum", "difference"])
+    def test_policies_along_them_are_foretold(self, direction):
+        def truth(sources):
+            difference = (GRID.unit_targets - sources[:, None]) @ ALL[direction]
+            return 8.0 * np.exp(-((difference / np.where(difference > 0, 0.2, 0.4)) ** 2)) - 3.0
+
+        sources, others = GRID.unit_targets[::5], GRID.unit_targets[3::5]
+        rows = completed(sources, truth(sources))
+        combined, plain = (
+            np.abs(shape.returns(others, slice(None)) - truth(others)).mean()
+            for shape in (PlateauStructure().fit(rows).shape, shape_along(AXES, rows))
+        )
+        assert combined < 0.4 * plain
+        name = {2: "a + b", 3: "a - b"}[direction]
+        assert f"{name} 0.2 above" in PlateauStructure().fit(rows).explain()
+
+    @pytest.mark.parametrize("reaches", [(0.2, 0.2), (0.4, 0.2), (0.2, 0.8)])
+    def test_where_they_do_not_count_little_is_lost(self, reaches):
+        sources, others = GRID.unit_targets[::5], GRID.unit_targets[3::5]
+        rows = completed(sources, plateau(GRID, sources, reaches))
+        truth = plateau(GRID, others, reaches)
+        errors = PlateauStructure().fit(rows).shape.returns(others, slice(None)) - truth
+        assert (errors**2).mean() < 0.1 * truth.var()
+
+    def test_predictions_equal_a_double_loop(self):
+        rng = np.random.default_rng(2)
+        far, near = rng.normal(size=(2, len(GRID)))
+        reaches = rng.choice(REACHES, size=8)
+        shape = PlateauShape(GRID, far, near, ALL, reaches)
+        sources = rng.random((3, 2))
+        returns = shape.returns(sources, slice(None))
+        for i, source in enumerate(sources):
+            for j, target in enumerate(GRID.unit_targets):
+                exponent = 0.0
+                for d, direction in enumerate(ALL):
+                    difference = (target - source) @ direction
+                    reach = reaches[d] if difference > 0 else reaches[4 + d]
+                    if reach < NONE:
+                        exponent += (difference / reach) ** 2
+                expected = far[j] + (near[j] - far[j]) * np.exp(-exponent)
+                assert returns[i, j] == pytest.approx(expected, rel=1e-9)
+
+    def test_directions(self):
+        root = np.sqrt(0.5)
+        np.testing.assert_allclose(ALL, [[1, 0], [0, 1], [root, root], [root, -root]])
+        assert combined_directions(1).tolist() == [[1.0]]
+        for dimensions in (3, 7, MOST_COMBINED):
+            directions = combined_directions(dimensions)
+            assert directions.shape == (dimensions**2, dimensions)
+            np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0)
+            assert len(np.unique(directions, axis=0)) == dimensions**2
+        many = MOST_COMBINED + 1
+        np.testing.assert_array_equal(combined_directions(many), np.eye(many))
+
+    def test_many_dimensions_are_no_burden(self):
+        space = ContextSpace.sample(30, seed=0, **{f"d{i}": Interval(0.0, 1.0) for i in range(40)})
+        rows = completed(space.unit_targets[:4], np.random.default_rng(0).random((4, 30)), space)
+        assert len(PlateauStructure().fit(rows).shape.directions) == 40
+
+    def test_an_explanation_names_the_shortest_reaches(self):
+        zeros = np.zeros(len(GRID))
+        space = ContextSpace(a=range(3), b=range(3), c=range(3))
+        directions = combined_directions(3)
+        reaches = np.full((2, 9), NONE)
+        reaches[0, :NAMED] = 0.8, 1.6, 0.4, 0.8
+        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
+        words = "c 0.4 above, a 0.8 above, a + b 0.8 above, b 1.6 above"
+        assert shape.explain().endswith(f"(of the range) {words}")
+        reaches[1, 0], reaches[1, 8] = 0.05, 1.6
+        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
+        words = "a 0.8 above and 0.05 below, c 0.4 above, a + b 0.8 above, b 1.6 above"
+        rest = ", and at least as wide in 1 more direction"
+        assert shape.explain().endswith(f"(of the range) {words}{rest}")
+        reaches[1, 7] = 1.6
+        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
+        assert shape.explain().endswith("in 2 more directions")
+
+    def test_a_side_without_targets_keeps_its_start(self):
+        """Rounding must not choose between reaches that are all the same."""
+        rng = np.random.default_rng(0)
+        squares = rng.random((3, 4, 10)) ** 2
+        squares[1] = 0.0
+        for scale in (1.0, 5.5, 0.3):
+            returns = scale * np.exp(-squares[0] / 0.16)
+            found = _fitted_reaches(squares, returns, np.full(10, scale), [np.full(3, START)])
+            assert found.tolist() == [0.4, REACHES[START], REACHES[NO_LIMIT]]
 
 
 class TestRest:
@@ -201,9 +307,7 @@ class TestRest:
         returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
         rows = completed(sources, returns)
         fitted = PlateauStructure().fit(rows)
-        residuals = returns - plateau(
-            GRID, sources, fitted.shape.reaches, fitted.shape.far, fitted.shape.near
-        )
+        residuals = returns - fitted.shape.returns(sources, slice(None))
         means = residuals.mean(axis=1)
         assert fitted.variance == pytest.approx((residuals - means[:, None]).var(), rel=1e-9)
         expected = SmoothEffect(sources, means).predict(sources)
@@ -223,7 +327,7 @@ class TestRest:
         space = ContextSpace(a=range(50), b=range(40))
         sources = spread_sources(6)
         rows = completed(sources, plateau(space, sources, (0.2, 0.4)), space)
-        assert PlateauStructure().fit(rows).shape.reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
+        assert shape_along(AXES, rows).reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
 
     @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
     @settings(deadline=None, max_examples=20)
