@@ -67,6 +67,7 @@ def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[st
     parts += selectors_parts(load_result(RESULTS / "selectors.json"))
     parts += knowledge_parts(_read("knowledge-bound.json"))
     parts += luck_parts(_read("luck-bound.json"))
+    parts += foretold_parts(_read("foretold-rows.json"))
     parts += partial_parts(_read("partial-rows.json"))
     parts.append("## Time and memory of selection")
     parts.append(
@@ -180,6 +181,31 @@ def luck_parts(result: dict[str, Any]) -> list[str]:
         "will get. The Myopic Oracle, score 1, has seen those very runs. What the informed "
         "selector misses is luck, as far as a few runs can tell. "
         f"Mean over {result['matrices']} matrices.",
+        "\n".join(lines),
+    ]
+
+
+def foretold_parts(result: dict[str, Any]) -> list[str]:
+    """The section on how well structures foretell rows."""
+    structures = list(result["data"][0]["structures"])
+    lines = [
+        "| data | " + " | ".join(structures) + " |",
+        "| --- |" + " ---: |" * len(structures),
+    ]
+    for data in result["data"]:
+        cells = [
+            f"{score['error']:.2f} / {score['correlation']:.2f}"
+            for score in data["structures"].values()
+        ]
+        lines.append("| " + " | ".join([data["name"], *cells]) + " |")
+    known = ", ".join(map(str, result["known"]))
+    return [
+        "## How well structures foretell rows",
+        "By `python benchmarks/foretold_rows.py`: structures fitted to some rows of a real matrix "
+        f"({known} of them, drawn at random {result['draws']} times each) predict other rows. "
+        "Squared error, relative to saying that every policy gets what the known ones get on "
+        "average, and the correlation between the gains expected of contexts and those that "
+        "would come.",
         "\n".join(lines),
     ]
 

@@ -1,0 +1,144 @@
+"""How well do structures foretell the rows of policies that were not trained yet?
+
+A whole run of a selector says little about a structure: one lucky policy outweighs a better
+prediction. So some rows of a real matrix are drawn at random, each structure is fitted to them, and
+its predictions of other rows are compared with the truth: their squared errors, relative to saying
+that every policy gets what policies get on average, and the correlation of the gains it expects
+of contexts with those that would come. This is how a change of a structure is looked at first.
+
+python benchmarks/foretold_rows.py            # a minute; writes results/foretold-rows.json
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.benchmarks import load_matrix
+from sdmbtl.benchmarks.choice import choice_margin
+from sdmbtl.benchmarks.datasets import matrix_names
+from sdmbtl.benchmarks.journal import code_fingerprint
+from sdmbtl.benchmarks.results import save_result
+from sdmbtl.benchmarks.summary import provenance
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.seeds import derived_seed
+from sdmbtl.structure import (
+    AdditiveStructure,
+    CompletedRows,
+    FittedStructure,
+    FreeQualityStructure,
+    MountainStructure,
+    PlateauStructure,
+    plateau,
+)
+from sdmbtl.structure.contest import least_variance
+from sdmbtl.structure.improvement import bounded_improvement
+from sdmbtl.transfer import ObservedRows
+
+#: How many rows are known.
+KNOWN = (4, 8, 12)
+#: How many other rows are foretold.
+FORETOLD = 60
+#: With less than this between Random and the oracle (of the range, K = 6) there is nothing to gain.
+LEAST_MARGIN = 0.03
+
+
+def along_dimensions(rows: CompletedRows) -> FittedStructure:
+    """A plateau that knows the dimensions, but not their sums and differences."""
+    with patch.object(plateau, "combined_directions", np.eye):
+        return PlateauStructure().fit(rows)
+
+
+FITS: dict[str, Callable[[CompletedRows], FittedStructure]] = {
+    "plateau": PlateauStructure().fit,
+    "plateau, dimensions only": along_dimensions,
+    "additive-quality": FreeQualityStructure().fit,
+    "additive": AdditiveStructure().fit,
+    "mountain": MountainStructure().fit,
+}
+
+
+def comparison(
+    fitted: FittedStructure,
+    rows: CompletedRows,
+    sources: NDArray[np.intp],
+    truth: NDArray[np.float64],
+) -> tuple[float, float]:
+    """Squared error relative to the mean of the known rows, and correlation of the gains.
+
+    Args:
+        fitted: A structure, fitted to the known rows.
+        rows: The known rows.
+        sources: (m,) targets that other policies were trained on.
+        truth: (m, N) their returns.
+    """
+    prediction = fitted.predict(rows.space.unit_targets[sources], slice(None))
+    error = ((truth - prediction.mean) ** 2).mean() / (
+        (truth - rows.returns.mean(axis=0)) ** 2
+    ).mean()
+    deviation = np.sqrt(np.maximum(prediction.total_variance, least_variance(rows)))[:, None]
+    expected = bounded_improvement(prediction.mean, deviation, rows.best, rows.ceiling).mean(axis=1)
+    gains = np.maximum(truth - rows.best, 0.0).mean(axis=1)
+    differ = expected.std() > 0 and gains.std() > 0
+    return float(error), float(np.corrcoef(expected, gains)[0, 1]) if differ else 0.0
+
+
+def foretold(
+    space: ContextSpace, matrices: NDArray[np.float64], known: int, seed: int
+) -> dict[str, tuple[float, float]]:
+    """The comparison of each structure on one draw from (S, N, N) matrices."""
+    rng = np.random.default_rng(seed)
+    matrix = matrices[rng.integers(len(matrices))]
+    order = rng.permutation(len(space))
+    first, others = order[:known], order[known : known + FORETOLD]
+    rows = CompletedRows.of(ObservedRows(space, space.targets[first], matrix[first]))
+    return {name: comparison(fit(rows), rows, others, matrix[others]) for name, fit in FITS.items()}
+
+
+def main() -> None:
+    """Measure every shipped data set where the choice matters."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--draws", type=int, default=40, help="draws for each number of rows")
+    parser.add_argument("--out", type=Path, default=Path("results/foretold-rows.json"))
+    options = parser.parse_args()
+    data: list[dict[str, Any]] = []
+    for name in matrix_names():
+        dataset = load_matrix(name)
+        matrices = np.asarray(dataset.matrices.normalised().returns, dtype=np.float64)
+        if choice_margin(matrices) < LEAST_MARGIN:
+            continue
+        draw = partial(foretold, dataset.space, matrices)
+        found = [
+            draw(known, derived_seed(0, "foretold rows", known, number))
+            for known in KNOWN
+            for number in range(options.draws)
+        ]
+        means = {who: np.mean([f[who] for f in found], axis=0) for who in FITS}
+        scores = {
+            who: {"error": float(error), "correlation": float(correlation)}
+            for who, (error, correlation) in means.items()
+        }
+        data.append({"name": name, "structures": scores})
+        for who, (error, correlation) in means.items():
+            print(
+                f"{name:16} {who:25} error {error:5.3f}  correlation {correlation:5.2f}", flush=True
+            )
+    result = {
+        "benchmark": "foretold-rows",
+        "draws": options.draws,
+        "known": KNOWN,
+        **provenance(code_fingerprint()),
+        "data": data,
+    }
+    save_result(result, options.out)
+
+
+if __name__ == "__main__":
+    main()
