@@ -320,6 +320,7 @@ class TestFailedTrainings:
             fitted.clear()
             contest.watch(rows.first(count))
             assert fitted == fits
+            assert len(contest._earlier) <= 1, "no set is kept twice"
             fresh = PredictionContest([PlateauStructure(), NoStructure()])
             fresh.watch(rows.first(count))
             assert_same_contest(contest, fresh)
