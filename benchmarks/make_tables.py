@@ -158,7 +158,8 @@ def knowledge_parts(result: dict[str, Any]) -> list[str]:
         "By `python benchmarks/knowledge_bound.py`. *Informed* knows everything but noise and luck "
         "- on synthetic data the matrix without noise, on the variations twenty other trials - "
         "and chooses by expected improvement. The Myopic Oracle, score 1, has seen the very "
-        "matrices it is tested on; with few trials it profits from their noise.",
+        "matrices it is tested on; with few trials it profits from their noise. The figures of "
+        f"`auto` are those of the code of then ({result['code']}).",
         "\n".join(lines),
     ]
 
