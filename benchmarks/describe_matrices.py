@@ -18,10 +18,10 @@ from typing import Any
 # Matrices of this size gain nothing from threads, and lose much where the cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from sdmbtl.anatomy import anatomy
-from sdmbtl.benchmarks.datasets import load_matrix, matrix_names
+from sdmbtl.matrices import TransferDataset
+from sdmbtl.matrices.anatomy import anatomy
+from sdmbtl.matrices.shipped import load_matrix, matrix_names
 from sdmbtl.plots import matrix_figure, save_figure
-from sdmbtl.transfer import TransferDataset
 
 ROOT = Path(__file__).parent.parent
 #: Steps for each policy in the paper, where it has the environment.
@@ -47,7 +47,7 @@ policy trained on context `source` when it runs on context `target`. With such a
 choosing contexts can be tried in a second, without training anything.
 
 ```python
-from sdmbtl.benchmarks.datasets import load_matrix
+from sdmbtl.matrices.shipped import load_matrix
 
 dataset = load_matrix("{example}")
 dataset.returns  # (seeds, contexts, contexts)

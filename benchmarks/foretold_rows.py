@@ -21,25 +21,25 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks import load_matrix
-from sdmbtl.benchmarks.choice import choice_margin
-from sdmbtl.benchmarks.datasets import matrix_names
 from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.benchmarks.results import save_result
 from sdmbtl.benchmarks.summary import provenance
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.seeds import derived_seed
-from sdmbtl.structure import (
-    AdditiveStructure,
+from sdmbtl.matrices import load_matrix
+from sdmbtl.matrices.margins import choice_margin
+from sdmbtl.matrices.shipped import matrix_names
+from sdmbtl.prediction import (
+    AdditiveModel,
+    AdditiveQualityModel,
     CompletedRows,
-    FittedStructure,
-    FreeQualityStructure,
-    MountainStructure,
-    PlateauStructure,
-    plateau,
+    FittedModel,
+    MountainModel,
+    PlateauModel,
+    plateau_model,
 )
-from sdmbtl.structure.contest import least_variance
-from sdmbtl.structure.improvement import bounded_improvement
+from sdmbtl.prediction.contest import least_variance
+from sdmbtl.prediction.improvement import bounded_improvement
+from sdmbtl.seeds import derived_seed
 from sdmbtl.transfer import ObservedRows
 
 #: How many rows are known.
@@ -50,23 +50,23 @@ FORETOLD = 60
 LEAST_MARGIN = 0.03
 
 
-def along_dimensions(rows: CompletedRows) -> FittedStructure:
+def along_dimensions(rows: CompletedRows) -> FittedModel:
     """A plateau that knows the dimensions, but not their sums and differences."""
-    with patch.object(plateau, "combined_directions", np.eye):
-        return PlateauStructure().fit(rows)
+    with patch.object(plateau_model, "combined_directions", np.eye):
+        return PlateauModel().fit(rows)
 
 
-FITS: dict[str, Callable[[CompletedRows], FittedStructure]] = {
-    "plateau": PlateauStructure().fit,
+FITS: dict[str, Callable[[CompletedRows], FittedModel]] = {
+    "plateau": PlateauModel().fit,
     "plateau, dimensions only": along_dimensions,
-    "additive-quality": FreeQualityStructure().fit,
-    "additive": AdditiveStructure().fit,
-    "mountain": MountainStructure().fit,
+    "additive-quality": AdditiveQualityModel().fit,
+    "additive": AdditiveModel().fit,
+    "mountain": MountainModel().fit,
 }
 
 
 def comparison(
-    fitted: FittedStructure,
+    fitted: FittedModel,
     rows: CompletedRows,
     sources: NDArray[np.intp],
     truth: NDArray[np.float64],

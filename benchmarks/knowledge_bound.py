@@ -28,8 +28,8 @@ from sdmbtl.benchmarks.simulate import simulate
 from sdmbtl.benchmarks.summary import provenance
 from sdmbtl.benchmarks.synthetic import SyntheticConfiguration, paper_configurations
 from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Variation
-from sdmbtl.selectors.predictive import PredictiveSelector
-from sdmbtl.structure import CompletedRows, FittedStructure, RowPrediction, Structure
+from sdmbtl.prediction import CompletedRows, FittedModel, RowModel, RowPrediction
+from sdmbtl.selectors.predictive_selector import PredictiveSelector
 
 NOISE = 5.0
 #: Parts of `sdmbtl bench selectors` and, of the synthetic ones, trials that are run by default.
@@ -40,7 +40,7 @@ VARIATION_PARTS = {"development": DEVELOPMENT, "check": CHECK}
 KNOWN_TRIALS, FIRST_KNOWN = 20, 1000
 
 
-class KnownMatrix(Structure):
+class KnownMatrix(RowModel):
     """The matrix without its noise, and the size of the noise.
 
     Args:
@@ -59,7 +59,7 @@ class KnownMatrix(Structure):
         return KnownFit(self, cKDTree(rows.space.unit_targets))
 
 
-class KnownFit(FittedStructure):
+class KnownFit(FittedModel):
     """The known matrix.
 
     Args:

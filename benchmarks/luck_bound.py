@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks import load_matrix
-from sdmbtl.benchmarks.choice import choice_margin, oracle_curve, random_curve
-from sdmbtl.benchmarks.datasets import matrix_names
 from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.benchmarks.results import save_result
 from sdmbtl.benchmarks.simulate import simulate
 from sdmbtl.benchmarks.summary import provenance
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.matrices import load_matrix
+from sdmbtl.matrices.margins import choice_margin, oracle_curve, random_curve
+from sdmbtl.matrices.shipped import matrix_names
+from sdmbtl.prediction.improvement import bounded_improvement
 from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import make_selector
-from sdmbtl.structure.improvement import bounded_improvement
 
 ROUNDS = 12
 SHOWN = (1, 2, 3, 6, 12)

@@ -15,9 +15,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sdmbtl.benchmarks.datasets import folder
 from sdmbtl.matrices.factory import MatrixFactory
 from sdmbtl.matrices.recipe import load_recipe
+from sdmbtl.matrices.shipped import folder
 
 ROOT = Path(__file__).parents[1]
 SEEDS = 3

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.choice import oracle_curve, random_curve
 from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.benchmarks.real_benchmark import RealData
 from sdmbtl.benchmarks.results import save_result
@@ -24,6 +23,7 @@ from sdmbtl.benchmarks.runner import MatrixData
 from sdmbtl.benchmarks.summary import provenance
 from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
 from sdmbtl.benchmarks.synthetic_benchmark import SyntheticData
+from sdmbtl.matrices.margins import oracle_curve, random_curve
 from sdmbtl.selectors import PredictiveSelector
 
 SHARES = (1.0, 0.5, 0.25, 0.1)

@@ -8,7 +8,9 @@
 """
 
 from sdmbtl.contexts import ContextSpace, Interval, Levels
+from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import SdmbtlError
+from sdmbtl.matrices import TransferDataset, TransferMatrices
 from sdmbtl.selectors import (
     Candidate,
     Selector,
@@ -16,14 +18,7 @@ from sdmbtl.selectors import (
     register_selector,
     selector_names,
 )
-from sdmbtl.structure import MountainDetector
-from sdmbtl.transfer import (
-    Decomposition,
-    ObservedRows,
-    SobolHoeffding,
-    TransferDataset,
-    TransferMatrices,
-)
+from sdmbtl.transfer import Decomposition, ObservedRows, SobolHoeffding
 
 __version__ = "0.1.0"
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, TransferMatrices
-from sdmbtl.transfer import TransferDataset
+from sdmbtl.matrices import TransferDataset
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "describe_matrices.py"
 SPACE = ContextSpace(friction=[0.5, 1.0, 4.0], scale=[6.0, 48.0])
@@ -122,6 +122,6 @@ def test_a_page_that_is_out_of_date_is_noticed(script, written):
 
 
 def test_nothing_to_describe(script, tmp_path, monkeypatch):
-    monkeypatch.setattr("sdmbtl.benchmarks.datasets.folder", lambda: tmp_path)
+    monkeypatch.setattr("sdmbtl.matrices.shipped.folder", lambda: tmp_path)
     with pytest.raises(SystemExit, match="Give the paths of some"):
         script("--out", tmp_path)

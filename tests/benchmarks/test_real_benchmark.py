@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.benchmarks import RealBenchmark, load_matrix, matrix_names, real_benchmark
-from sdmbtl.benchmarks.choice import choice_margin
+from sdmbtl.benchmarks import RealBenchmark, real_benchmark
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.layout import MULTI_TASK
 from sdmbtl.benchmarks.real_benchmark import RealData
@@ -21,7 +20,8 @@ from sdmbtl.benchmarks.real_results import (
 )
 from sdmbtl.benchmarks.results import load_result, save_result
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.transfer import TransferDataset, TransferMatrices
+from sdmbtl.matrices import TransferDataset, TransferMatrices, load_matrix, matrix_names
+from sdmbtl.matrices.margins import choice_margin
 
 SPACE = ContextSpace(a=range(4), b=range(4))
 SELECTORS = ("independent", "m-mbtl", "m/gp-mbtl", "m+random", "sequential-oracle")

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from sdmbtl.benchmarks import RealBenchmark, load_matrix, matrix_names
-from sdmbtl.benchmarks.choice import CHOICE_MATTERS
+from sdmbtl.benchmarks import RealBenchmark
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.real_results import summarise
 from sdmbtl.benchmarks.results import load_result
+from sdmbtl.matrices import load_matrix, matrix_names
+from sdmbtl.matrices.margins import CHOICE_MATTERS
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "results" / "real.json"

@@ -10,8 +10,8 @@ from sdmbtl.benchmarks.effects import effect
 from sdmbtl.benchmarks.metrics import expected_random_curve
 from sdmbtl.benchmarks.published import published_table
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.matrices.transfer_matrices import min_max
 from sdmbtl.selectors import oracle_sequence
-from sdmbtl.transfer.matrix import min_max
 
 
 def explicit(configuration, x, y):

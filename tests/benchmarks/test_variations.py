@@ -5,12 +5,12 @@ import pickle
 import numpy as np
 import pytest
 
-from sdmbtl.benchmarks.choice import CHOICE_MATTERS, choice_margin
 from sdmbtl.benchmarks.effects import effect
 from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Plateau, Slopes, Variation
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.matrices.margins import CHOICE_MATTERS, choice_margin
+from sdmbtl.matrices.transfer_matrices import min_max
 from sdmbtl.seeds import seed_sequence
-from sdmbtl.transfer.matrix import min_max
 
 EVERY = (*DEVELOPMENT, *CHECK)
 SMALL = Variation("small", sizes=(3, 4), h=Slopes((-2, 0), (1, 5)))

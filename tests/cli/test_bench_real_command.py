@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.transfer import TransferDataset, TransferMatrices
+from sdmbtl.matrices import TransferDataset, TransferMatrices
 
 
 @pytest.fixture(scope="module")

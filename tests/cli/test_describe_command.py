@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, TransferMatrices
-from sdmbtl.anatomy import anatomy
-from sdmbtl.transfer import TransferDataset
+from sdmbtl.matrices import TransferDataset
+from sdmbtl.matrices.anatomy import anatomy
 
 SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[0.1, 0.2, 0.3])
 DISTANCES = np.abs(SPACE.unit_targets[:, None] - SPACE.unit_targets).sum(axis=2)
@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def shipped(folder, monkeypatch):
-    monkeypatch.setattr("sdmbtl.benchmarks.datasets.folder", lambda: folder)
+    monkeypatch.setattr("sdmbtl.matrices.shipped.folder", lambda: folder)
     return folder
 
 
@@ -116,7 +116,7 @@ def test_what_is_refused(command, shipped, tmp_path, monkeypatch):
     assert "There is no matrix 'hil'" in command.error("describe", "hil")
     (tmp_path / "x.npz").write_text("{}")
     assert "is not a file of sdmbtl" in command.error("describe", tmp_path / "x.npz")
-    monkeypatch.setattr("sdmbtl.benchmarks.datasets.folder", lambda: tmp_path / "none")
+    monkeypatch.setattr("sdmbtl.matrices.shipped.folder", lambda: tmp_path / "none")
     message = command.error("describe")
     assert "No data sets ship with this installation" in message
     assert "Give the path of one, made with 'sdmbtl matrix'." in message

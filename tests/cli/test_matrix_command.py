@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from command_runner import OWN_ENVIRONMENT
 
-from sdmbtl.benchmarks import load_matrix
 from sdmbtl.cli.signals import Stopped
 from sdmbtl.lock import exclusive
+from sdmbtl.matrices import load_matrix
 
 SHORT = [
     *("--steps", "512", "--set", "envs=2", "--set", "rollout=32", "--set", "minibatch=32"),

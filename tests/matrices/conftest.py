@@ -10,7 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from sdmbtl.environments import make_family
-from sdmbtl.matrices import MatrixFactory, Recipe
+from sdmbtl.matrices.factory import MatrixFactory
+from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.trainers import make_trainer
 
 HERE = Path(__file__).parent

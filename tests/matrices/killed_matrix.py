@@ -5,9 +5,9 @@ import signal
 import sys
 from pathlib import Path
 
-from sdmbtl.matrices import MatrixFactory
+from sdmbtl.matrices import dataset
+from sdmbtl.matrices.factory import MatrixFactory
 from sdmbtl.matrices.recipe import load_recipe
-from sdmbtl.transfer import dataset
 
 
 def die(*_):

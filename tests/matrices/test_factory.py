@@ -9,12 +9,13 @@ import time
 import numpy as np
 import pytest
 
-from sdmbtl.benchmarks import load_matrix
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.lock import exclusive
-from sdmbtl.matrices import MatrixFactory, Recipe, factory, software, units
+from sdmbtl.matrices import factory, load_matrix, software, units
+from sdmbtl.matrices.factory import MatrixFactory
+from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.matrices.units import ATTEMPTS, KIND, Unit
 from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import TrainingJob, make_trainer

@@ -7,8 +7,8 @@ import pytest
 
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import MatrixError
-from sdmbtl.matrices import MatrixFactory, Recipe
-from sdmbtl.matrices.recipe import load_recipe
+from sdmbtl.matrices.factory import MatrixFactory
+from sdmbtl.matrices.recipe import Recipe, load_recipe
 from sdmbtl.trainers import make_trainer
 from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
 

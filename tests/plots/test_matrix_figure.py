@@ -13,10 +13,10 @@ from matplotlib.text import Text
 from PIL import Image
 
 from sdmbtl import ContextSpace, Interval, TransferMatrices
-from sdmbtl.anatomy import anatomy
+from sdmbtl.matrices import TransferDataset
+from sdmbtl.matrices.anatomy import anatomy
 from sdmbtl.plots import matrix_figure, save_figure
 from sdmbtl.plots.colours import BLUE, GREEN, ORANGE
-from sdmbtl.transfer import TransferDataset
 
 CUBE = ContextSpace(length=[0.05, 0.0965, 5.0], masscart=[0.1, 0.193, 10.0, 11.0], g=[1.0, 2.0])
 SPACES = {
@@ -220,7 +220,7 @@ def test_files_are_small_the_same_each_time_and_keep_the_colours(tmp_path):
 
 def test_nothing_else_imports_matplotlib():
     program = (
-        "import sys, sdmbtl, sdmbtl.benchmarks, sdmbtl.anatomy, sdmbtl.cli;"
+        "import sys, sdmbtl, sdmbtl.benchmarks, sdmbtl.matrices.anatomy, sdmbtl.cli;"
         "sys.exit('matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -9,7 +9,8 @@ import json
 from pathlib import Path
 
 from sdmbtl import ContextSpace, Interval, make_selector
-from sdmbtl.benchmarks import load_matrix, paper_configurations, simulate
+from sdmbtl.benchmarks import paper_configurations, simulate
+from sdmbtl.matrices import load_matrix
 from sdmbtl.selectors import MountainSelector, selector_names
 from sdmbtl.testing import example_matrix
 

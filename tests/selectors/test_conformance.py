@@ -4,7 +4,9 @@ from functools import partial
 
 import pytest
 
+from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import SelectorError
+from sdmbtl.matrices import TransferMatrices
 from sdmbtl.selectors import (
     GPSelector,
     MGPSelector,
@@ -17,9 +19,7 @@ from sdmbtl.selectors import (
     make_selector,
     selector_names,
 )
-from sdmbtl.structure import MountainDetector
 from sdmbtl.testing import check_selector, example_matrix, selector_checks
-from sdmbtl.transfer import TransferMatrices
 
 
 def myopic_oracle(space, seed):

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.benchmarks import simulate
 from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError
-from sdmbtl.selectors import MountainSelector, RandomSelector
-from sdmbtl.selectors import predictive as predictive_module
-from sdmbtl.selectors.predictive import PredictiveSelector, default_structures
-from sdmbtl.structure import (
-    AdditiveStructure,
-    FirstRowStructure,
-    MountainStructure,
-    NoStructure,
+from sdmbtl.prediction import (
+    AdditiveModel,
+    FirstRowModel,
+    MountainModel,
     PredictionContest,
+    UnstructuredModel,
 )
+from sdmbtl.selectors import MountainSelector, RandomSelector
+from sdmbtl.selectors import predictive_selector as predictive_module
+from sdmbtl.selectors.predictive_selector import PredictiveSelector, default_models
 from sdmbtl.testing import example_matrix, example_spaces
 
 GRID = ContextSpace(a=range(7), b=range(6))
@@ -56,7 +56,7 @@ def indices(matrix, rounds=8, space=GRID, **options):
 class TestChoice:
     def test_auto_is_this_selector(self):
         assert type(make_selector("auto", GRID)) is PredictiveSelector
-        assert [s.name for s in default_structures()] == [
+        assert [s.name for s in default_models()] == [
             "plateau",
             "additive-quality",
             "additive",
@@ -72,7 +72,7 @@ class TestChoice:
     def test_the_second_is_the_best_that_the_first_row_lets_expect(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.3)
         (first,) = told(selector, matrix, 1)
-        contest = PredictionContest([FirstRowStructure()])
+        contest = PredictionContest([FirstRowModel()])
         contest.watch(selector.rows)
         values = contest.improvements(
             "first-row", GRID.unit_targets, slice(None), matrix[first.index]
@@ -88,7 +88,7 @@ class TestChoice:
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
         selector, matrix = PredictiveSelector(GRID), additive()
         told(selector, matrix, rounds)
-        contest = PredictionContest(default_structures())
+        contest = PredictionContest(default_models())
         contest.watch(selector.rows)
         name = contest.verdict().structure
         values = contest.improvements(name, GRID.unit_targets, slice(None), selector.rows.best)
@@ -120,7 +120,7 @@ class TestChoice:
     def test_without_structure_the_choice_is_random_and_says_so(self):
         chosen = []
         for seed in (0, 1):
-            selector = PredictiveSelector(GRID, seed=seed, structures=[NoStructure()])
+            selector = PredictiveSelector(GRID, seed=seed, structures=[UnstructuredModel()])
             candidates = told(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
             assert {c.strategy for c in candidates[2:]} == {"random"}
             assert {c.structure for c in candidates[2:]} == {"none"}
@@ -144,7 +144,7 @@ class TestChoice:
         space = ContextSpace(a=range(size), b=range(size))
         selector, matrix = PredictiveSelector(space), mountain(space, noise=0.3)
         told(selector, matrix, 4)
-        contest = PredictionContest(default_structures())
+        contest = PredictionContest(default_models())
         contest.watch(selector.rows)
         name = contest.verdict().structure
         values = contest.improvements(name, space.unit_targets, slice(None), selector.rows.best)
@@ -156,7 +156,7 @@ class TestChoice:
     def test_settings_of_its_own(self):
         selector = PredictiveSelector(
             GRID,
-            structures=[AdditiveStructure(), MountainStructure()],
+            structures=[AdditiveModel(), MountainModel()],
             falls={"b": 2.0, "a": 0.5},
             difficulty=np.arange(N),
         )
@@ -426,7 +426,7 @@ class TestEvidence:
         told(selector, matrix, 3)
         entries = selector.evidence()
         assert [e["rows"] for e in entries] == [2] * 5 + [3] * 5 + [4] * 5
-        names = [s.name for s in default_structures()]
+        names = [s.name for s in default_models()]
         assert [e["structure"] for e in entries] == names * 3
         keys = {"structure", "rows", "score", "error", "expected", "gain"}
         assert set(entries[0]) == keys
@@ -698,7 +698,7 @@ class TestPriorKnowledge:
         assert f"Got shape {shape} instead" in str(caught.value)
 
 
-class NeedsThreeRows(NoStructure):
+class NeedsThreeRows(UnstructuredModel):
     min_rows = 3
 
 

@@ -11,7 +11,7 @@ from small_study import TRAINER, open_small
 from sdmbtl import ContextSpace
 from sdmbtl.errors import ConfigurationError, FamilyError, RowError, StudyError, TrainerError
 from sdmbtl.policies import load_notes
-from sdmbtl.selectors.random import RandomSelector
+from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.studies import Budget, NoGain, Standing, StopRule, Study, TimeLimit
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])

@@ -1,6 +1,5 @@
 """Benchmarks: synthetic matrices, baselines, metrics, tables."""
 
-from sdmbtl.benchmarks.datasets import load_matrix, matrix_names
 from sdmbtl.benchmarks.real_benchmark import RealBenchmark
 from sdmbtl.benchmarks.simulate import Run, simulate
 from sdmbtl.benchmarks.synthetic import (
@@ -9,6 +8,7 @@ from sdmbtl.benchmarks.synthetic import (
     paper_configurations,
 )
 from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
+from sdmbtl.matrices.shipped import load_matrix, matrix_names
 
 __all__ = [
     "RealBenchmark",

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.datasets import load_matrix, matrix_names
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.runner import (
     INDEPENDENT,
@@ -27,8 +26,9 @@ from sdmbtl.benchmarks.runner import (
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.matrices import TransferDataset
+from sdmbtl.matrices.shipped import load_matrix, matrix_names
 from sdmbtl.seeds import derived_seed
-from sdmbtl.transfer import TransferDataset
 
 #: The paper's selectors and its ablation: each strategy alone, and each with random choice.
 REAL_SELECTORS = (

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.choice import CHOICE_MATTERS, CHOICE_ROUND, choice_margin
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.layout import (
     MULTI_TASK,
@@ -30,7 +29,8 @@ from sdmbtl.benchmarks.summary import (
     without_trials,
 )
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
-from sdmbtl.transfer.matrix import min_max
+from sdmbtl.matrices.margins import CHOICE_MATTERS, CHOICE_ROUND, choice_margin
+from sdmbtl.matrices.transfer_matrices import min_max
 
 METRICS: tuple[Metric, ...] = ("final", "auc")
 #: Data enter the aggregate for K policies while the oracle is so far above random choice.

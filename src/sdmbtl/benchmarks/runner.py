@@ -10,12 +10,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.choice import sequence_curves
 from sdmbtl.benchmarks.journal import Journal, Key
 from sdmbtl.benchmarks.metrics import expected_random_curve
 from sdmbtl.benchmarks.simulate import simulate
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.matrices.margins import sequence_curves
 from sdmbtl.parallel import computed
 from sdmbtl.selectors import make_selector, oracle_sequence, selector_names
 

@@ -6,12 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sdmbtl.benchmarks import (
-    cost_benchmark,
-    real_results,
-    synthetic_results,
-    variation_results,
-)
+from sdmbtl.benchmarks import cost_benchmark, real_results, synthetic_results, variation_results
 from sdmbtl.benchmarks.cost_benchmark import CostBenchmark
 from sdmbtl.benchmarks.journal import Journal, code_fingerprint
 from sdmbtl.benchmarks.layout import choosing

@@ -30,8 +30,8 @@ from sdmbtl.benchmarks.summary import (
 from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
 from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
-from sdmbtl.structure import MOUNTAIN
-from sdmbtl.transfer.matrix import min_max
+from sdmbtl.detection import MOUNTAIN
+from sdmbtl.matrices.transfer_matrices import min_max
 
 #: Strategy shares leave out the rounds in which the paper's detector is not asked yet.
 SKIPPED_ROUNDS = 5

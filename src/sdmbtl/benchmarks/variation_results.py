@@ -20,7 +20,7 @@ from sdmbtl.benchmarks.summary import (
 from sdmbtl.benchmarks.tables import Table, TableRow
 from sdmbtl.benchmarks.variation_benchmark import VariationBenchmark
 from sdmbtl.benchmarks.variations import Variation
-from sdmbtl.transfer.matrix import min_max
+from sdmbtl.matrices.transfer_matrices import min_max
 
 
 def summarise(benchmark: VariationBenchmark, journal: Journal) -> dict[str, Any]:

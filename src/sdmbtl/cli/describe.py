@@ -14,8 +14,8 @@ from sdmbtl.cli.output import JsonOption, counted, figure, note, plain_table, pr
 from sdmbtl.cli.output import result_console as console
 
 if TYPE_CHECKING:
-    from sdmbtl.anatomy import Anatomy, DimensionSize
-    from sdmbtl.transfer import TransferDataset
+    from sdmbtl.matrices import TransferDataset
+    from sdmbtl.matrices.anatomy import Anatomy, DimensionSize
 
 #: Numbers of policies for which coverage is printed.
 _SHOWN_ROUNDS = (1, 3, 6, 12)
@@ -43,8 +43,8 @@ def describe(
     Returns are printed so that 0 is the lowest and 1 the highest of the
     data set.
     """
-    from sdmbtl.anatomy import anatomy
-    from sdmbtl.benchmarks.datasets import load_matrix
+    from sdmbtl.matrices.anatomy import anatomy
+    from sdmbtl.matrices.shipped import load_matrix
 
     if figures is not None:
         import sdmbtl.plots  # noqa: F401 - to fail before the work, not after it
@@ -64,7 +64,7 @@ def describe(
 
 
 def _asked_for(data: list[str] | None) -> list[str]:
-    from sdmbtl.benchmarks.datasets import matrix_names
+    from sdmbtl.matrices.shipped import matrix_names
 
     names = data or list(matrix_names())
     if not names:

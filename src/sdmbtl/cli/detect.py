@@ -12,7 +12,7 @@ from sdmbtl.cli.output import JsonOption, counted, figure, plain_table, print_js
 from sdmbtl.errors import MatrixError
 
 if TYPE_CHECKING:
-    from sdmbtl.structure import Detection
+    from sdmbtl.detection import Detection
     from sdmbtl.transfer import ObservedRows
 
 
@@ -26,7 +26,7 @@ def detect(
     as_json: JsonOption = False,
 ) -> None:
     """Detect the structure of trained policies: is it a Mountain, and why."""
-    from sdmbtl.structure import MountainDetector
+    from sdmbtl.detection import MountainDetector
 
     rows = _rows(path)
     detection = MountainDetector().detect(rows)
@@ -49,7 +49,8 @@ def _rows(path: Path) -> ObservedRows:
 
 
 def _rows_of_file(path: Path) -> ObservedRows:
-    from sdmbtl.transfer import ObservedRows, TransferDataset, TransferMatrices
+    from sdmbtl.matrices import TransferDataset, TransferMatrices
+    from sdmbtl.transfer import ObservedRows
     from sdmbtl.transfer.storage import kind_of
 
     try:

@@ -29,8 +29,8 @@ from sdmbtl.cli.run import made_family
 from sdmbtl.cli.signals import Stopped, StopSignals
 
 if TYPE_CHECKING:
-    from sdmbtl.matrices import MatrixFactory
-    from sdmbtl.transfer import TransferDataset
+    from sdmbtl.matrices import TransferDataset
+    from sdmbtl.matrices.factory import MatrixFactory
 
 
 def matrix(
@@ -117,7 +117,8 @@ def _factory(
     trainer_options: dict[str, Any],
     **settings: Any,
 ) -> MatrixFactory:
-    from sdmbtl.matrices import MatrixFactory, Recipe
+    from sdmbtl.matrices.factory import MatrixFactory
+    from sdmbtl.matrices.recipe import Recipe
     from sdmbtl.trainers import make_trainer
 
     made = make_trainer(trainer, family, family.space(), **trainer_options)

@@ -1,6 +1,7 @@
-"""Making transfer matrices by real training."""
+"""Whole transfer matrices: shipped ones, making them by real training, describing them."""
 
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import Recipe
+from sdmbtl.matrices.dataset import TransferDataset
+from sdmbtl.matrices.shipped import load_matrix, matrix_names
+from sdmbtl.matrices.transfer_matrices import TransferMatrices
 
-__all__ = ["MatrixFactory", "Recipe"]
+__all__ = ["TransferDataset", "TransferMatrices", "load_matrix", "matrix_names"]

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from sdmbtl.checks import whole_number
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.lock import exclusive
+from sdmbtl.matrices.dataset import TransferDataset
 from sdmbtl.matrices.recipe import Recipe, keep_recipe
 from sdmbtl.matrices.software import keep_software, software_of
+from sdmbtl.matrices.transfer_matrices import TransferMatrices
 from sdmbtl.matrices.units import Rows, Unit, compute, units
 from sdmbtl.parallel import computed
-from sdmbtl.transfer.dataset import TransferDataset
-from sdmbtl.transfer.matrix import TransferMatrices
 
 #: Called with the work done and the work in all, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]

@@ -14,11 +14,11 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from sdmbtl.anatomy import Anatomy, Effect
 from sdmbtl.contexts import ContextSpace, Levels
+from sdmbtl.matrices import TransferDataset
+from sdmbtl.matrices.anatomy import Anatomy, Effect
+from sdmbtl.matrices.transfer_matrices import min_max
 from sdmbtl.plots.colours import BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
-from sdmbtl.transfer import TransferDataset
-from sdmbtl.transfer.matrix import min_max
 
 #: No more slices of a grid than this stand side by side.
 MOST_SLICES = 10

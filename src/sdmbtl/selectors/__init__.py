@@ -2,15 +2,15 @@
 
 from sdmbtl.selectors.base import Candidate, Proposal, Selector
 from sdmbtl.selectors.choice import best_target
-from sdmbtl.selectors.gp import GPSelector
+from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History, Trial
-from sdmbtl.selectors.independent import IndependentTraining
-from sdmbtl.selectors.mountain import MountainSelector
-from sdmbtl.selectors.oracle import MyopicOracle, SequentialOracle, oracle_sequence
-from sdmbtl.selectors.predictive import PredictiveSelector
-from sdmbtl.selectors.random import RandomSelector
+from sdmbtl.selectors.independent_selector import IndependentTraining
+from sdmbtl.selectors.mountain_selector import MountainSelector
+from sdmbtl.selectors.oracle_selector import MyopicOracle, SequentialOracle, oracle_sequence
+from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.selectors.registry import make_selector, register_selector, selector_names
-from sdmbtl.selectors.structure_detection import MGPSelector, StructureDetectionSelector
+from sdmbtl.selectors.structure_detection_selector import MGPSelector, StructureDetectionSelector
 
 __all__ = [
     "Candidate",

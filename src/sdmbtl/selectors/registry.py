@@ -10,12 +10,16 @@ from sdmbtl.checks import did_you_mean, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Selector
-from sdmbtl.selectors.gp import GPSelector
-from sdmbtl.selectors.independent import IndependentTraining
-from sdmbtl.selectors.mountain import MountainSelector
-from sdmbtl.selectors.predictive import PredictiveSelector
-from sdmbtl.selectors.random import RandomSelector
-from sdmbtl.selectors.structure_detection import MGPSelector, gp_or_random, mountain_or_random
+from sdmbtl.selectors.gp_selector import GPSelector
+from sdmbtl.selectors.independent_selector import IndependentTraining
+from sdmbtl.selectors.mountain_selector import MountainSelector
+from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.selectors.random_selector import RandomSelector
+from sdmbtl.selectors.structure_detection_selector import (
+    MGPSelector,
+    gp_or_random,
+    mountain_or_random,
+)
 
 SelectorFactory = Callable[..., Selector]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sdmbtl.selectors.predictive import PredictiveSelector
+from sdmbtl.selectors.predictive_selector import PredictiveSelector
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Selector

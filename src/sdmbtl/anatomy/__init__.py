@@ -1,7 +1,0 @@
-"""What a transfer matrix looks like: f, g, h, luck, saturation, in numbers and sentences."""
-
-from sdmbtl.anatomy.anatomy import Anatomy, anatomy, spread_targets
-from sdmbtl.anatomy.effects import Effect
-from sdmbtl.anatomy.size import DimensionSize
-
-__all__ = ["Anatomy", "DimensionSize", "Effect", "anatomy", "spread_targets"]

@@ -1,0 +1,19 @@
+"""Structure detection: the paper's criteria and detectors, what was detected and why."""
+
+from sdmbtl.detection.criterion import Criterion, CriterionResult
+from sdmbtl.detection.detector import MOUNTAIN, NO_STRUCTURE, Detection, Detector
+from sdmbtl.detection.mountain_detector import MountainDetector
+from sdmbtl.detection.slope_criterion import SlopeCriterion
+from sdmbtl.detection.small_variance_criterion import SmallVarianceCriterion
+
+__all__ = [
+    "MOUNTAIN",
+    "NO_STRUCTURE",
+    "Criterion",
+    "CriterionResult",
+    "Detection",
+    "Detector",
+    "MountainDetector",
+    "SlopeCriterion",
+    "SmallVarianceCriterion",
+]

@@ -1,0 +1,175 @@
+"""What a transfer matrix looks like, in numbers.
+
+Returns are scaled so that 0 is the lowest and 1 the highest of the data set.
+
+Example:
+    >>> import numpy as np
+    >>> from sdmbtl import ContextSpace, TransferMatrices
+    >>> from sdmbtl.matrices import TransferDataset
+    >>> space = ContextSpace(mass=range(5))
+    >>> returns = -abs(space.unit_targets - space.unit_targets.T)
+    >>> dataset = TransferDataset(
+    ...     TransferMatrices(space, returns), np.diagonal(returns)[None], np.zeros((1, 5))
+    ... )
+    >>> found = anatomy(dataset)
+    >>> round(found.gap.mountain_r2, 6), found.detection.structure
+    (1.0, 'mountain')
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.detection import MOUNTAIN, Detection, MountainDetector
+from sdmbtl.matrices.anatomy.coverage import Coverage, Training, coverage, training
+from sdmbtl.matrices.anatomy.effects import Effect, effect
+from sdmbtl.matrices.anatomy.findings import findings
+from sdmbtl.matrices.anatomy.gap import Gap, gap, repeatable
+from sdmbtl.matrices.anatomy.luck import Luck, luck
+from sdmbtl.matrices.anatomy.size import Size, size_of
+from sdmbtl.matrices.dataset import TransferDataset
+from sdmbtl.matrices.transfer_matrices import min_max
+from sdmbtl.transfer.decomposition import SobolHoeffding
+from sdmbtl.transfer.rows import ObservedRows
+
+#: Rows of the second detection: as many as a user may have trained.
+FEW_ROWS = 12
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Shares of the variance of the mean matrix over the seeds, decomposed orthogonally.
+
+    The mean of W seeds still has 1/W of the luck of whole trainings: it is counted as quality.
+    """
+
+    quality: float
+    difficulty: float
+    dissimilarity: float
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """What a data set looks like.
+
+    Attributes:
+        name: Name of the data set.
+        size: How much data there is.
+        shares: What the variance comes from.
+        quality: f, the effect of the source.
+        difficulty: g, the effect of the target; high where a target is easy.
+        gap: h, their interaction.
+        luck: Differences between seeds.
+        training: How well training goes.
+        coverage: How far few policies get.
+        detection: What the criteria say of all rows.
+        few_rows_detection: What they say of a dozen evenly spread rows.
+        paper_detection: What they say of all rows as the paper has them.
+        findings: The above in sentences.
+    """
+
+    name: str
+    size: Size
+    shares: Shares
+    quality: Effect
+    difficulty: Effect
+    gap: Gap
+    luck: Luck
+    training: Training
+    coverage: Coverage
+    detection: Detection
+    few_rows_detection: Detection
+    paper_detection: Detection
+    findings: tuple[str, ...] = ()
+
+    @property
+    def is_mountain(self) -> bool:
+        """Whether the criteria find the Mountain structure in all rows."""
+        return self.detection.structure == MOUNTAIN
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON data."""
+        data: dict[str, Any] = _json(self)
+        return data
+
+
+def anatomy(dataset: TransferDataset) -> Anatomy:
+    """Measure a data set.
+
+    Args:
+        dataset: W seeds of N policies on N targets.
+    """
+    space = dataset.space
+    low, high = float(dataset.returns.min()), float(dataset.returns.max())
+    returns = min_max(dataset.returns, low, high).astype(np.float64)
+    mean = returns.mean(axis=0)
+    parts = SobolHoeffding.of(mean)
+    shares = parts.variance_shares()
+    rows = ObservedRows(space, space.targets, mean)
+    some = spread_targets(space, FEW_ROWS)
+    size = size_of(dataset, low, high)
+    measured = Anatomy(
+        name=dataset.name,
+        size=size,
+        shares=Shares(shares["source"], shares["target"], shares["interaction"]),
+        quality=effect(space, parts.source_effect),
+        difficulty=effect(space, parts.target_effect),
+        gap=gap(rows, parts.interaction, repeatable(returns, parts.interaction)),
+        luck=luck(dataset, returns, size),
+        training=training(space, returns),
+        coverage=coverage(dataset, returns, low, high),
+        detection=_detected(MountainDetector(), rows),
+        few_rows_detection=_detected(
+            MountainDetector(), ObservedRows(space, space.targets[some], mean[some])
+        ),
+        paper_detection=_detected(MountainDetector.as_in_the_paper(), rows),
+    )
+    return replace(measured, findings=findings(measured))
+
+
+def spread_targets(space: ContextSpace, count: int) -> list[int]:
+    """Indices of targets that lie evenly in the space, the middle first; fewer if there are not.
+
+    Multiples of the powers of the generalised golden ratio fill a box evenly in any dimension.
+    """
+    dimensions = space.n_dimensions
+    ratio = 2.0
+    for _ in range(64):  # a contraction: the positive root of r^(D+1) = r + 1
+        ratio = (1 + ratio) ** (1 / (dimensions + 1))
+    steps = ratio ** -np.arange(1.0, dimensions + 1)
+    free = np.ones(len(space), dtype=np.bool_)
+    chosen = []
+    for number in range(min(count, len(space))):
+        index = space.nearest_to_unit((0.5 + number * steps) % 1, among=free)
+        free[index] = False
+        chosen.append(index)
+    return chosen
+
+
+def _detected(detector: MountainDetector, rows: ObservedRows) -> Detection:
+    if len(rows) < detector.min_rows:
+        return Detection("none", "one policy tells nothing about a structure")
+    return detector.detect(rows)
+
+
+def _json(value: Any) -> Any:
+    """Dataclasses, arrays and numbers as JSON data; None for a number that is not finite."""
+    if isinstance(value, Detection):
+        return value.to_dict()
+    if is_dataclass(value):
+        return {field.name: _json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, tuple | list):
+        return [_json(inner) for inner in value]
+    if isinstance(value, Mapping):
+        return {str(key): _json(inner) for key, inner in value.items()}
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

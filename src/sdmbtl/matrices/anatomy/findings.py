@@ -1,0 +1,278 @@
+"""What the numbers of a transfer matrix say, as sentences by fixed rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sdmbtl.matrices.margins import CHOICE_MATTERS
+
+if TYPE_CHECKING:
+    from sdmbtl.matrices.anatomy import Anatomy, Effect
+
+#: Share of what all policies reach from which on one policy is enough.
+SATURATED = 0.97
+#: R² from which on a model describes what it is fitted to.
+DESCRIBES = 0.5
+#: What a richer model must add to R² to be worth a sentence.
+BETTER = 0.1
+#: A change across a whole dimension that is smaller than this does no harm.
+HARMLESS = 0.02
+#: Shares of variance below this are not worth a sentence.
+NEGLIGIBLE = 0.05
+#: Correlation between seeds below which a training says little about the next, and above which
+#: it says nearly everything.
+LUCK, REPEATABLE = 0.5, 0.8
+#: A policy whose row is this much better than the same source's in the other seeds is lucky.
+LUCKY = 0.1
+#: Share of contexts that should be best served by their own policy.
+OWN_IS_BEST = 0.8
+#: Share of the returns at the top, or of hard targets, that is worth a sentence.
+MANY = 0.3
+SOME_HARD = 0.05
+
+
+def findings(found: Anatomy) -> tuple[str, ...]:
+    """The findings, the most important first."""
+    if found.size.lowest == found.size.highest:
+        return (f"All returns are the same ({found.size.lowest:g}): there is nothing to choose.",)
+    sentences = [
+        _margin(found),
+        _saturation(found),
+        _variance(found),
+        _mountain(found),
+        _shape(found),
+        _sides(found),
+        _effect(found.quality, "Policy quality f", found.shares.quality),
+        _effect(found.difficulty, "Task difficulty g", found.shares.difficulty),
+        _luck(found),
+        _noise(found),
+        _own_policy(found),
+        _unsolved(found),
+        _hard_targets(found),
+        _multi_task(found),
+        _detection(found),
+    ]
+    return tuple(sentence for sentence in sentences if sentence)
+
+
+def _margin(found: Anatomy) -> str:
+    cover = found.coverage
+    k = cover.margin_round
+    numbers = (
+        f"{_policies(k)} chosen by the oracle reach {cover.oracle[k - 1]:.3f}, "
+        f"chosen at random {cover.random[k - 1]:.3f}"
+    )
+    if cover.margin >= CHOICE_MATTERS:
+        return f"The choice matters: {numbers}."
+    return f"The choice hardly matters: {numbers} (less than {CHOICE_MATTERS:g} apart)."
+
+
+def _saturation(found: Anatomy) -> str:
+    cover = found.coverage
+    reached = cover.single / cover.everything
+    if reached >= SATURATED:
+        return (
+            f"Saturated: the best single policy reaches {reached:.3f} of what all "
+            f"{found.size.contexts} reach together."
+        )
+    if cover.at_top >= MANY:
+        return f"Plateaus: {_percent(cover.at_top)} of all returns are at the very top."
+    return ""
+
+
+def _variance(found: Anatomy) -> str:
+    shares = {
+        "which policy runs (f)": found.shares.quality,
+        "which target it is (g)": found.shares.difficulty,
+        "how the two fit (h)": found.shares.dissimilarity,
+    }
+    ordered = sorted(shares.items(), key=lambda item: -item[1])
+    listed = ", ".join(f"{name} {_percent(share)}" for name, share in ordered)
+    return f"What returns depend on, by variance: {listed}."
+
+
+def _mountain(found: Anatomy) -> str:
+    gap = found.gap
+    if gap.mountain_r2 is None or found.shares.dissimilarity < NEGLIGIBLE:
+        return (
+            "No mountain, nor another shape: source and target hardly interact "
+            f"({_percent(found.shares.dissimilarity)} of the variance)."
+        )
+    distance = (
+        "the weighted distance of source and target explains "
+        f"{_percent(gap.mountain_r2)} of the interaction"
+    )
+    if gap.ceiling is not None:
+        distance += f" (the seeds agree on {_percent(gap.ceiling)} of it)"
+    # Noise, which no model can explain, must not count against this one.
+    explainable = 1.0 if gap.ceiling is None else gap.ceiling
+    if gap.mountain_r2 < DESCRIBES * explainable or (gap.weights < 0).any():
+        rising = _names(found, gap.weights < 0)
+        return f"No mountain: {distance}{f'; farther is better in {rising}' if rising else ''}."
+    if found.is_mountain:
+        return f"Mountain: policies are alike, and {distance}."
+    return f"A ridge, but no mountain: {distance}, but {found.detection.explanation}."
+
+
+def _shape(found: Anatomy) -> str:
+    gap = found.gap
+    if gap.mountain_r2 is None or gap.curves_r2 is None:
+        return ""
+    if found.shares.dissimilarity < NEGLIGIBLE:
+        return ""
+    parts = []
+    if gap.curves_r2 - gap.mountain_r2 >= BETTER:
+        parts.append(f"bent curves of the difference explain {_percent(gap.curves_r2)}")
+    if gap.positions_r2 is not None and gap.positions_r2 - gap.curves_r2 >= BETTER:
+        parts.append(
+            "where source and target lie, dimension by dimension, explains "
+            f"{_percent(gap.positions_r2)}"
+        )
+    if not parts:
+        return ""
+    return f"Not straight slopes: {'; '.join(parts)} of the interaction."
+
+
+def _sides(found: Anatomy) -> str:
+    """Dimensions in which returns fall on one side of the target only."""
+    left, right = found.gap.left, found.gap.right
+    parts = []
+    for side, other, falling, flat in (
+        ("above", "below", left, right),
+        ("below", "above", right, left),
+    ):
+        names = _names(found, (falling <= -BETTER) & (flat >= -HARMLESS))
+        if names:
+            parts.append(f"in {names} a source {side} the target does no harm, one {other} does")
+    return f"One-sided: {'; '.join(parts)}." if parts else ""
+
+
+def _effect(effect: Effect, name: str, share: float) -> str:
+    if share < NEGLIGIBLE or effect.linear_r2 is None or effect.additive_r2 is None:
+        return ""
+    main = max(effect.main_effects, key=lambda m: m.share)
+    if effect.additive_r2 < DESCRIBES:
+        return (
+            f"{name} is no sum over the dimensions (R² {effect.additive_r2:.2f}): neighbouring "
+            "contexts differ, or dimensions act together."
+        )
+    kind = "nearly linear" if effect.linear_r2 >= 0.8 * effect.additive_r2 else "bent"
+    return (
+        f"{name} is {kind} (R² {effect.linear_r2:.2f} linear, {effect.additive_r2:.2f} with "
+        f"curves), mostly along {main.name} ({_percent(main.share)})."
+    )
+
+
+def _luck(found: Anatomy) -> str:
+    luck = found.luck
+    if found.size.seeds == 1:
+        return "One seed: luck of a training cannot be told from the quality of its context."
+    if luck.row is None or luck.row_correlation is None:
+        return ""
+    correlation = f"mean returns of the policies of two seeds correlate {luck.row_correlation:.2f}"
+    rows = f"luck of whole trainings is {_percent(luck.row)} of all variance"
+    if luck.lucky:
+        every = found.size.seeds * found.size.contexts
+        rows += (
+            f", {luck.lucky} of {every} policies beat their source's others by {LUCKY:g} or more"
+        )
+    if luck.row_correlation < LUCK:
+        return f"Policies differ by luck: {correlation}; {rows}."
+    if luck.row_correlation >= REPEATABLE:
+        return f"Training is repeatable: {correlation}; {rows}."
+    return f"Partly luck: {correlation}; {rows}."
+
+
+def _noise(found: Anatomy) -> str:
+    noise = found.luck.evaluation_noise
+    if noise is None or noise < NEGLIGIBLE:
+        return ""
+    return (
+        f"Noisy evaluation: {found.size.episodes} episodes leave noise of {_percent(noise)} of "
+        "the variance."
+    )
+
+
+def _own_policy(found: Anatomy) -> str:
+    training = found.training
+    if training.own_is_best >= OWN_IS_BEST:
+        return ""
+    return (
+        f"Training where it counts is no guarantee: in {_percent(training.own_is_best)} of the "
+        f"contexts the own policy has 0.95 of the best one's return (mean {training.own:.3f}, "
+        f"best {training.best:.3f})."
+    )
+
+
+def _unsolved(found: Anatomy) -> str:
+    unsolved = found.training.unsolved
+    if not unsolved:
+        return ""
+    targets = "one target" if len(unsolved) == 1 else f"{len(unsolved)} targets"
+    share = _percent(len(unsolved) / found.size.contexts)
+    return (
+        f"Out of reach: no policy gets half of the range on {targets} ({share}): "
+        f"{found.training.unsolved_where}."
+    )
+
+
+def _hard_targets(found: Anatomy) -> str:
+    hard = found.coverage.hard_targets
+    if hard < SOME_HARD:
+        return ""
+    return (
+        f"Hard targets: on {_percent(hard)} of the targets fewer than 5 % of the policies "
+        "have 0.9 of the best one's return."
+    )
+
+
+def _multi_task(found: Anatomy) -> str:
+    cover = found.coverage
+    compared = [k for k in cover.multi_task if k <= len(cover.oracle)]
+    if not compared:
+        return ""
+    k = max(compared)
+    multi_task, oracle, random = cover.multi_task[k], cover.oracle[k - 1], cover.random[k - 1]
+    if multi_task >= oracle:
+        verdict = "is at least as good as the oracle"
+    elif multi_task >= random:
+        verdict = "lies between"
+    else:
+        verdict = "is worse"
+    return (
+        f"One policy for all contexts, with the steps of {k}, reaches {multi_task:.3f} and "
+        f"{verdict}: {_policies(k)} chosen at random reach {random:.3f}, "
+        f"by the oracle {oracle:.3f}."
+    )
+
+
+def _detection(found: Anatomy) -> str:
+    def verdict(structure: str) -> str:
+        return "Mountain" if structure == "mountain" else "no structure"
+
+    return (
+        f"Structure detection finds {verdict(found.detection.structure)} in all rows, "
+        f"{verdict(found.few_rows_detection.structure)} in a few evenly spread ones, and with "
+        f"the paper's own criteria {verdict(found.paper_detection.structure)}."
+    )
+
+
+def _names(found: Anatomy, which: np.ndarray) -> str:
+    dimensions = found.size.dimensions
+    return ", ".join(d.name for d, chosen in zip(dimensions, which, strict=True) if chosen)
+
+
+def _policies(count: int) -> str:
+    words = {1: "one policy", 2: "two policies", 3: "three policies", 6: "six policies"}
+    return words.get(count, f"{count} policies")
+
+
+def _percent(share: float) -> str:
+    """A share as text; neither 0 nor 100 % unless it is so, up to rounding."""
+    if 1e-12 < share < 0.005:
+        return "less than 1 %"
+    if 0.995 <= share < 1 - 1e-12:
+        return "more than 99 %"
+    return f"{100 * share:.0f} %"

@@ -1,0 +1,189 @@
+"""GP-MBTL: a Gaussian process for the training performance, a linear generalization gap."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import SelectorError
+from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.choice import best_target
+from sdmbtl.selectors.gaussian_process import GaussianProcess
+from sdmbtl.selectors.history import History
+from sdmbtl.transfer import ObservedRows, SeparableGap
+from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes
+
+BestPerformance = Literal["real", "modelled"]
+SlopeSetting = Literal[SlopeMethod, "fixed"]
+
+
+class GPSelector(Selector):
+    """GP-MBTL: the source with the largest expected gain over what the targets have already.
+
+    The gain of a source x on a target y is [mu(x) + sqrt(beta_k) sigma(x) - gap(x, y) -
+    best(y)]_+, with mu and sigma from a Gaussian process on the training performances
+    J(pi_x, x), beta_k = log k, and a linear gap with slopes left and right in each dimension.
+    The first source is the middle of the space, the next ones are the worst-covered targets,
+    then the model decides. Candidates are the targets, the paper's discretisation of X.
+
+    Args:
+        space: The context space.
+        seed: Kept for the contract; nothing here is random.
+        best: "real" uses the observed best returns (the revised form), "modelled" the
+            modelled ones (the original MBTL).
+        slopes: How the gap's slopes are learned: "return" as in the paper, "relative" or
+            "within" as described in `sdmbtl.transfer.slopes`, or "fixed" (the original MBTL).
+        fixed_slope: Fall of performance per grid step, as a share of the observed range of
+            returns, where slopes are "fixed".
+        exploration: Factor before log k in beta_k.
+        first_rounds: Number of rounds before the model decides.
+    """
+
+    name: ClassVar[str] = "gp-mbtl"
+
+    def __init__(
+        self,
+        space: ContextSpace,
+        *,
+        seed: int = 0,
+        best: BestPerformance = "real",
+        slopes: SlopeSetting = "return",
+        fixed_slope: float = 0.01,
+        exploration: float = 1.0,
+        first_rounds: int = 3,
+    ) -> None:
+        super().__init__(space, seed=seed)
+        self.best = _one_of("best", best, get_args(BestPerformance))
+        self.slopes = _one_of("slopes", slopes, (*get_args(SlopeMethod), "fixed"))
+        self.fixed_slope = finite_number("fixed_slope", fixed_slope, low=0, error=SelectorError)
+        self.exploration = finite_number("exploration", exploration, low=0, error=SelectorError)
+        self.first_rounds = whole_number("first_rounds", first_rounds, low=1, error=SelectorError)
+        self._sums = RunningPairSums()
+
+    @classmethod
+    def original(cls, space: ContextSpace, *, seed: int = 0) -> GPSelector:
+        """MBTL as it was before this paper: modelled performance, one fixed slope."""
+        return cls(space, seed=seed, best="modelled", slopes="fixed")
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the choices."""
+        return {
+            "best": self.best,
+            "slopes": self.slopes,
+            "fixed_slope": self.fixed_slope,
+            "exploration": self.exploration,
+            "first_rounds": self.first_rounds,
+        }
+
+    def propose(self, history: History) -> Proposal:
+        """Choose the next source."""
+        free = history.free_targets()
+        rows = history.rows
+        if not len(rows):
+            return self._without_rows(history, free)
+        gap = self._gap(rows)
+        known = ~np.isnan(rows.source_returns)
+        if known.sum() < self.first_rounds:
+            level = np.full(len(self.space), _mean(rows.source_returns[known], rows.best))
+            best = self._best_so_far(history, gap, level)
+            return self._worst_covered(best, free, "too few rows for a model yet")
+        process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
+        mean, deviation = process.predict(self.space.unit_targets)
+        best = self._best_so_far(history, gap, mean)
+        beta = self.exploration * np.log(history.round)
+        gains = gap.mean_improvement(mean + np.sqrt(beta) * deviation, best)
+        index = best_target(gains, free, self.space.tie_rank)
+        if gains[index] <= 0:
+            return self._worst_covered(best, free, "the model expects no gain anywhere")
+        return Proposal(
+            self.space.targets[index],
+            self.name,
+            f"largest expected gain ({gains[index]:.3g} in the mean over the targets): training "
+            f"there should reach {mean[index]:.4g} ± {deviation[index]:.2g}",
+            numbers={
+                "expected_gain": float(gains[index]),
+                "mean": float(mean[index]),
+                "deviation": float(deviation[index]),
+            },
+        )
+
+    def _without_rows(self, history: History, free: NDArray[np.bool_]) -> Proposal:
+        """The middle of the space; then, while nothing is told, what is farthest from it."""
+        covering = history.covering
+        units = self.space.unit_targets
+        if not len(covering):
+            closeness = -np.abs(units - 0.5).sum(axis=1)
+            index = best_target(closeness, free, self.space.tie_rank)
+            return Proposal(self.space.targets[index], self.name, "the middle of the space")
+        distance = np.min([np.abs(units - c).sum(axis=1) for c in covering], axis=0)
+        index = best_target(distance, free, self.space.tie_rank)
+        return Proposal(
+            self.space.targets[index],
+            self.name,
+            "nothing is evaluated yet: the target farthest from the sources being trained",
+            numbers={"distance": float(distance[index])},
+        )
+
+    def _worst_covered(
+        self, best: NDArray[np.float64], free: NDArray[np.bool_], why: str
+    ) -> Proposal:
+        index = best_target(-best, free, self.space.tie_rank)
+        return Proposal(
+            self.space.targets[index],
+            self.name,
+            f"the worst-covered target ({best[index]:.4g}); {why}",
+            numbers={"best": float(best[index])},
+        )
+
+    def _gap(self, rows: ObservedRows) -> SeparableGap:
+        if self.slopes == "fixed":
+            slopes = self._fixed_slopes(rows)
+        else:
+            slopes = self._sums.slopes(rows, self.slopes)
+        return SeparableGap(self.space, slopes.left, slopes.right)
+
+    def _fixed_slopes(self, rows: ObservedRows) -> Slopes:
+        scale = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
+        fall = -self.fixed_slope * scale * self.space.steps
+        return Slopes(self.space.names, fall, fall, np.full(len(fall), True))
+
+    def _best_so_far(
+        self, history: History, gap: SeparableGap, level: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """(N,) what each target has, including what running trainings should bring.
+
+        Args:
+            history: The history.
+            gap: The modelled gap.
+            level: (N,) modelled training performance of each target.
+        """
+        rows = history.rows
+        if self.best == "modelled":
+            known = ~np.isnan(rows.source_returns)
+            modelled = rows.source_returns[known, None] + gap.change(rows.unit_sources[known])
+            best = np.max(modelled, axis=0, initial=float(np.nanmin(rows.returns)))
+        else:
+            # A target that no policy was evaluated on counts as badly covered as the worst one.
+            best = np.where(np.isnan(rows.best), np.nanmin(rows.best), rows.best)
+        for unit in history.pending:
+            expected = level[self.space.nearest_to_unit(unit)]
+            best = np.maximum(best, expected + gap.change(unit[None])[0])
+        return np.asarray(best)
+
+
+def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
+    if value not in allowed:
+        raise SelectorError(
+            f"The {name!r} of GPSelector must be one of {', '.join(map(repr, allowed))}. "
+            f"Got {value!r} instead."
+        )
+    return value
+
+
+def _mean(values: NDArray[np.float64], otherwise: NDArray[np.float64]) -> float:
+    """Mean of the values, or of the others that are known if there is none."""
+    return float(values.mean() if len(values) else np.nanmean(otherwise))

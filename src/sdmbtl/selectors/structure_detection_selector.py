@@ -1,0 +1,149 @@
+"""SD-MBTL: detect the structure, then let the selector that fits it choose."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from sdmbtl.checks import whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.detection import MOUNTAIN, NO_STRUCTURE, Detection, Detector, MountainDetector
+from sdmbtl.errors import SelectorError
+from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.gp_selector import GPSelector
+from sdmbtl.selectors.history import History
+from sdmbtl.selectors.mountain_selector import MountainSelector
+from sdmbtl.selectors.random_selector import RandomSelector
+
+
+class StructureDetectionSelector(Selector):
+    """SD-MBTL: any detector, any selector for each structure.
+
+    The strategies decide on this selector's history, so each of them knows every row, whoever
+    chose it, and switching back and forth needs no hand-over.
+
+    Args:
+        space: The context space.
+        detector: Detects the structure from the observed rows.
+        strategies: For each structure the detector may return, the selector that then chooses.
+        seed: Seed of the strategies' random choices.
+        assumed: The structure that is assumed before detection begins.
+        first_rounds: Number of rounds before detection begins.
+
+    Raises:
+        SelectorError: If a structure has no strategy.
+    """
+
+    name: ClassVar[str] = "sd-mbtl"
+
+    def __init__(
+        self,
+        space: ContextSpace,
+        detector: Detector,
+        strategies: Mapping[str, Selector],
+        *,
+        seed: int = 0,
+        assumed: str = MOUNTAIN,
+        first_rounds: int = 5,
+    ) -> None:
+        super().__init__(space, seed=seed)
+        if not isinstance(detector, Detector):
+            raise SelectorError(
+                f"The 'detector' must be a Detector, such as MountainDetector(). Got {detector!r}."
+            )
+        for structure, strategy in strategies.items():
+            if not isinstance(strategy, Selector) or strategy.space != space:
+                raise SelectorError(
+                    f"The strategy for {structure!r} must be a selector of the same space. "
+                    f"Got {strategy!r} instead."
+                )
+        missing = [s for s in (*detector.structures, assumed) if s not in strategies]
+        if missing:
+            raise SelectorError(
+                f"Every structure needs a strategy. There is none for {missing[0]!r}; "
+                f"strategies were given for {sorted(strategies)}."
+            )
+        self.detector = detector
+        self.strategies = dict(strategies)
+        self.assumed = assumed
+        self.first_rounds = whole_number("first_rounds", first_rounds, low=0, error=SelectorError)
+        self.detection: Detection | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the choices."""
+        return {
+            "detector": self.detector.describe(),
+            "strategies": {
+                structure: {"selector": s.name, **s.settings()}
+                for structure, s in self.strategies.items()
+            },
+            "assumed": self.assumed,
+            "first_rounds": self.first_rounds,
+        }
+
+    def propose(self, history: History) -> Proposal:
+        """Detect the structure and let its strategy choose; `detection` keeps the evidence."""
+        rows = history.rows
+        if history.round <= self.first_rounds or len(rows) < self.detector.min_rows:
+            self.detection = None
+            structure, why = self.assumed, f"too early to detect, {self.assumed} is assumed"
+        else:
+            self.detection = self.detector.detect(rows)
+            structure = self.detection.structure
+            why = f"structure {structure}: {self.detection.explanation}"
+        if structure not in self.strategies:
+            raise SelectorError(
+                f"The detector returned {structure!r}, for which there is no strategy; "
+                f"strategies were given for {sorted(self.strategies)}."
+            )
+        proposal = self.strategies[structure].propose(history)
+        detected = None if self.detection is None else structure
+        return replace(proposal, structure=detected, reason=f"{why}; {proposal.reason}")
+
+
+class MGPSelector(StructureDetectionSelector):
+    """M/GP-MBTL: M-MBTL where the Mountain structure is detected, GP-MBTL otherwise.
+
+    Args:
+        space: The context space.
+        seed: Seed of the strategies' random choices.
+        detector: Mountain or not; by default with unbiased slopes. Pass
+            `MountainDetector.as_in_the_paper()` for the paper's biased ones.
+        mountain: The strategy under Mountain; M-MBTL if left out.
+        otherwise: The strategy without structure; GP-MBTL if left out.
+        first_rounds: Number of rounds before detection begins.
+    """
+
+    name: ClassVar[str] = "m/gp-mbtl"
+
+    def __init__(
+        self,
+        space: ContextSpace,
+        *,
+        seed: int = 0,
+        detector: Detector | None = None,
+        mountain: Selector | None = None,
+        otherwise: Selector | None = None,
+        first_rounds: int = 5,
+    ) -> None:
+        super().__init__(
+            space,
+            detector or MountainDetector(),
+            {
+                MOUNTAIN: mountain or MountainSelector(space, seed=seed),
+                NO_STRUCTURE: otherwise or GPSelector(space, seed=seed),
+            },
+            seed=seed,
+            first_rounds=first_rounds,
+        )
+
+
+def mountain_or_random(space: ContextSpace, *, seed: int = 0) -> MGPSelector:
+    """The ablation M+Random: random choice where Mountain is not detected."""
+    return MGPSelector(space, seed=seed, otherwise=RandomSelector(space, seed=seed))
+
+
+def gp_or_random(space: ContextSpace, *, seed: int = 0) -> MGPSelector:
+    """The ablation GP+Random: random choice where Mountain is detected or assumed."""
+    return MGPSelector(space, seed=seed, mountain=RandomSelector(space, seed=seed))

@@ -1,0 +1,234 @@
+"""Additive structures: exact data is recovered exactly, the rest agrees with plain regressions."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.prediction import AdditiveModel, AdditiveQualityModel, CompletedRows, MountainModel
+from sdmbtl.prediction.additive_model import RIDGE
+from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer.slopes import signed_differences
+
+GRID = ContextSpace(a=range(5), b=[0.0, 1.0, 2.0, 4.0])
+N = len(GRID)
+STRUCTURES = [MountainModel(), AdditiveModel(), AdditiveQualityModel()]
+LEFT, RIGHT = np.array([3.0, 1.0]), np.array([6.0, -2.0])
+
+
+def falling(space, sources, left=LEFT, right=RIGHT, difficulty=None):
+    """(k, N) returns that fall by `left` above and by `right` below the source."""
+    x, y = np.atleast_2d(sources)[:, None], space.unit_targets[None]
+    if difficulty is None:
+        difficulty = 10 * np.sin(9 * space.unit_targets.sum(axis=1))
+    return difficulty - np.maximum(y - x, 0) @ left - np.maximum(x - y, 0) @ right
+
+
+def spread_sources(k=8, space=GRID, seed=0):
+    """(k, D) sources in unit coordinates, two corners among them."""
+    rng = np.random.default_rng(seed)
+    corners = np.array([np.zeros(space.n_dimensions), np.ones(space.n_dimensions)])
+    return np.vstack([corners, rng.random((k - 2, space.n_dimensions))])
+
+
+def completed(sources, returns, space=GRID):
+    return CompletedRows.of(ObservedRows(space, space.from_unit(sources), returns))
+
+
+def noisy(seed=0, k=6):
+    sources = spread_sources(k, seed=seed)
+    return completed(sources, falling(GRID, sources) + np.random.default_rng(seed).normal(size=N))
+
+
+def explicit_fit(structure, rows):
+    """Slopes and variance by lstsq on all pairs, the ridge as additional observations."""
+    k, n = rows.returns.shape
+    pairs = k * n
+    targets = np.tile(np.eye(n), (k, 1))
+    policies = np.repeat(np.eye(k), n, axis=0)
+    design = np.hstack([targets, policies]) if structure.free_quality else targets
+    features = np.vstack([signed_differences(x, rows.space.unit_targets) for x in rows.sources])
+    features, returns = (
+        columns - design @ np.linalg.lstsq(design, columns, rcond=None)[0]
+        for columns in (features, rows.returns.ravel())
+    )
+    dimensions = rows.space.n_dimensions
+    distance = features[:, dimensions:].sum(axis=1) - features[:, :dimensions].sum(axis=1)
+    common = min(distance @ returns / (distance @ distance + RIDGE * pairs), 0.0)
+    presumed = common * np.repeat([-1.0, 1.0], dimensions)
+    one = np.eye(dimensions)
+    basis = np.eye(2 * dimensions)
+    if structure.name == "mountain":
+        basis = np.vstack([-one, one])
+    width = basis.shape[1]
+    augmented = np.vstack([features @ basis, np.sqrt(RIDGE * pairs) * np.eye(width)])
+    response = np.concatenate([returns - features @ presumed, np.zeros(width)])
+    slopes = presumed + basis @ np.linalg.lstsq(augmented, response, rcond=None)[0]
+    left = returns - features @ slopes
+    return slopes, float(left @ left) / ((k - 1) * (n - 1))
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_fit_is_the_explicit_regression(structure, seed):
+    rows = noisy(seed)
+    fitted = structure.fit(rows)
+    slopes, variance = explicit_fit(structure, rows)
+    np.testing.assert_allclose([*fitted.left, *fitted.right], slopes, rtol=1e-6, atol=1e-7)
+    assert fitted.variance == pytest.approx(variance, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@pytest.mark.parametrize("targets", [slice(None), np.array([3, 0, 17])], ids=["all", "some"])
+def test_predictions_equal_a_double_loop(structure, targets):
+    rows = noisy()
+    fitted = structure.fit(rows)
+    sources = np.random.default_rng(5).random((4, 2))
+    prediction = fitted.predict(sources, targets)
+    slopes = np.concatenate([fitted.left, fitted.right])
+    for i, source in enumerate(sources):
+        quality, row_variance = 0.0, 0.0
+        if fitted.quality is not None:
+            one, other = fitted.quality.predict(source[None])
+            quality, row_variance = one[0], other[0]
+        assert prediction.row_variance[i] == pytest.approx(row_variance)
+        assert prediction.variance[i] == fitted.variance
+        assert prediction.total_variance[i] == pytest.approx(row_variance + fitted.variance)
+        for position, j in enumerate(np.arange(N)[targets]):
+            target = GRID.unit_targets[[j]]
+            level = np.mean(
+                [
+                    row[j] - signed_differences(x, target)[0] @ slopes
+                    for x, row in zip(rows.sources, rows.returns, strict=True)
+                ]
+            )
+            expected = level + signed_differences(source, target)[0] @ slopes + quality
+            assert prediction.mean[i, position] == pytest.approx(expected, rel=1e-9)
+
+
+def test_additive_data_is_recovered_and_the_next_row_foretold():
+    sources = spread_sources(9)
+    fitted = AdditiveModel().fit(completed(sources[:8], falling(GRID, sources[:8])))
+    np.testing.assert_allclose(fitted.left, LEFT, atol=0.02)
+    np.testing.assert_allclose(fitted.right, -RIGHT, atol=0.02)
+    prediction = fitted.predict(sources[8:], slice(None))
+    np.testing.assert_allclose(prediction.mean, falling(GRID, sources[8:]), atol=0.02)
+    assert prediction.row_variance.tolist() == [0.0]
+    assert fitted.variance < 1e-4
+
+
+def test_a_linear_quality_is_in_the_slopes():
+    sources = spread_sources(9)
+    returns = falling(GRID, sources) + 20.0 * sources[:, :1]
+    fitted = AdditiveModel().fit(completed(sources[:8], returns[:8]))
+    np.testing.assert_allclose(fitted.predict(sources[8:], slice(None)).mean, returns[8:], atol=0.1)
+
+
+def test_mountain_has_the_same_slope_on_both_sides():
+    sources = spread_sources(8)
+    slopes = np.array([4.0, 2.0])
+    returns = falling(GRID, sources, slopes, slopes)
+    fitted = MountainModel().fit(completed(sources[:7], returns[:7]))
+    np.testing.assert_array_equal(fitted.left, -fitted.right)
+    np.testing.assert_allclose(fitted.left, slopes, atol=0.01)
+    np.testing.assert_allclose(
+        fitted.predict(sources[7:], slice(None)).mean, returns[7:], atol=0.01
+    )
+    # It keeps them the same even where the sides differ.
+    uneven = MountainModel().fit(completed(sources, falling(GRID, sources)))
+    np.testing.assert_array_equal(uneven.left, -uneven.right)
+    assert uneven.variance > 0.1
+
+
+@pytest.mark.parametrize("structure", STRUCTURES[:2], ids=lambda s: s.name)
+def test_an_irrelevant_dimension_has_slope_zero(structure):
+    sources = spread_sources(8)
+    slopes = np.array([4.0, 0.0])
+    fitted = structure.fit(completed(sources, falling(GRID, sources, slopes, slopes)))
+    np.testing.assert_allclose(fitted.left, slopes, atol=0.01)
+    np.testing.assert_allclose(fitted.right, -slopes, atol=0.01)
+
+
+def test_free_quality_takes_the_luck_of_policies_apart_from_the_slopes():
+    sources = spread_sources(8)
+    slopes = np.array([4.0, 2.0])
+    luck = np.random.default_rng(2).normal(0.0, 5.0, size=8)
+    rows = completed(sources, falling(GRID, sources, slopes, slopes) + luck[:, None])
+    free, fixed = AdditiveQualityModel().fit(rows), AdditiveModel().fit(rows)
+    # Only what falls on both sides together is known when policies may differ by any amount.
+    np.testing.assert_allclose(free.left - free.right, 2 * slopes, atol=0.05)
+    assert free.variance < 1e-3 < 1.0 < fixed.variance
+    prediction = free.predict(sources[:3], slice(None))
+    assert (prediction.row_variance > 1.0).all()
+
+
+def test_a_smooth_quality_is_foretold():
+    sources = spread_sources(16, seed=4)
+    quality = 10.0 * np.cos(3 * sources[:, 0])
+    returns = falling(GRID, sources, np.ones(2), np.ones(2)) + quality[:, None]
+    errors = {}
+    for structure in (AdditiveQualityModel(), MountainModel()):
+        fitted = structure.fit(completed(sources[:15], returns[:15]))
+        mean = fitted.predict(sources[15:], slice(None)).mean
+        errors[structure.name] = np.abs(mean - returns[15:]).mean()
+    assert errors["additive-quality"] < 1.0 < 2.0 < errors["mountain"]
+
+
+def test_a_dimension_in_which_sources_do_not_differ_is_presumed_like_the_others():
+    sources = spread_sources(6)
+    sources[:, 1] = 0.5
+    slopes = np.array([4.0, 4.0])
+    fitted = AdditiveModel().fit(completed(sources, falling(GRID, sources, slopes, slopes)))
+    assert 1.0 < fitted.left[1] <= 4.0
+    assert fitted.right[1] == pytest.approx(-fitted.left[1])
+    rising = AdditiveModel().fit(completed(sources, falling(GRID, sources, -slopes, -slopes)))
+    np.testing.assert_allclose([rising.left[1], rising.right[1]], 0.0, atol=1e-9)
+
+
+def test_a_constant_dimension_changes_nothing():
+    wide = ContextSpace(a=range(5), c=[7.0])
+    narrow = ContextSpace(a=range(5))
+    sources = spread_sources(5, space=narrow)
+    returns = falling(narrow, sources, np.array([4.0]), np.array([4.0]))
+    at = np.column_stack([sources, np.full(5, wide.unit_targets[0, 1])])
+    for structure in STRUCTURES:
+        one = structure.fit(completed(sources, returns, narrow)).predict(sources, slice(None))
+        two = structure.fit(completed(at, returns, wide)).predict(at, slice(None))
+        assert np.isfinite(two.mean).all()
+        if not structure.free_quality:  # lengths of a Gaussian process grow with the dimensions
+            np.testing.assert_allclose(one.mean, two.mean, atol=1e-2)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@pytest.mark.parametrize("space", [ContextSpace(a=[3.0]), ContextSpace(a=[1.0, 2.0])])
+def test_one_and_two_targets(structure, space):
+    rows = ObservedRows(space, space.targets[[0, -1]], np.ones((2, len(space))))
+    prediction = structure.fit(CompletedRows.of(rows)).predict(space.unit_targets, slice(None))
+    np.testing.assert_allclose(prediction.mean, 1.0)
+    np.testing.assert_allclose(prediction.total_variance, 0.0, atol=1e-200)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
+@settings(deadline=None, max_examples=15)
+def test_shift_and_scale(structure, seed, scale, shift):
+    rows = noisy(seed)
+    moved = completed(rows.sources, scale * (rows.returns + shift))
+    wanted = np.random.default_rng(seed).random((3, 2))
+    one = structure.fit(rows).predict(wanted, slice(None))
+    other = structure.fit(moved).predict(wanted, slice(None))
+    np.testing.assert_allclose(other.mean, scale * (one.mean + shift), rtol=1e-6, atol=1e-7 * scale)
+    np.testing.assert_allclose(
+        other.total_variance, scale**2 * one.total_variance, rtol=1e-5, atol=1e-9 * scale**2
+    )
+
+
+def test_explanations_show_the_falls_as_positive_numbers():
+    sources = spread_sources(8)
+    rows = completed(sources, falling(GRID, sources, np.array([4.0, 2.0]), np.array([4.0, 1.0])))
+    text = AdditiveModel().fit(rows).explain()
+    assert text.startswith("difficulty of the target plus a slope for each side of the source; ")
+    assert "(left/right): a 4/4, b 2/1" in text
+    assert "alike on both sides" in MountainModel().fit(rows).explain()
+    assert "quality of the policy" in AdditiveQualityModel().fit(rows).explain()

@@ -1,0 +1,142 @@
+"""SD-MBTL: who chooses when, on whose rows."""
+
+import numpy as np
+import pytest
+
+from sdmbtl import ContextSpace, make_selector
+from sdmbtl.benchmarks import paper_configurations, simulate
+from sdmbtl.detection import Detection, Detector, MountainDetector
+from sdmbtl.errors import SelectorError
+from sdmbtl.selectors import (
+    GPSelector,
+    IndependentTraining,
+    MGPSelector,
+    MountainSelector,
+    RandomSelector,
+    StructureDetectionSelector,
+)
+from sdmbtl.testing import example_matrix, example_spaces
+
+CONFIGURATIONS = {c.name: c for c in paper_configurations(3)}
+MOUNTAIN = CONFIGURATIONS["3d-f-constant-g-linear-h-l1"]
+OTHER = CONFIGURATIONS["3d-f-constant-g-linear-h-non-distance"]
+
+
+class Alternating(Detector):
+    """Says "even" and "odd" in turn."""
+
+    structures = ("even", "odd")
+
+    def detect(self, rows):
+        return Detection("odd" if len(rows) % 2 else "even", f"{len(rows)} rows")
+
+
+class Surprising(Alternating):
+    """Returns what it did not announce."""
+
+    def detect(self, rows):
+        return Detection("surprise", "nobody knows why")
+
+
+def alternating(space, detector=None, **options):
+    strategies = {"even": GPSelector(space), "odd": MountainSelector(space)}
+    return StructureDetectionSelector(
+        space, detector or Alternating(), strategies, assumed="odd", **options
+    )
+
+
+def test_mountain_is_detected_and_left_alone_otherwise():
+    for configuration, strategy in ((MOUNTAIN, "m-mbtl"), (OTHER, "gp-mbtl")):
+        selector = make_selector("m/gp-mbtl", configuration.space)
+        run = simulate(selector, configuration.trial(0, 5.0), 12)
+        assert run.strategies[:5] == ["m-mbtl"] * 5
+        assert run.strategies[5:] == [strategy] * 7
+
+
+def test_candidate_carries_structure_and_reason():
+    space = MOUNTAIN.space
+    selector = MGPSelector(space)
+    matrix = MOUNTAIN.trial(0, 5.0)
+    for _ in range(5):
+        candidate = selector.ask()
+        assert candidate.structure is None
+        assert "assumed" in candidate.reason
+        selector.tell(candidate, matrix[candidate.index])
+    candidate = selector.ask()
+    assert candidate.structure == "mountain"
+    assert "falls on both sides in every dimension (c1, c2, c3)" in candidate.reason
+    assert selector.detection is not None
+    assert selector.detection.slopes.falling.all()
+
+
+def test_switching_keeps_both_sides_right():
+    """Each strategy decides on all rows, whoever chose them: as a fresh one that is told them."""
+    space = example_spaces()["grid"]
+    matrix = example_matrix(space)
+    selector = alternating(space, first_rounds=1)
+    for _ in range(10):
+        fresh = {"even": GPSelector(space), "odd": MountainSelector(space)}
+        structure = "odd" if len(selector.rows) % 2 or len(selector.rows) < 2 else "even"
+        for trial in selector.trials:
+            fresh[structure].tell(space.context(trial.source), trial.row)
+        expected = fresh[structure].ask()
+        candidate = selector.ask()
+        assert candidate.context == expected.context
+        assert candidate.strategy == fresh[structure].name
+        selector.tell(candidate, matrix[candidate.index])
+
+
+def test_detection_waits_for_rows():
+    space = example_spaces()["grid"]
+    selector = alternating(space, first_rounds=1)
+    assert {c.strategy for c in selector.ask(4)} == {"m-mbtl"}, "nothing is told yet"
+
+
+def test_strategies_must_cover_the_structures():
+    space = example_spaces()["grid"]
+    with pytest.raises(
+        SelectorError, match=r"none for 'odd'; strategies were given for \['even'\]"
+    ):
+        StructureDetectionSelector(space, Alternating(), {"even": GPSelector(space)})
+    selector = alternating(space, Surprising(), first_rounds=0)
+    matrix = example_matrix(space)
+    for index in (1, 2):
+        selector.tell(space.target(index), matrix[index])
+    with pytest.raises(SelectorError, match="returned 'surprise', for which there is no strategy"):
+        selector.ask()
+
+
+def test_ablations():
+    matrices = {c.name: c.trial(0, 5.0) for c in (MOUNTAIN, OTHER)}
+    for name, on_mountain, elsewhere in (
+        ("m+random", "m-mbtl", "random"),
+        ("gp+random", "random", "gp-mbtl"),
+    ):
+        for configuration, strategy in ((MOUNTAIN, on_mountain), (OTHER, elsewhere)):
+            selector = make_selector(name, configuration.space)
+            run = simulate(selector, matrices[configuration.name], 9)
+            assert run.strategies == [on_mountain] * 5 + [strategy] * 4
+
+
+def test_any_strategy_and_detector():
+    space = example_spaces()["grid"]
+    selector = MGPSelector(
+        space,
+        detector=MountainDetector.as_in_the_paper(),
+        mountain=IndependentTraining(space),
+        otherwise=RandomSelector(space),
+        first_rounds=2,
+    )
+    assert [c.index for c in selector.ask(2)] == [0, 1]
+    assert selector.settings()["strategies"]["mountain"]["selector"] == "independent"
+    assert selector.settings()["detector"]["criteria"][1]["method"] == "relative"
+
+
+def test_unknown_names_and_options():
+    space = ContextSpace(a=range(3))
+    with pytest.raises(SelectorError, match=r"Unknown selector 'gp-mblt'.*Did you mean 'gp-mbtl'"):
+        make_selector("gp-mblt", space)
+    with pytest.raises(SelectorError, match="Unknown option 'colour'; 'random' has sources"):
+        make_selector("random", space, colour="red")
+    with pytest.raises(SelectorError, match="must be a ContextSpace"):
+        make_selector("random", np.zeros(3))
