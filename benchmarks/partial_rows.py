@@ -49,7 +49,7 @@ def performance(matrix: NDArray[np.floating], data: MatrixData, share: float, se
         row[targets] = matrix[index, targets]
         selector.tell(candidate, row)
     trained = np.array([trial.index for trial in selector.trials])
-    best = trained[selector.expected_best_candidates]
+    best = trained[selector.expected_best_trials]
     return float(matrix[best, np.arange(len(data.space))].mean())
 
 

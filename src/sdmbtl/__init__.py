@@ -12,8 +12,8 @@ from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.matrices import TransferDataset, TransferMatrices
 from sdmbtl.selectors import (
-    Candidate,
     Selector,
+    Trial,
     make_selector,
     register_selector,
     selector_names,
@@ -23,7 +23,6 @@ from sdmbtl.transfer import Decomposition, ObservedRows, SobolHoeffding
 __version__ = "0.1.0"
 
 __all__ = [
-    "Candidate",
     "ContextSpace",
     "Decomposition",
     "Interval",
@@ -35,6 +34,7 @@ __all__ = [
     "SobolHoeffding",
     "TransferDataset",
     "TransferMatrices",
+    "Trial",
     "__version__",
     "make_selector",
     "register_selector",

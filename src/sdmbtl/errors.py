@@ -25,12 +25,12 @@ class SelectorError(SdmbtlError, ValueError):
     """A selector was configured or called in a way it does not support."""
 
 
-class UnknownCandidateError(SelectorError, LookupError):
-    """`tell` was given a candidate that this selector never handed out."""
+class UnknownTrialError(SelectorError, LookupError):
+    """`tell` was given a trial that this selector never handed out."""
 
 
 class DuplicateTellError(SelectorError):
-    """`tell` was called a second time for the same candidate."""
+    """`tell` was called a second time for the same trial."""
 
 
 class ExhaustedError(SelectorError, RuntimeError):

@@ -16,7 +16,7 @@ from sdmbtl.errors import (
     RowError,
     SelectorError,
     StateError,
-    UnknownCandidateError,
+    UnknownTrialError,
 )
 from sdmbtl.selectors import RandomSelector, registry
 from sdmbtl.testing import example_matrix, example_spaces
@@ -132,9 +132,9 @@ def test_messages_name_the_value_and_the_way_out():
         selector.tell(candidate, [1, 2, 3], status="cancelled")
     with pytest.raises(SelectorError, match="'finished', 'failed', 'cancelled'.*Got 'done'"):
         selector.tell(candidate, [1, 2, 3], status="done")
-    with pytest.raises(UnknownCandidateError, match=r"no candidate 5; ids so far: 0 to 0"):
+    with pytest.raises(UnknownTrialError, match=r"no trial 5; ids so far: 0 to 0"):
         selector.tell(5, [1, 2, 3])
-    with pytest.raises(UnknownCandidateError, match="none yet"):
+    with pytest.raises(UnknownTrialError, match="none yet"):
         make_selector("random", space).tell(0, [1, 2, 3])
     selector.tell(candidate, [1, 2, 3])
     with pytest.raises(DuplicateTellError, match="skip_if_finished=True.*repeat=True"):

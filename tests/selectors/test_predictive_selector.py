@@ -254,7 +254,7 @@ class TestState:
             curious.remaining_gain()
             curious.evidence()
             curious.targets_to_evaluate(one, 5)
-            _ = curious.expected_best_candidates
+            _ = curious.expected_best_trials
 
     def test_of_another_run_leaves_no_evidence(self):
         selector = PredictiveSelector(GRID)
@@ -335,7 +335,7 @@ class TestOddSpaces:
             assert len(selector.evidence()) <= 5 * max(len(selector.rows) - 2, 0)
             remaining = selector.remaining_gain()
             assert remaining is None or remaining >= 0.0
-            assert set(selector.expected_best_candidates) <= {t.id for t in selector.trials}
+            assert set(selector.expected_best_trials) <= {t.id for t in selector.trials}
         with pytest.raises(ExhaustedError, match="none is left"):
             selector.ask()
 
@@ -397,7 +397,7 @@ class TestOddRows:
         assert np.isfinite(selector.remaining_gain())
         assert candidate.strategy == "improvement"
         trained = matrix[[t.index for t in selector.trials]]
-        best = trained[selector.expected_best_candidates, np.arange(N)]
+        best = trained[selector.expected_best_trials, np.arange(N)]
         assert best.mean() > trained.max(axis=0).mean() - 0.5
 
     def test_policies_evaluated_on_different_targets(self):
@@ -406,7 +406,7 @@ class TestOddRows:
             candidate = selector.ask()
             selector.tell(candidate, np.where(np.arange(N) % 6 == number, matrix[0], np.nan))
         assert len({t.index for t in selector.trials}) == 6
-        assert (selector.expected_best_candidates >= 0).all()
+        assert (selector.expected_best_trials >= 0).all()
 
     def test_one_evaluated_target_in_all(self):
         selector = PredictiveSelector(GRID)
@@ -599,16 +599,16 @@ class TestTargetsToEvaluate:
 
 class TestExpectedBest:
     def test_before_any_row(self):
-        assert PredictiveSelector(GRID).expected_best_candidates.tolist() == [-1] * N
+        assert PredictiveSelector(GRID).expected_best_trials.tolist() == [-1] * N
 
     def test_of_complete_rows_are_the_best_ones(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
         told(selector, matrix, 1)
-        assert selector.expected_best_candidates.tolist() == [0] * N
+        assert selector.expected_best_trials.tolist() == [0] * N
         selector.tell(selector.ask(), status="failed")
         told(selector, matrix, 4)
-        np.testing.assert_array_equal(selector.expected_best_candidates, selector.best_candidates)
-        assert 1 not in selector.expected_best_candidates
+        np.testing.assert_array_equal(selector.expected_best_trials, selector.best_trials)
+        assert 1 not in selector.expected_best_trials
 
     def test_neighbours_stand_in_for_what_was_not_evaluated(self):
         space = ContextSpace(a=range(10))
@@ -618,9 +618,9 @@ class TestExpectedBest:
         high[[0, 2, 7, 9]] = [0.0, 0.0, 5.0, 5.0]
         selector.tell(space.target(1), low)
         selector.tell(space.target(8), high)
-        assert selector.best_candidates[1] == -1
-        assert selector.expected_best_candidates.tolist()[:3] == [0, 0, 0]
-        assert selector.expected_best_candidates.tolist()[7:] == [1, 1, 1]
+        assert selector.best_trials[1] == -1
+        assert selector.expected_best_trials.tolist()[:3] == [0, 0, 0]
+        assert selector.expected_best_trials.tolist()[7:] == [1, 1, 1]
 
 
 class TestPriorKnowledge:

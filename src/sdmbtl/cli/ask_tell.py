@@ -76,7 +76,7 @@ def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     from sdmbtl.studies import Study
 
     study = Study.open(path)
-    policies = [None if p < 0 else int(p) for p in study.selector.best_candidates]
+    policies = [None if p < 0 else int(p) for p in study.selector.best_trials]
     returns = [None if np.isnan(v) else float(v) for v in study.selector.rows.best]
     listed = list(zip(study.space, policies, returns, strict=True))
     if as_json:

@@ -21,6 +21,7 @@ from sdmbtl.contexts.dimension import (
     as_number,
     dimension_from_dict,
 )
+from sdmbtl.contexts.source import Source
 from sdmbtl.errors import ContextError
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
@@ -244,6 +245,10 @@ class ContextSpace:
                 f"Target indices run from 0 to {len(self) - 1}. Got {index} instead."
             )
         return self.context(self.targets[index])
+
+    def source(self, index: int) -> Source:
+        """The target with this index, as what a policy is trained on."""
+        return Source.at(self.targets[index])
 
     def to_unit(self, vectors: ArrayLike) -> NDArray[np.float64]:
         """Map (..., D) contexts to unit coordinates; same shape."""

@@ -1,9 +1,9 @@
 """Selectors: which context to train on next, by ask and tell."""
 
-from sdmbtl.selectors.base import Candidate, Proposal, Selector
+from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.gp_selector import GPSelector
-from sdmbtl.selectors.history import History, Trial
+from sdmbtl.selectors.history import History
 from sdmbtl.selectors.independent_selector import IndependentTraining
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.oracle_selector import MyopicOracle, SequentialOracle, oracle_sequence
@@ -11,9 +11,9 @@ from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.selectors.registry import make_selector, register_selector, selector_names
 from sdmbtl.selectors.structure_detection_selector import MGPSelector, StructureDetectionSelector
+from sdmbtl.selectors.trial import TrainingRun, Trial
 
 __all__ = [
-    "Candidate",
     "GPSelector",
     "History",
     "IndependentTraining",
@@ -26,6 +26,7 @@ __all__ = [
     "Selector",
     "SequentialOracle",
     "StructureDetectionSelector",
+    "TrainingRun",
     "Trial",
     "best_target",
     "make_selector",

@@ -1,16 +1,17 @@
 """The ask/tell contract that every selector shares.
 
 A selector decides in one method, `propose`, from the history alone: what was trained and
-evaluated, what is still running, what failed. Everything else — candidates and their ids,
-pending and failed runs, warm starts, batches, saving and loading — is the same for all and
-lives here. Since `propose` depends on nothing but the history, the settings and the seed, a
-selector that is loaded from its state goes on exactly as the original would have.
+evaluated, what is still running, what failed. Everything else — trials and their ids, pending and
+failed runs, warm starts, batches, saving and loading — is the same for all and lives here. Since
+`propose` depends on nothing but the history, the settings and the seed, a selector that is loaded
+from its state continues exactly as the original would have.
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, overload
 
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import finite_number, short_text, whole_number
-from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.contexts import ContextLike, ContextSpace, Source
 from sdmbtl.errors import (
     ContextError,
     DuplicateTellError,
@@ -26,47 +27,44 @@ from sdmbtl.errors import (
     RowError,
     SelectorError,
     StateError,
-    UnknownCandidateError,
+    UnknownTrialError,
 )
-from sdmbtl.selectors.history import History, Status, Trial
+from sdmbtl.selectors.history import History
+from sdmbtl.selectors.trial import Status, Trial
 from sdmbtl.transfer import ObservedRows, as_row
 
-STATE_VERSION = 1
+STATE_VERSION = 2
 TOLD: tuple[Status, ...] = ("finished", "failed", "cancelled")
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A context to train on, and why.
-
-    Attributes:
-        id: Number of the candidate; `tell` accepts it in place of the candidate.
-        context: The context by name.
-        index: Index of the target it equals, None if it is no target.
-        strategy: Name of the strategy that chose it.
-        structure: The structure that was detected, None if none was looked for.
-        reason: Why this context, in words.
-        numbers: The figures behind the reason.
-    """
-
-    id: int
-    context: dict[str, float]
-    index: int | None
-    strategy: str
-    reason: str
-    structure: str | None = None
-    numbers: dict[str, float] = field(default_factory=dict)
+#: What stands for a trial: the trial, its id, or its context.
+TrialLike = Trial | int | ContextLike
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """What `Selector.propose` returns: a source in context units, and why it was chosen."""
+    """What `Selector.propose` returns: a source, and why it was chosen.
 
-    source: NDArray[np.float64]
+    Attributes:
+        source: What to train on: `space.source(index)`, or `Source.at(vector)`.
+        strategy: Name of the strategy that chose it.
+        reason: Why, in words.
+        structure: The structure that was detected, None if none was looked for.
+        numbers: The figures behind the reason. `expected_gain` is for the rise of the mean best
+            return that is expected, in units of return, and for nothing else.
+    """
+
+    source: Source
     strategy: str
     reason: str
     structure: str | None = None
     numbers: dict[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        given: object = self.source
+        if not isinstance(given, Source):
+            raise SelectorError(
+                "The 'source' of a Proposal must be a Source: space.source(index) for a target, "
+                f"Source.at(vector) for any context. Got {short_text(given)} instead."
+            )
 
 
 class Selector(ABC):
@@ -107,120 +105,184 @@ class Selector(ABC):
     # -- ask and tell ----------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None) -> Candidate: ...
+    def ask(self, n: None = None) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Candidate]: ...
-    def ask(self, n: int | None = None) -> Candidate | list[Candidate]:
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """Choose the next context, or the next `n`.
 
         May be called again before `tell`: what is pending is never proposed a second time.
 
         Args:
-            n: Number of candidates; a single one, not in a list, if left out.
+            n: Number of trials; a single one, not in a list, if left out.
 
         Returns:
-            A candidate, or a list of `n` of them; fewer if fewer are left.
+            A pending trial, or a list of `n` of them; fewer if fewer are left.
 
         Raises:
             ExhaustedError: If every context has been proposed.
         """
-        if n is None:
-            return self._ask_one()
-        n = whole_number("n", n, low=1, error=SelectorError)
-        candidates = [self._ask_one()]
-        try:
-            while len(candidates) < n:
-                candidates.append(self._ask_one())
-        except ExhaustedError:
-            return candidates
-        except Exception:
-            for candidate in candidates:  # the caller will never see them
-                self.tell(candidate, status="cancelled")
-            raise
-        return candidates
+        trials = self.next_trials(1 if n is None else n)
+        self.record(*trials)
+        return trials[0] if n is None else trials
 
     def tell(
         self,
-        candidate: Candidate | int | ContextLike,
+        trial: TrialLike,
         row: ArrayLike | None = None,
         *,
         status: Literal["finished", "failed", "cancelled"] = "finished",
         source_return: float | None = None,
         skip_if_finished: bool = False,
         repeat: bool = False,
-    ) -> None:
-        """Report what became of a candidate.
+        correct: bool = False,
+    ) -> Trial:
+        """Report what became of a trial.
 
         Args:
-            candidate: The candidate, its id, or a context. A context that was never asked is
-                taken as a policy trained elsewhere (warm start).
+            trial: The trial, its id, or a context. A context that was never asked is taken as a
+                policy trained elsewhere (warm start).
             row: One return for each target, NaN where not evaluated. For "finished" only.
             status: "finished"; "failed" (the context is not proposed again and covers
                 nothing); "cancelled" (the context goes back and may be proposed again).
-            source_return: J(pi_x, x), for a source that is no target. If left out, the return on
-                the nearest target stands for it.
-            skip_if_finished: Ignore the call if this candidate was told already.
+            source_return: J(pi_x, x), for a source that is not an evaluated target. If left out,
+                the return on the nearest target stands for it.
+            skip_if_finished: Ignore the call if this trial was told already.
             repeat: With a context: add one more policy trained on it.
+            correct: Replace what was told of a trial before.
+
+        Returns:
+            The trial as it is recorded now.
 
         Raises:
-            UnknownCandidateError: If there is no such candidate.
+            UnknownTrialError: If there is no such trial.
             DuplicateTellError: If it was told already.
             RowError: If the row does not fit the targets. Nothing is changed then.
         """
+        told = self.told_trial(
+            trial,
+            row,
+            status=status,
+            source_return=source_return,
+            skip_if_finished=skip_if_finished,
+            repeat=repeat,
+            correct=correct,
+        )
+        self.record(told)
+        return told
+
+    def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
+        """Attach what you want to remember of a trial: the number of a job, a link.
+
+        Args:
+            trial: The trial, its id, or its context.
+            **attributes: JSON data by name; those of the same name are replaced.
+
+        Returns:
+            The trial as it is recorded now.
+        """
+        annotated = self.annotated_trial(trial, attributes)
+        self.record(annotated)
+        return annotated
+
+    # -- the same in two steps: a study writes every trial to its database in between ------------
+
+    def next_trials(self, n: int) -> list[Trial]:
+        """What `ask` would return; nothing is recorded yet."""
+        n = whole_number("n", n, low=1, error=SelectorError)
+        ahead = self.history.copy()
+        trials: list[Trial] = []
+        try:
+            while len(trials) < n:
+                trials.append(self._next_trial(ahead))
+                ahead.record(trials[-1])
+        except ExhaustedError:
+            if not trials:
+                raise
+        return trials
+
+    def told_trial(
+        self,
+        trial: TrialLike,
+        row: ArrayLike | None,
+        *,
+        status: Literal["finished", "failed", "cancelled"] = "finished",
+        source_return: float | None = None,
+        skip_if_finished: bool = False,
+        repeat: bool = False,
+        correct: bool = False,
+    ) -> Trial:
+        """What `tell` would return; nothing is recorded yet."""
         if status not in TOLD:
             raise SelectorError(
                 f"The 'status' of tell must be one of {', '.join(map(repr, TOLD))}. "
                 f"Got {status!r} instead."
             )
-        trial = self._find(candidate, repeat=repeat)
-        if trial is not None and trial.status != "pending":
+        found = self._find(trial, repeat=repeat)
+        if found is not None and found.status != "pending" and not correct:
             if skip_if_finished:
-                return
+                return found
             raise DuplicateTellError(
-                f"Candidate {trial.id} {self.space.context(trial.source)} was told already "
-                f"(status {trial.status!r}). Pass skip_if_finished=True to ignore a second tell, "
-                "or tell its context with repeat=True if it was trained once more."
+                f"Trial {found.id} {found.context} was told already (status {found.status!r}). "
+                "Pass skip_if_finished=True to ignore a second tell, correct=True to replace what "
+                "was told, or tell its context with repeat=True if it was trained once more."
             )
+        if found is None:
+            found = self._warm_start(trial)  # type: ignore[arg-type]
         checked = self._checked_row(row, status, source_return)
-        own = None
-        if source_return is not None:
-            own = finite_number("source_return", source_return, error=RowError)
-        if trial is None:
-            trial = self.history.add(
-                self._in_the_box(candidate),  # type: ignore[arg-type]
-                strategy="told",
-                structure=None,
-                reason="trained without being asked for",
-                numbers={},
-            )
-        self.history.close(trial, status, checked, own)
+        own = self._checked_source_return(found, checked, source_return)
+        return found.updated(status=status, row=checked, source_return=own)
+
+    def annotated_trial(self, trial: TrialLike, attributes: Mapping[str, Any]) -> Trial:
+        """What `annotate` would return; nothing is recorded yet.
+
+        Raises:
+            UnknownTrialError: If there is no such trial.
+            SelectorError: If an attribute is not JSON data.
+        """
+        found = self._find(trial, repeat=False)
+        if found is None:
+            raise UnknownTrialError(f"There is no trial on {short_text(trial)}.")
+        try:
+            plain = json.loads(json.dumps(dict(attributes), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise SelectorError(
+                f"Attributes of a trial are JSON data: numbers, texts, lists. {error}. "
+                f"Got {short_text(attributes)}."
+            ) from None
+        return found.updated(attributes={**found.attributes, **plain})
+
+    def record(self, *trials: Trial) -> None:
+        """Take over trials that `next_trials`, `told_trial` or `annotated_trial` returned."""
+        for trial in trials:
+            self.history.record(trial)
 
     # -- what is known -----------------------------------------------------------------------
 
     @property
     def rows(self) -> ObservedRows:
-        """The observed rows, in the order of their candidates."""
+        """The observed rows, in the order of their trials."""
         return self.history.rows
 
     @property
     def trials(self) -> tuple[Trial, ...]:
-        """Every candidate so far with its status, in order."""
-        return tuple(self.history.trials)
+        """Every trial so far, in order."""
+        return self.history.trials
 
     @property
-    def pending(self) -> list[Candidate]:
-        """The candidates that were asked and not told yet, for example to start them again."""
-        return [self._candidate(t) for t in self.history.trials if t.status == "pending"]
+    def pending(self) -> list[Trial]:
+        """The trials that were asked and not told yet, for example to start them again."""
+        return [t for t in self.trials if t.status == "pending"]
 
     @property
-    def best_candidates(self) -> NDArray[np.intp]:
-        """(N,) id of the candidate whose policy is best on each target, -1 if none is known."""
-        ids, rows = self._told_candidates(), self.rows.best_policy
+    def best_trials(self) -> NDArray[np.intp]:
+        """(N,) id of the trial whose policy is best on each target, -1 if none is known."""
+        ids, rows = self._ids_of_rows(), self.rows.best_policy
         return np.where(rows < 0, -1, ids[rows] if len(ids) else -1)
 
-    def _told_candidates(self) -> NDArray[np.intp]:
-        """(k,) id of the candidate of each row."""
-        return np.array([t.id for t in self.history.trials if t.row is not None], dtype=np.intp)
+    def _ids_of_rows(self) -> NDArray[np.intp]:
+        """(k,) id of the trial of each row."""
+        return np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
 
     @property
     def performance(self) -> float:
@@ -243,15 +305,15 @@ class Selector(ABC):
         return None
 
     def evidence(self) -> list[dict[str, Any]]:
-        """How well structures foretold the rows: an entry for each row and structure.
+        """How well models predicted the rows: an entry for each row and model.
 
         Each has at least the `structure`, the number of `rows` before the one it predicted, and
-        its `score`, 0 to 1. Empty if this selector does not let structures predict.
+        its `score`, 0 to 1. Empty if this selector does not let models predict.
         """
         return []
 
     def failed_trainings(self) -> list[int]:
-        """Ids of the candidates whose training has probably failed, by the rows told.
+        """Ids of the trials whose training has probably failed, by the rows told.
 
         Empty if this selector cannot tell.
         """
@@ -260,18 +322,11 @@ class Selector(ABC):
     # -- state ---------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on elsewhere, as JSON data."""
-        return {
-            "version": STATE_VERSION,
-            "selector": self.name,
-            "settings": self.settings(),
-            "seed": self.seed,
-            "space": self.space.to_dict(),
-            "trials": [t.to_dict() for t in self.history.trials],
-        }
+        """Everything needed to continue elsewhere, as JSON data."""
+        return {**self._identity(), "trials": [t.to_dict() for t in self.trials]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from a state of a selector that was configured in the same way.
+        """Continue from a state of a selector that was configured in the same way.
 
         Raises:
             StateError: If the state belongs to another selector; the message shows what differs.
@@ -281,25 +336,36 @@ class Selector(ABC):
                 f"A state is what state_dict() returned. Got {type(state).__name__} instead; "
                 "text needs json.loads first."
             )
-        mine = self.state_dict()
-        for key in mine:
+        mine = self._identity()
+        for key in (*mine, "trials"):
             if key not in state:
-                raise StateError(f"This is no state of a selector: it has no {key!r}.")
-            if key != "trials" and state[key] != mine[key]:
+                raise StateError(f"This is not the state of a selector: it has no {key!r}.")
+        for key, value in mine.items():
+            if state[key] != value:
                 raise StateError(
                     "This state belongs to another selector: "
-                    f"{_difference(key, state[key], mine[key])}. "
+                    f"{_difference(key, state[key], value)}. "
                     "Make the selector as it was made then."
                 )
-        history = History(self.space, self.seed)
-        for data in state["trials"]:
-            history.restore(data)
-        self.history = history
+        self.load_trials(
+            Trial.from_dict(data, number, self.space) for number, data in enumerate(state["trials"])
+        )
+
+    def load_trials(self, trials: Iterable[Trial]) -> None:
+        """Continue from these trials, in the order of their ids."""
+        self.history = History(self.space, self.seed, trials)
+
+    def _identity(self) -> dict[str, Any]:
+        return {
+            "version": STATE_VERSION,
+            "selector": self.name,
+            "settings": self.settings(),
+            "seed": self.seed,
+            "space": self.space.to_dict(),
+        }
 
     def __repr__(self) -> str:
-        counts = {
-            s: sum(t.status == s for t in self.history.trials) for s in ("finished", "pending")
-        }
+        counts = {s: sum(t.status == s for t in self.trials) for s in ("finished", "pending")}
         return (
             f"{type(self).__name__}({len(self.space)} targets, {counts['finished']} finished, "
             f"{counts['pending']} pending)"
@@ -307,74 +373,72 @@ class Selector(ABC):
 
     # -- inside --------------------------------------------------------------------------------
 
-    def _ask_one(self) -> Candidate:
-        proposal = self.propose(self.history)
+    def _next_trial(self, history: History) -> Trial:
+        proposal = self.propose(history)
         if not isinstance(proposal, Proposal):
             raise SelectorError(
                 f"{type(self).__name__}.propose must return a Proposal. Got {proposal!r} instead."
             )
-        if self.history.is_taken(proposal.source):
+        trial = self._new_trial(history, proposal)
+        if history.is_taken(trial.source):
             raise SelectorError(
-                f"{type(self).__name__}.propose returned {self.space.context(proposal.source)}, "
-                "which was proposed before. A selector must not propose a context twice."
+                f"{type(self).__name__}.propose returned {trial.context}, which was proposed "
+                "before. A selector must not propose a context twice."
             )
-        trial = self.history.add(
-            proposal.source,
+        return trial
+
+    def _new_trial(self, history: History, proposal: Proposal) -> Trial:
+        center = proposal.source.center
+        return Trial(
+            id=len(history.trials),
+            source=proposal.source,
+            context=self.space.context(center),
+            index=self.space.find(center),
             strategy=proposal.strategy,
-            structure=proposal.structure,
             reason=proposal.reason,
-            numbers=proposal.numbers,
-        )
-        return self._candidate(trial)
-
-    def _candidate(self, trial: Trial) -> Candidate:
-        return Candidate(
-            id=trial.id,
-            context=self.space.context(trial.source),
-            index=trial.index,
-            strategy=trial.strategy,
-            reason=trial.reason,
-            structure=trial.structure,
-            numbers=dict(trial.numbers),
+            structure=proposal.structure,
+            numbers=dict(proposal.numbers),
         )
 
-    def _in_the_box(self, context: ContextLike) -> NDArray[np.float64]:
+    def _warm_start(self, context: ContextLike) -> Trial:
         vector = self.space.vector(context)
         if vector not in self.space:
             raise ContextError(
                 f"{self.space.context(vector)} lies outside the context space "
                 f"{self.space.bounds}. Check its units, or make the space wider."
             )
-        return vector
+        proposal = Proposal(Source.at(vector), "told", "trained without being asked for")
+        return self._new_trial(self.history, proposal)
 
-    def _find(self, candidate: Candidate | int | ContextLike, *, repeat: bool) -> Trial | None:
+    def _find(self, trial: TrialLike, *, repeat: bool) -> Trial | None:
         """The trial a caller means; None for a context that is new, or trained once more."""
-        if isinstance(candidate, Candidate):
-            trial = self._by_id(candidate.id)
-            if self.space.context(trial.source) != candidate.context:
-                raise UnknownCandidateError(
-                    f"Candidate {candidate.id} of this selector has the context "
-                    f"{self.space.context(trial.source)}, not {candidate.context}. "
-                    "The candidate comes from another selector."
+        if isinstance(trial, Trial):
+            found = self._by_id(trial.id)
+            if found.source != trial.source:
+                raise UnknownTrialError(
+                    f"Trial {trial.id} of this selector has the context {found.context}, not "
+                    f"{trial.context}. The trial comes from another selector."
                 )
-            return trial
-        if isinstance(candidate, int | np.integer) and not isinstance(candidate, bool):
-            return self._by_id(int(candidate))
-        found = self.history.with_source(self.space.vector(candidate))  # type: ignore[arg-type]
-        pending = [t for t in found if t.status == "pending"]
+            return found
+        if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
+            return self._by_id(int(trial))
+        context: ContextLike = trial  # type: ignore[assignment]
+        same = self.history.with_source(Source.at(self.space.vector(context)))
+        pending = [t for t in same if t.status == "pending"]
         if pending:
             return pending[0]
-        told = [t for t in found if t.status != "cancelled"]
+        told = [t for t in same if t.status != "cancelled"]
         return None if repeat or not told else told[-1]
 
     def _by_id(self, number: int) -> Trial:
-        if not 0 <= number < len(self.history.trials):
-            known = f"0 to {len(self.history.trials) - 1}" if self.history.trials else "none yet"
-            raise UnknownCandidateError(
-                f"There is no candidate {number}; ids so far: {known}. "
+        trials = self.trials
+        if not 0 <= number < len(trials):
+            known = f"0 to {len(trials) - 1}" if trials else "none yet"
+            raise UnknownTrialError(
+                f"There is no trial {number}; ids so far: {known}. "
                 "Tell a context instead if the policy was trained elsewhere."
             )
-        return self.history.trials[number]
+        return trials[number]
 
     def _checked_row(
         self, row: ArrayLike | None, status: Status, source_return: float | None
@@ -387,6 +451,21 @@ class Selector(ABC):
             return as_row(row, self.space)
         if row is not None or source_return is not None:
             raise RowError(f"A run with status={status!r} has no returns. Leave the row out.")
+        return None
+
+    def _checked_source_return(
+        self, trial: Trial, row: NDArray[np.float64] | None, given: float | None
+    ) -> float | None:
+        if given is None:
+            return None
+        own = finite_number("source_return", given, error=RowError)
+        if row is None or trial.index is None or np.isnan(row[trial.index]):
+            return own
+        if own != row[trial.index]:
+            raise RowError(
+                f"The source is target {trial.index}, on which the row says {row[trial.index]:g}, "
+                f"but source_return is {own:g}. Leave source_return out, or correct the row."
+            )
         return None
 
 

@@ -100,7 +100,7 @@ class GPSelector(Selector):
         if gains[index] <= 0:
             return self._worst_covered(best, free, "the model expects no gain anywhere")
         return Proposal(
-            self.space.targets[index],
+            self.space.source(index),
             self.name,
             f"largest expected gain ({gains[index]:.3g} in the mean over the targets): training "
             f"there should reach {mean[index]:.4g} ± {deviation[index]:.2g}",
@@ -118,11 +118,11 @@ class GPSelector(Selector):
         if not len(covering):
             closeness = -np.abs(units - 0.5).sum(axis=1)
             index = best_target(closeness, free, self.space.tie_rank)
-            return Proposal(self.space.targets[index], self.name, "the middle of the space")
+            return Proposal(self.space.source(index), self.name, "the middle of the space")
         distance = np.min([np.abs(units - c).sum(axis=1) for c in covering], axis=0)
         index = best_target(distance, free, self.space.tie_rank)
         return Proposal(
-            self.space.targets[index],
+            self.space.source(index),
             self.name,
             "nothing is evaluated yet: the target farthest from the sources being trained",
             numbers={"distance": float(distance[index])},
@@ -133,7 +133,7 @@ class GPSelector(Selector):
     ) -> Proposal:
         index = best_target(-best, free, self.space.tie_rank)
         return Proposal(
-            self.space.targets[index],
+            self.space.source(index),
             self.name,
             f"the worst-covered target ({best[index]:.4g}); {why}",
             numbers={"best": float(best[index])},

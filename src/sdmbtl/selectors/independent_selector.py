@@ -23,7 +23,7 @@ class IndependentTraining(Selector):
         """Take the first target without a policy of its own."""
         index = int(np.argmax(history.free_targets()))
         return Proposal(
-            history.space.targets[index],
+            history.space.source(index),
             self.name,
             f"target {index + 1} of {len(history.space)}: each target gets its own policy",
         )

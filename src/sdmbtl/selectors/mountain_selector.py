@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import Sources, best_target, checked_sources
@@ -86,8 +86,8 @@ class MountainSelector(Selector):
             else f"brings the mean distance from a target to its nearest source from {before:.3g} "
             f"to {before - gain:.3g} (each dimension counts 0 to 1)"
         )
-        numbers = {"gain": gain} if np.isfinite(before) else {}
-        return Proposal(source, self.name, reason, numbers=numbers)
+        numbers = {"distance_reduction": gain} if np.isfinite(before) else {}
+        return Proposal(Source.at(source), self.name, reason, numbers=numbers)
 
     def _covered_by(self, history: History) -> Coverage:
         """The distances to the sources so far, extended by what is new."""
@@ -113,7 +113,7 @@ class MountainSelector(Selector):
             self._search = RestartSearch(coverage, self._starts(history))
         for point, gain in self._search.best_first():
             source = coverage.space.from_unit(point)
-            if gain > 0 and not history.is_taken(source):
+            if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain
         # Nothing in the box helps any more: what is left are targets without a policy.
         return self._best_target(coverage, free)

@@ -61,10 +61,10 @@ class MyopicOracle(Selector):
         index = self._greedy.best(free)
         gain = float(self._greedy.bounds[index])
         return Proposal(
-            history.space.targets[index],
+            history.space.source(index),
             self.name,
             f"largest true gain in the mean over {len(self.matrices)} trials ({gain:.4g})",
-            numbers={"gain": gain},
+            numbers={"expected_gain": gain},
         )
 
 

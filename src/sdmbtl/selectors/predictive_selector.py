@@ -25,10 +25,11 @@ from sdmbtl.prediction import (
     cell_centres,
     target_cells,
 )
-from sdmbtl.selectors.base import Candidate, Proposal, Selector
+from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
+from sdmbtl.selectors.trial import Trial
 
 #: With more targets than these, sources are first compared on so many of them, and only a share of
 #: the sources goes on, but never fewer than the finalists. Those are compared on all targets.
@@ -138,7 +139,7 @@ class PredictiveSelector(Selector):
         if outlook.structure == NO_STRUCTURE:
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
             reason = f"{outlook.words}; so any context is as good as another"
-            return Proposal(self.space.targets[index], "random", reason, structure=detected)
+            return Proposal(self.space.source(index), "random", reason, structure=detected)
         best = self._expected_best(history, outlook)
         index, gain = self._largest_gain(history, outlook, best, free)
         if gain <= NO_GAIN * _range_of_returns(history):
@@ -146,7 +147,9 @@ class PredictiveSelector(Selector):
             reason = f"no further gain is expected ({outlook.words}); {proposal.reason}"
             return Proposal(proposal.source, proposal.strategy, reason, detected)
         reason = f"{outlook.words}; expected to raise the mean best return by {gain:.3g}"
-        return Proposal(self.space.targets[index], "improvement", reason, detected, {"gain": gain})
+        return Proposal(
+            self.space.source(index), "improvement", reason, detected, {"expected_gain": gain}
+        )
 
     def _outlook(self, history: History) -> Outlook | None:
         """What is expected of the next policy; None before the first row."""
@@ -223,14 +226,14 @@ class PredictiveSelector(Selector):
         return sorted(entries, key=lambda entry: int(entry["rows"]))
 
     def failed_trainings(self) -> list[int]:
-        """Ids of the candidates whose policies are far below all others, wherever they are tried.
+        """Ids of the trials whose policies are far below all others, wherever they are tried.
 
         No structure learns from them; their returns count where they are the best.
         """
         if not len(self.rows):
             return []
         self.contest.watch(self.rows)
-        return [int(number) for number in self._told_candidates()[self.contest.failed]]
+        return [int(number) for number in self._ids_of_rows()[self.contest.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
@@ -263,7 +266,7 @@ class PredictiveSelector(Selector):
 
     # -- rows in part --------------------------------------------------------------------------
 
-    def targets_to_evaluate(self, candidate: Candidate | ContextLike, n: int) -> NDArray[np.intp]:
+    def targets_to_evaluate(self, trial: Trial | ContextLike, n: int) -> NDArray[np.intp]:
         """Which targets to evaluate a new policy on, if all of them would cost too much.
 
         Half of them are spread over the space, so that the rest of the row can be read off its
@@ -271,14 +274,14 @@ class PredictiveSelector(Selector):
         policy's own context is among them.
 
         Args:
-            candidate: The candidate, or its context.
+            trial: The trial, or its context.
             n: Number of targets.
 
         Returns:
             (n,) indices of targets, in order.
         """
         n = min(whole_number("n", n, low=1, error=SelectorError), len(self.space))
-        context = candidate.context if isinstance(candidate, Candidate) else candidate
+        context = trial.context if isinstance(trial, Trial) else trial
         source = self.space.to_unit(self.space.vector(context))
         units = self.space.unit_targets
         outlook = self._outlook(self.history)
@@ -294,8 +297,8 @@ class PredictiveSelector(Selector):
         return np.sort(np.array(list(dict.fromkeys(map(int, order)))[:n], dtype=np.intp))
 
     @property
-    def expected_best_candidates(self) -> NDArray[np.intp]:
-        """(N,) id of the candidate whose policy should be best on each target.
+    def expected_best_trials(self) -> NDArray[np.intp]:
+        """(N,) id of the trial whose policy should be best on each target.
 
         Where policies were not evaluated, what the evaluated neighbours say stands for it; -1
         before the first row.
@@ -305,7 +308,7 @@ class PredictiveSelector(Selector):
         returns = np.where(np.isnan(self.rows.returns), -np.inf, self.rows.returns)
         completed = self.contest.watch(self.rows)
         returns[~self.contest.failed] = completed.returns
-        return np.asarray(self._told_candidates()[returns.argmax(axis=0)])
+        return np.asarray(self._ids_of_rows()[returns.argmax(axis=0)])
 
 
 def default_models() -> tuple[RowModel, ...]:

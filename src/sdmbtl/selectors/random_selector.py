@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import Sources, checked_sources
 from sdmbtl.selectors.history import History
@@ -37,8 +37,8 @@ class RandomSelector(Selector):
         if self.sources == "box":
             if all(d.low == d.high for d in history.space.dimensions.values()) and history.trials:
                 history.free_targets()  # the box is a single point
-            source = history.space.from_unit(rng.random(history.space.n_dimensions))
-            return Proposal(source, self.name, "a random point of the box")
+            point = history.space.from_unit(rng.random(history.space.n_dimensions))
+            return Proposal(Source.at(point), self.name, "a random point of the box")
         free = np.flatnonzero(history.free_targets())
-        source = history.space.targets[rng.choice(free)]
+        source = history.space.source(int(rng.choice(free)))
         return Proposal(source, self.name, f"a random one of {len(free)} targets left")

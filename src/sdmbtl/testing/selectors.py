@@ -16,9 +16,9 @@ from sdmbtl.errors import (
     SdmbtlError,
     SelectorError,
     StateError,
-    UnknownCandidateError,
+    UnknownTrialError,
 )
-from sdmbtl.selectors import Candidate, Selector
+from sdmbtl.selectors import Selector, Trial
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 
 #: Called as `factory(space, seed=seed)`.
@@ -45,7 +45,7 @@ def selector_checks() -> tuple[Check, ...]:
         check_accepts_partial_rows,
         check_accepts_repeats_and_warm_starts,
         check_refuses_bad_rows,
-        check_refuses_bad_candidates,
+        check_refuses_bad_trials,
         check_refuses_second_tell,
         check_shift_and_scale_change_nothing,
         check_constant_returns,
@@ -63,21 +63,21 @@ def check_selector(factory: SelectorFactory) -> None:
 
 
 def check_proposes_contexts_of_the_space(factory: SelectorFactory) -> None:
-    """Candidates have every dimension, by name, inside the box, and know their target."""
+    """Trials have every dimension, by name, inside the box, and know their target."""
     for name, space in example_spaces().items():
         selector = factory(space, seed=0)
-        for candidate in _run(selector, rounds=min(len(space), 6)):
-            assert list(candidate.context) == list(space.names), f"{name}: wrong dimensions"
-            assert candidate.context in space, f"{name}: {candidate.context} is outside the box"
-            assert candidate.index == space.find(candidate.context), f"{name}: wrong index"
+        for trial in _run(selector, rounds=min(len(space), 6)):
+            assert list(trial.context) == list(space.names), f"{name}: wrong dimensions"
+            assert trial.context in space, f"{name}: {trial.context} is outside the box"
+            assert trial.index == space.find(trial.context), f"{name}: wrong index"
 
 
 def check_never_proposes_twice(factory: SelectorFactory) -> None:
     """No context comes twice, up to as many rounds as there are targets."""
     for name, space in example_spaces().items():
-        candidates = _run(factory(space, seed=1), rounds=len(space))
-        seen = {tuple(np.round(space.to_unit(space.vector(c.context)), 9)) for c in candidates}
-        assert len(seen) == len(candidates), f"{name}: a context was proposed twice"
+        trials = _run(factory(space, seed=1), rounds=len(space))
+        seen = {tuple(np.round(space.to_unit(space.vector(c.context)), 9)) for c in trials}
+        assert len(seen) == len(trials), f"{name}: a context was proposed twice"
 
 
 def check_says_when_exhausted(factory: SelectorFactory) -> None:
@@ -93,11 +93,11 @@ def check_says_when_exhausted(factory: SelectorFactory) -> None:
 
 
 def check_gives_reasons(factory: SelectorFactory) -> None:
-    """Every candidate says who chose it and why; its numbers are finite."""
-    for candidate in _run(factory(example_spaces()["grid"], seed=0), rounds=8):
-        assert candidate.strategy, "a candidate needs the name of its strategy"
-        assert " " in candidate.reason, f"a reason is a few words. Got {candidate.reason!r}"
-        assert all(np.isfinite(v) for v in candidate.numbers.values()), "numbers must be finite"
+    """Every trial says who chose it and why; its numbers are finite."""
+    for trial in _run(factory(example_spaces()["grid"], seed=0), rounds=8):
+        assert trial.strategy, "a trial needs the name of its strategy"
+        assert " " in trial.reason, f"a reason is a few words. Got {trial.reason!r}"
+        assert all(np.isfinite(v) for v in trial.numbers.values()), "numbers must be finite"
 
 
 def check_same_seed_same_choices(factory: SelectorFactory) -> None:
@@ -119,14 +119,14 @@ def check_pending_is_not_offered_again(factory: SelectorFactory) -> None:
 
 
 def check_batches(factory: SelectorFactory) -> None:
-    """`ask(n)` gives n candidates with ids in order, also before any row."""
+    """`ask(n)` gives n trials with ids in order, also before any row."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     for _ in range(3):
         batch = selector.ask(3)
         assert [c.id for c in batch] == list(range(batch[0].id, batch[0].id + 3)), "ids in order"
-        for candidate in batch:
-            selector.tell(candidate, _row(space, matrix, candidate))
+        for trial in batch:
+            selector.tell(trial, _row(space, matrix, trial))
     for bad in (0, -1, 2.5, True):
         _raised(SelectorError, lambda bad=bad: selector.ask(bad))  # type: ignore[misc]
 
@@ -151,13 +151,13 @@ def check_failed_is_not_offered_again(factory: SelectorFactory) -> None:
     selector, matrix = factory(space, seed=0), example_matrix(space)
     failed = []
     for number in range(len(space)):
-        candidate = selector.ask()
-        assert candidate.context not in failed, "a failed context was offered again"
+        trial = selector.ask()
+        assert trial.context not in failed, "a failed context was offered again"
         if number % 2:
-            selector.tell(candidate, status="failed")
-            failed.append(candidate.context)
+            selector.tell(trial, status="failed")
+            failed.append(trial.context)
         else:
-            selector.tell(candidate, _row(space, matrix, candidate))
+            selector.tell(trial, _row(space, matrix, trial))
     assert not selector.pending, "a failed run must not stay pending"
     assert len(selector.rows) == len(space) - len(failed), "a failed run must have no row"
 
@@ -175,13 +175,13 @@ def check_state_goes_on_exactly(factory: SelectorFactory) -> None:
     for name, space in example_spaces().items():
         original, matrix = factory(space, seed=5), example_matrix(space)
         for number in range(min(len(space) - 1, 7)):
-            candidate = original.ask()
+            trial = original.ask()
             if number == 2:
-                original.tell(candidate, status="failed")
+                original.tell(trial, status="failed")
             elif number != 4:  # one stays pending
-                row = _row(space, matrix, candidate)
+                row = _row(space, matrix, trial)
                 row[0] = np.nan if len(row) > 1 else row[0]
-                original.tell(candidate, row)
+                original.tell(trial, row)
         loaded = factory(space, seed=5)
         loaded.load_state_dict(json.loads(json.dumps(original.state_dict(), allow_nan=False)))
         assert loaded.state_dict() == original.state_dict(), f"{name}: the state changed"
@@ -196,8 +196,8 @@ def check_choices_depend_on_the_history_alone(factory: SelectorFactory) -> None:
     for _ in range(len(space)):
         fresh = factory(space, seed=2)
         fresh.load_state_dict(selector.state_dict())
-        candidate = selector.ask()
-        assert fresh.ask() == candidate, "the choice depends on more than the history"
+        trial = selector.ask()
+        assert fresh.ask() == trial, "the choice depends on more than the history"
         for running in selector.pending:
             row = _row(space, matrix, running)
             row[rng.random(len(row)) < 0.2] = np.nan
@@ -230,12 +230,12 @@ def check_accepts_partial_rows(factory: SelectorFactory) -> None:
     selector, matrix = factory(space, seed=0), example_matrix(space)
     rng = np.random.default_rng(0)
     for _ in range(len(space)):
-        candidate = selector.ask()
-        row = _row(space, matrix, candidate)
+        trial = selector.ask()
+        row = _row(space, matrix, trial)
         row[rng.random(len(row)) < 0.6] = np.nan
         row[1] = np.nan
         row[2] = matrix[0, 2]
-        selector.tell(candidate, row)
+        selector.tell(trial, row)
     assert np.isfinite(selector.performance), "performance must count the evaluated targets"
 
 
@@ -247,50 +247,50 @@ def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
     selector.tell(space.target(5), matrix[5] + 0.1, repeat=True)
     selector.tell({"a": 0.4, "b": 0.9}, matrix[1], source_return=9.0)
     _raised(SdmbtlError, lambda: selector.tell({"a": 0.4, "b": 900.0}, matrix[1]))
-    candidates = _run(selector, rounds=len(space) - 1)
-    assert space.target(5) not in [c.context for c in candidates], "a told context was proposed"
+    trials = _run(selector, rounds=len(space) - 1)
+    assert space.target(5) not in [c.context for c in trials], "a told context was proposed"
     assert len(selector.rows) == len(space) + 2, "every told row counts"
 
 
 def check_refuses_bad_rows(factory: SelectorFactory) -> None:
-    """Wrong rows give a RowError, change nothing, and the candidate can still be told."""
+    """Wrong rows give a RowError, change nothing, and the trial can still be told."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
-    candidate = selector.ask()
-    good = _row(space, matrix, candidate)
+    trial = selector.ask()
+    good = _row(space, matrix, trial)
     infinite = good.copy()
     infinite[3] = np.inf
     for bad in (good[:-1], infinite, np.full(len(space), np.nan), good[None], "row", None):
-        _raised(RowError, lambda bad=bad: selector.tell(candidate, bad))  # type: ignore[misc]
-    _raised(RowError, lambda: selector.tell(candidate, good, status="failed"))
-    _raised(RowError, lambda: selector.tell(candidate, good, source_return=np.inf))
+        _raised(RowError, lambda bad=bad: selector.tell(trial, bad))  # type: ignore[misc]
+    _raised(RowError, lambda: selector.tell(trial, good, status="failed"))
+    _raised(RowError, lambda: selector.tell(trial, good, source_return=np.inf))
     assert len(selector.rows) == 0, "a refused row was kept"
-    assert len(selector.pending) == 1, "a refused tell changed the candidate"
-    selector.tell(candidate, good)
+    assert len(selector.pending) == 1, "a refused tell changed the trial"
+    selector.tell(trial, good)
 
 
-def check_refuses_bad_candidates(factory: SelectorFactory) -> None:
+def check_refuses_bad_trials(factory: SelectorFactory) -> None:
     """Unknown ids, contexts and statuses give an error that says so."""
     space = example_spaces()["grid"]
     selector, row = factory(space, seed=0), example_matrix(example_spaces()["grid"])[0]
-    _raised(UnknownCandidateError, lambda: selector.tell(7, row))
+    _raised(UnknownTrialError, lambda: selector.tell(7, row))
     _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "c": 2.0}, row))
     _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "b": np.nan}, row))
-    candidate = selector.ask()
-    _raised(SelectorError, lambda: selector.tell(candidate, row, status="lost"))  # type: ignore[arg-type]
-    foreign = Candidate(candidate.id, space.target(11), 11, "other", "from elsewhere")
-    if foreign.context != candidate.context:
-        _raised(UnknownCandidateError, lambda: selector.tell(foreign, row))
+    trial = selector.ask()
+    _raised(SelectorError, lambda: selector.tell(trial, row, status="lost"))  # type: ignore[arg-type]
+    foreign = Trial(trial.id, space.source(11), space.target(11), 11, "other", "from elsewhere")
+    if foreign.context != trial.context:
+        _raised(UnknownTrialError, lambda: selector.tell(foreign, row))
 
 
 def check_refuses_second_tell(factory: SelectorFactory) -> None:
-    """A second tell raises, by candidate, id and context, unless it may be skipped."""
+    """A second tell raises, by trial, id and context, unless it may be skipped."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
-    candidate = selector.ask()
-    row = _row(space, matrix, candidate)
-    selector.tell(candidate.id, row)
-    for again in (candidate, candidate.id, candidate.context):
+    trial = selector.ask()
+    row = _row(space, matrix, trial)
+    selector.tell(trial.id, row)
+    for again in (trial, trial.id, trial.context):
         _raised(DuplicateTellError, lambda again=again: selector.tell(again, row + 1))  # type: ignore[misc]
         selector.tell(again, row + 1, skip_if_finished=True)
     assert np.array_equal(selector.rows.best, row), "a skipped tell changed the rows"
@@ -315,28 +315,24 @@ def check_constant_returns(factory: SelectorFactory) -> None:
         assert selector.performance == 7.0, f"{name}: performance must be 7"
 
 
-def _run(
-    selector: Selector, rounds: int, matrix: NDArray[np.float64] | None = None
-) -> list[Candidate]:
+def _run(selector: Selector, rounds: int, matrix: NDArray[np.float64] | None = None) -> list[Trial]:
     """Ask and tell for some rounds on a known matrix."""
     space = selector.space
     returns = example_matrix(space) if matrix is None else matrix
-    candidates = []
+    trials = []
     for _ in range(rounds):
-        candidate = selector.ask()
-        selector.tell(candidate, _row(space, returns, candidate))
-        candidates.append(candidate)
-    return candidates
+        trial = selector.ask()
+        selector.tell(trial, _row(space, returns, trial))
+        trials.append(trial)
+    return trials
 
 
-def _row(
-    space: ContextSpace, matrix: NDArray[np.float64], candidate: Candidate
-) -> NDArray[np.float64]:
-    return np.array(matrix[space.nearest(candidate.context)])
+def _row(space: ContextSpace, matrix: NDArray[np.float64], trial: Trial) -> NDArray[np.float64]:
+    return np.array(matrix[space.nearest(trial.context)])
 
 
-def _contexts(candidates: list[Candidate]) -> list[tuple[float, ...]]:
-    return [tuple(c.context.values()) for c in candidates]
+def _contexts(trials: list[Trial]) -> list[tuple[float, ...]]:
+    return [tuple(c.context.values()) for c in trials]
 
 
 def _raised(expected: type[Exception], call: Callable[[], object]) -> Exception:

@@ -1,0 +1,142 @@
+"""The one record of a trial: a source, why it was chosen, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.errors import ContextError, StateError
+from sdmbtl.transfer import as_row
+
+Status = Literal["pending", "finished", "failed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class TrainingRun:
+    """What only a study knows of a trial: how its policy came about.
+
+    Attributes:
+        attempt: Number of the present, or last, attempt at training.
+        errors: What went wrong in earlier attempts.
+        steps: Environment steps that were taken, once trained.
+        training_return: Mean return on its own source in training, once trained.
+        curve: (steps, mean return) as training went along.
+        policy_sha256: Checksum of the policy file, once trained.
+    """
+
+    attempt: int = 0
+    errors: tuple[str, ...] = ()
+    steps: int | None = None
+    training_return: float | None = None
+    curve: tuple[tuple[int, float], ...] = ()
+    policy_sha256: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run as JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TrainingRun:
+        """Read it back; lists become tuples again."""
+        curve = tuple((int(steps), float(value)) for steps, value in data["curve"])
+        return cls(**{**data, "errors": tuple(data["errors"]), "curve": curve})
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A source to train on, why it was chosen, and what became of it. Never changes.
+
+    Attributes:
+        id: Number of the trial; `tell` accepts it in place of the trial.
+        source: What is trained on, as a value.
+        context: The same by name.
+        index: Index of the target it equals, None if it is not a target.
+        strategy: What chose it; "told" for a policy that was trained without being asked for.
+        reason: Why, in words.
+        structure: The structure that was detected, None if none was looked for.
+        numbers: The figures behind the reason. `expected_gain`, where there is one, is the rise
+            of the mean best return that is expected.
+        status: "pending", "finished", "failed" or "cancelled".
+        row: (N,) mean return on each target, NaN where not evaluated; once finished.
+        source_return: J(pi_x, x), if the source is not a target.
+        run: How its policy came about, if a study trained it.
+        attributes: What the user has attached, as JSON data: the number of a job, a link.
+    """
+
+    id: int
+    source: Source
+    context: dict[str, float]
+    index: int | None
+    strategy: str
+    reason: str
+    structure: str | None = None
+    numbers: dict[str, float] = field(default_factory=dict)
+    status: Status = "pending"
+    row: NDArray[np.float64] | None = field(default=None, compare=False)
+    source_return: float | None = None
+    run: TrainingRun | None = None
+    attributes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def expected_gain(self) -> float | None:
+        """The rise of the mean best return that was expected of it, None if nothing was."""
+        return self.numbers.get("expected_gain")
+
+    def updated(self, **changes: Any) -> Trial:
+        """The trial with some changes."""
+        return replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trial as JSON data, its id left out: that is its place in the list."""
+        row = None if self.row is None else [None if np.isnan(v) else float(v) for v in self.row]
+        return {
+            "source": self.source.to_dict(),
+            "strategy": self.strategy,
+            "reason": self.reason,
+            "structure": self.structure,
+            "numbers": self.numbers,
+            "status": self.status,
+            "row": row,
+            "source_return": self.source_return,
+            "run": None if self.run is None else self.run.to_dict(),
+            "attributes": self.attributes,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], number: int, space: ContextSpace) -> Trial:
+        """Read back what `to_dict` gave.
+
+        Args:
+            data: The JSON data; a row may be an array.
+            number: Id of the trial.
+            space: The context space.
+
+        Raises:
+            StateError: If it is not such a trial.
+        """
+        try:
+            fields = dict(data)
+            source = Source.from_dict(fields.pop("source"))
+            row, run = fields.pop("row"), fields.pop("run")
+            trial = cls(
+                id=number,
+                source=source,
+                context=space.context(source.center),
+                index=space.find(source.center),
+                row=None if row is None else as_row(row, space),
+                run=None if run is None else TrainingRun.from_dict(run),
+                **fields,
+            )
+        except (ContextError, KeyError, TypeError) as error:
+            raise StateError(f"Trial {number} is damaged: {error}.") from None
+        if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):
+            raise StateError(
+                f"Trial {number} is damaged: status {trial.status!r} "
+                f"{'without' if row is None else 'with'} a row."
+            )
+        return trial
