@@ -186,7 +186,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
 
 def _structure_lines(status: Mapping[str, Any]) -> list[str]:
     """The structure, its score beside the others', and what is left to gain."""
-    from sdmbtl.studies.wording import expected_to_add
+    from sdmbtl.wording import expected_to_add
 
     lines = []
     scores = dict(status["scores"])

@@ -29,6 +29,7 @@ from sdmbtl.errors import (
     StateError,
     UnknownTrialError,
 )
+from sdmbtl.json_data import differences
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Status, Trial
 from sdmbtl.transfer import ObservedRows, as_row
@@ -340,13 +341,12 @@ class Selector(ABC):
         for key in (*mine, "trials"):
             if key not in state:
                 raise StateError(f"This is not the state of a selector: it has no {key!r}.")
-        for key, value in mine.items():
-            if state[key] != value:
-                raise StateError(
-                    "This state belongs to another selector: "
-                    f"{_difference(key, state[key], value)}. "
-                    "Make the selector as it was made then."
-                )
+        changed = differences({key: state[key] for key in mine}, mine)
+        if changed:
+            raise StateError(
+                f"This state belongs to another selector ({changed[0]}). "
+                "Make the selector as it was made then."
+            )
         self.load_trials(
             Trial.from_dict(data, number, self.space) for number, data in enumerate(state["trials"])
         )
@@ -467,16 +467,3 @@ class Selector(ABC):
                 f"but source_return is {own:g}. Leave source_return out, or correct the row."
             )
         return None
-
-
-def _difference(path: str, theirs: object, mine: object) -> str:
-    """The first place in which two pieces of JSON data differ, in words."""
-    if isinstance(theirs, Mapping) and isinstance(mine, Mapping):
-        for key in [*mine, *theirs]:
-            if theirs.get(key) != mine.get(key):
-                return _difference(f"{path}.{key}", theirs.get(key), mine.get(key))
-    if isinstance(theirs, list) and isinstance(mine, list) and len(theirs) == len(mine):
-        for number, (one, other) in enumerate(zip(theirs, mine, strict=True)):
-            if one != other:
-                return _difference(f"{path}[{number}]", one, other)
-    return f"{path} is {short_text(theirs, 120)} in the state and {short_text(mine, 120)} here"

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import StudyError
-from sdmbtl.studies.wording import expected_to_add, have_added
+from sdmbtl.wording import expected_to_add, have_added
 
 #: Before so many policies are finished, nothing is said about what further ones may add.
 LEAST_POLICIES = 3

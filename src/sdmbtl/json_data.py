@@ -1,0 +1,69 @@
+"""JSON data: from values of any kind, and where two pieces differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from sdmbtl.checks import short_text
+
+_ABSENT = object()
+
+
+def as_json(value: Any, digits: int | None = None) -> Any:
+    """Dataclasses, mappings, lists, arrays and numbers as JSON data.
+
+    What has a `to_dict()` says itself what it is. A number that is not finite becomes None, for
+    JSON has no NaN.
+
+    Args:
+        value: What to convert.
+        digits: Digits behind the point that are kept of floats; all if left out.
+    """
+    if hasattr(value, "to_dict"):
+        return as_json(value.to_dict(), digits)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_json(getattr(value, field.name), digits) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): as_json(inner, digits) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(inner, digits) for inner in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return as_json(value.tolist(), digits)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            return None
+        return value if digits is None else round(value, digits)
+    return value
+
+
+def differences(recorded: object, given: object, path: str = "") -> list[str]:
+    """Where two pieces of JSON data differ, in words, one line each.
+
+    >>> differences({"seed": 0, "space": {"n": 3}}, {"seed": 1, "space": {"n": 3}})
+    ['seed: recorded 0, now 1']
+    """
+    if recorded == given:
+        return []
+    if isinstance(recorded, Mapping) and isinstance(given, Mapping):
+        lines = []
+        for key in dict.fromkeys([*recorded, *given]):
+            inner = f"{path}.{key}" if path else str(key)
+            lines += differences(recorded.get(key, _ABSENT), given.get(key, _ABSENT), inner)
+        return lines
+    if isinstance(recorded, list) and isinstance(given, list) and len(recorded) == len(given):
+        pairs = enumerate(zip(recorded, given, strict=True))
+        return [
+            line
+            for number, (one, other) in pairs
+            for line in differences(one, other, f"{path}[{number}]")
+        ]
+    return [f"{path}: recorded {_shown(recorded)}, now {_shown(given)}"]
+
+
+def _shown(value: object) -> str:
+    return "nothing" if value is _ABSENT else short_text(value, 120)

@@ -1,0 +1,22 @@
+"""With what software something was made: other versions may give other numbers."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from importlib.metadata import PackageNotFoundError, version
+
+#: What choices depend on, and what training depends on besides.
+CORE = ("sdmbtl", "numpy", "scipy")
+TRAINING = ("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d")
+
+
+def versions(packages: Iterable[str] = CORE) -> dict[str, str]:
+    """The version of Python and of each of these packages that is installed."""
+    found = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

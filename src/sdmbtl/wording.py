@@ -1,0 +1,81 @@
+"""Numbers, contexts and times in words, the same wherever they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+_NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """A number of things.
+
+    >>> counted(1, "target"), counted(2, "policy", "policies")
+    ('1 target', '2 policies')
+    """
+    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+
+
+def in_words(number: int) -> str:
+    """A small number as a word."""
+    return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def percent(share: float) -> str:
+    """A share in percent with two digits, all that an estimate is good for.
+
+    >>> percent(0.123), percent(0.0123), percent(1e-9)
+    ('12 %', '1.2 %', 'less than 0.01 %')
+    """
+    value = 100 * share
+    if 0 < value < 0.01:
+        return "less than 0.01 %"
+    return f"{value:.0f} %" if abs(value) >= 10 else f"{value:.2g} %"
+
+
+def duration(seconds: float) -> str:
+    """A time in a few letters.
+
+    >>> duration(42), duration(600), duration(9000)
+    ('42 s', '10 min', '2 h 30 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def shown_context(context: Mapping[str, object]) -> str:
+    """A context as a short text.
+
+    >>> shown_context({"length": 0.5, "mass": 2.0})
+    'length=0.5 mass=2'
+    """
+    return " ".join(
+        f"{name}={value:.4g}" if isinstance(value, int | float) else f"{name}={value!r}"
+        for name, value in context.items()
+    )
+
+
+def gain_in_words(gain: float, span: float) -> str:
+    """A gain as a share of the range of returns, and as it is.
+
+    Args:
+        gain: The rise of the mean best return.
+        span: Width of the range of returns; 0 if it is not known.
+    """
+    if span <= 0:
+        return f"{gain:.3g} to the mean best return"
+    return f"{percent(gain / span)} of the range of returns ({gain:.3g})"
+
+
+def expected_to_add(policies: int, gain: float, span: float) -> str:
+    """What some more policies are expected to add to the mean best return."""
+    are = "policy is" if policies == 1 else "policies are"
+    return f"{in_words(policies)} more {are} expected to add {gain_in_words(gain, span)}"
+
+
+def have_added(policies: int, gain: float, span: float) -> str:
+    """What the last policies added to the mean best return."""
+    last = "policy" if policies == 1 else f"{in_words(policies)} policies"
+    return f"the last {last} added {gain_in_words(gain, span)}"
