@@ -2,7 +2,7 @@
 
 import pytest
 
-from sdmbtl.studies.wording import expected_to_add, have_added, in_words, percent
+from sdmbtl.wording import expected_to_add, have_added, in_words, percent
 
 
 def test_expected_gains():

@@ -24,12 +24,10 @@ except ModuleNotFoundError as _error:
         name="gymnasium",
     ) from None
 
-from sdmbtl.environments.carl import carl_family
 from sdmbtl.environments.checks import ContextualEnvReport, check_contextual_env
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.ranges import Range, load_space, space_from_ranges
 from sdmbtl.environments.registry import (
     family_names,
     make_family,
@@ -42,15 +40,11 @@ __all__ = [
     "ContextualEnvReport",
     "EnvironmentFamily",
     "FactoryFamily",
-    "Range",
-    "carl_family",
     "check_contextual_env",
     "family_names",
-    "load_space",
     "make_family",
     "register_environments",
     "register_family",
-    "space_from_ranges",
 ]
 
 register_environments()

@@ -16,9 +16,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from numpy.typing import NDArray
 
 from sdmbtl.checks import short_text
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
-from sdmbtl.environments.family import EnvironmentFamily, SpaceLike, read_space
+from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import make_family
 from sdmbtl.errors import FamilyError
 

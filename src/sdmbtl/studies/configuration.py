@@ -138,7 +138,7 @@ def _space_alone(space: str | Path | ContextSpace | None) -> _Parts:
     """For training of one's own: the space, and the range of returns if its file names it."""
     if isinstance(space, ContextSpace):
         return space, None, {}
-    from sdmbtl.environments.ranges import load_space
+    from sdmbtl.contexts import load_space
 
     targets, extras = load_space(str(space))
     return targets, extras.get("return_range"), {}
@@ -169,7 +169,7 @@ def _trained(
 def _targets(family: EnvironmentFamily, space: str | Path | ContextSpace | None) -> ContextSpace:
     if space is None or (isinstance(space, str) and space in family.ranges):
         return family.space(space)
-    from sdmbtl.environments.family import read_space
+    from sdmbtl.contexts import read_space
 
     return read_space(space)[0]
 
