@@ -13,12 +13,14 @@
 Needs Gymnasium: `pip install 'sdmbtl[environments]'`.
 """
 
+from sdmbtl.errors import MissingPackageError as _MissingPackageError
+
 try:
     import gymnasium as _gymnasium  # noqa: F401 - first of all, for the message
 except ModuleNotFoundError as _error:
     if _error.name != "gymnasium":
         raise
-    raise ModuleNotFoundError(
+    raise _MissingPackageError(
         "Environments need Gymnasium, which is not installed. Install it with: "
         "pip install 'sdmbtl[environments]'",
         name="gymnasium",
