@@ -1,7 +1,6 @@
 """Lines of commands: whole on a terminal of 80 columns, one line each elsewhere."""
 
 import io
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -34,7 +33,10 @@ def study_and_trial(trained):
     """A study and its last policy, as if it had been chosen for a long reason."""
     study = Study.open(trained[0])
     trial = replace(
-        study.trials[-1], structure="additive-quality", reason=REASON, numbers={"gain": 10.3}
+        study.trials[-1],
+        structure="additive-quality",
+        reason=REASON,
+        numbers={"expected_gain": 10.3},
     )
     return study, trial
 

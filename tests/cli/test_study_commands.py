@@ -125,7 +125,7 @@ def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch)
     monkeypatch.setattr(Study, "run", run)
     before = signal.getsignal(number)
     result = command("resume", copied, "--time", "1h", status=status)
-    assert "Interrupted; 3 policies are kept. Go on with: sdmbtl resume" in result.stderr
+    assert "Interrupted; 3 policies are kept. Continue with: sdmbtl resume" in result.stderr
     assert result.stderr.rstrip().endswith("--time 1h")
     assert signal.getsignal(number) is before
 
@@ -227,7 +227,7 @@ def test_evidence_for_each_policy(command, trained):
     assert lines[1].split() == ["0", *["-"] * 7]
     last = status["rounds"][2]
     assert last["structure"] == "plateau"
-    expected, gain = last["numbers"]["gain"] / 500, last["gain"] / 500
+    expected, gain = last["numbers"]["expected_gain"] / 500, last["gain"] / 500
     first, *others = (f"{score:.2f}" for score in last["scores"].values())
     assert lines[3].split() == ["2", f"{first}*", *others, f"{expected:+.3f}", f"{gain:+.3f}"]
     assert lines[4].split() == ["mean", *(f"{score:.2f}" for score in status["scores"].values())]
@@ -251,9 +251,9 @@ def test_status_before_the_beginning_and_while_another_runs(command, tiny, tmp_p
     result = command("status", tmp_path / "s")
     assert "No policy is finished yet; 8 targets." in result.stdout
     assert command.json("status", tmp_path / "s")["performance"] is None
-    from sdmbtl.studies.lock import exclusive
+    from sdmbtl.lock import exclusive
 
-    with exclusive(study.path / "study.lock"):
+    with exclusive(study.path / "study.lock", doing="testing"):
         command("status", tmp_path / "s")
 
 
