@@ -32,11 +32,8 @@ def written(where):
 def study_and_trial(trained):
     """A study and its last policy, as if it had been chosen for a long reason."""
     study = Study.open(trained[0])
-    trial = replace(
-        study.trials[-1],
-        structure="additive-quality",
-        reason=REASON,
-        numbers={"expected_gain": 10.3},
+    trial = study.trials[-1].updated(
+        structure="additive-quality", reason=REASON, numbers={"expected_gain": 10.3}
     )
     return study, trial
 

@@ -58,7 +58,7 @@ def test_status_without_estimates(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE, selector="m/gp-mbtl")
     assert study.status()["structure"] is study.status()["remaining_gain"] is None
     for k in range(6):
-        study.tell(study.ask()[0], np.arange(6.0) * (k + 1))
+        study.tell(study.ask(), np.arange(6.0) * (k + 1))
     status = study.status()
     assert status["scores"] == {}
     assert status["structure"] == status["rounds"][-1]["structure"] is not None
@@ -71,7 +71,7 @@ def test_status_names_policies_far_below_the_others(tmp_path):
     matrix = 50.0 - gap + 0.1 * np.random.default_rng(0).normal(size=gap.shape)
     study = Study.open(tmp_path / "study", space=space)
     for k in range(10):
-        candidate = study.ask()[0]
+        candidate = study.ask()
         row = matrix[candidate.index] - (200.0 if k == 7 else 0.0)
         study.tell(candidate, row) if k != 3 else study.tell(candidate, status="failed")
     rounds = study.status()["rounds"]
@@ -81,7 +81,7 @@ def test_status_names_policies_far_below_the_others(tmp_path):
 def test_scores_belong_to_their_policy_whatever_failed_between(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     for k in range(5):
-        candidate = study.ask()[0]
+        candidate = study.ask()
         if k == 1:
             study.tell(candidate, status="failed")
         else:
@@ -93,7 +93,7 @@ def test_scores_belong_to_their_policy_whatever_failed_between(tmp_path):
 def test_all_returns_the_same(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     for _ in range(3):
-        study.tell(study.ask()[0], np.ones(6))
+        study.tell(study.ask(), np.ones(6))
     assert study.status()["remaining_gain"] == {"policies": 3, "gain": 0.0, "share": None}
 
 
@@ -105,9 +105,9 @@ def test_policies_come_with_notes(finished):
 
 
 def test_training_curve_is_recorded(finished):
-    training = finished.trials[0].training
-    assert [steps for steps, _ in training["curve"]] == [2048, 4096]
-    assert training["source_return"] == max(value for _, value in training["curve"])
+    run = finished.trials[0].run
+    assert [steps for steps, _ in run.curve] == [2048, 4096]
+    assert run.training_return == max(value for _, value in run.curve)
 
 
 def test_returns_are_those_of_the_policies(finished):
@@ -119,7 +119,7 @@ def test_returns_are_those_of_the_policies(finished):
         member.policy,
         finished.family,
         finished.space,
-        list(finished.space),
+        finished.space.targets,
         observe_context=False,
         episodes=20,
         seed=0,
@@ -172,9 +172,9 @@ def test_no_study_and_other_directories(tmp_path):
         Study.open(tmp_path)
     with pytest.raises(StudyError, match="Cannot make a study in .*another directory"):
         Study.open(tmp_path / "letter.txt" / "below", space=SPACE)
-    with pytest.raises(StudyError, match="exists and is no study"):
+    with pytest.raises(StudyError, match="exists and is not a study"):
         Study.open(tmp_path, "CartPole")
-    with pytest.raises(StudyError, match="exists and is no study"):
+    with pytest.raises(StudyError, match="exists and is not a study"):
         Study.open(tmp_path / "letter.txt", "CartPole")
 
 
@@ -191,7 +191,7 @@ def test_killed_while_being_made(tmp_path):
     (path / "policies").mkdir(parents=True)
     (path / "study.lock").write_text("123")
     (path / ".study.db.123.tmp").write_text("half")
-    assert Study.open(path, space=SPACE).trials == []
+    assert Study.open(path, space=SPACE).trials == ()
 
 
 def test_settings_are_compared_as_they_are_recorded(tmp_path):
@@ -226,7 +226,7 @@ def test_a_wrong_set_up_is_no_failed_training(tmp_path):
     )
     with pytest.raises(TrainerError):
         study.run(budget=1)
-    assert study.trials[0].errors == []
+    assert study.trials[0].run is None
 
 
 def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkeypatch):
@@ -486,11 +486,11 @@ def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
     with pytest.raises(StudyError, match="failed on 3 contexts in a row.*motor is stuck"):
         study.run(budget=2)
     assert [t.status for t in study.trials] == ["failed"] * 3
-    assert [t.attempt for t in study.trials] == [1, 1, 1]
-    assert all("the motor is stuck" in e for t in study.trials for e in t.errors)
-    assert len(study.trials[0].errors) == 2
+    assert [t.run.attempt for t in study.trials] == [1, 1, 1]
+    assert all("the motor is stuck" in e for t in study.trials for e in t.run.errors)
+    assert len(study.trials[0].run.errors) == 2
     assert study.status()["failed"] == 3
-    # Mended, the contexts are given back and the study goes on.
+    # Fixed, the contexts are given back and the study goes on.
     (tmp_path / "faulty.py").write_text(FAULTY.format(broken=[]))
     sys.modules.pop("faulty", None)
     study = Study.open(tmp_path / "study")
@@ -505,7 +505,7 @@ def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
 
 def test_ask_and_tell_without_an_environment(tmp_path):
     path = tmp_path / "study"
-    (first,) = Study.open(path, space=SPACE, seed=1).ask()
+    first = Study.open(path, space=SPACE, seed=1).ask()
     study = Study.open(path)
     assert study.pending[0].id == first.id
     study.tell(first.id, np.arange(6.0))
@@ -515,14 +515,12 @@ def test_ask_and_tell_without_an_environment(tmp_path):
     study.tell(second.context, np.ones((6, 4)))
     study.tell(third, status="failed", error="no licence")
     assert [t.status for t in study.trials] == ["finished", "finished", "failed"]
-    assert study.trials[2].errors == ["no licence"]
+    assert study.trials[2].run.errors == ("no licence",)
     assert study.performance == pytest.approx(np.maximum(np.arange(6.0), 1).mean())
     again = Study.open(path)
     assert again.selector.state_dict() == study.selector.state_dict()
     with pytest.raises(StudyError, match="has no environment"):
         again.run(budget=3)
-    with pytest.raises(StudyError, match="no trained policies"):
-        again.portfolio()
 
 
 def test_episodes_that_were_not_played(tmp_path):
@@ -538,7 +536,7 @@ def test_running_without_an_environment_chooses_nothing(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     with pytest.raises(StudyError, match="has no environment"):
         study.run(budget=1)
-    assert study.trials == []
+    assert study.trials == ()
 
 
 def test_settings_that_do_not_change_the_outcome_are_not_recorded(tmp_path):
@@ -552,13 +550,13 @@ def test_warm_start(tmp_path):
     study.tell({"a": 1.0, "b": 0.0}, [1, 2, 3, None, 5, 6])
     assert study.trials[0].strategy == "told"
     assert np.isnan(Study.open(study.path).selector.rows.returns[0, 3])
-    assert study.ask()[0].context != {"a": 1.0, "b": 0.0}
+    assert study.ask().context != {"a": 1.0, "b": 0.0}
 
 
 @pytest.mark.parametrize("returns", [[1, 2], "abc", [[1, 2], [3]], None])
 def test_a_wrong_row_changes_nothing(returns, tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
-    (candidate,) = study.ask()
+    candidate = study.ask()
     with pytest.raises(RowError):
         study.tell(candidate, returns)
     assert Study.open(study.path).trials[0].status == "pending"
