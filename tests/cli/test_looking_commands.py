@@ -103,7 +103,7 @@ def test_help_imports_only_what_it_shows():
     assert "Choose the few contexts" in done.stdout
     loaded = {name for name in done.stderr.split() if name.count(".") < 2}
     heavy = {"jax", "torch", "gymnasium", "stable_baselines3", "matplotlib", "safetensors"}
-    rooms = ("benchmarks", "environments", "matrices", "plots", "portfolio", "studies", "trainers")
+    rooms = ("benchmarks", "environments", "plots", "portfolio", "studies", "trainers")
     assert not loaded & heavy
     assert not loaded & {f"sdmbtl.{room}" for room in rooms}
 

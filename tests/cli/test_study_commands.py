@@ -142,14 +142,14 @@ def test_a_signal_that_a_library_swallows_still_ends_the_run(command, copied, mo
 
 def test_a_failed_attempt_is_shown(command, tiny, tmp_path, monkeypatch):
     failures = iter([FloatingPointError("the weights exploded")])
-    train = BatchedPPOTrainer.train
+    train = BatchedPPOTrainer.train_chunk
 
     def sometimes(self, jobs, progress=None):
         for failure in failures:
             raise failure
         return train(self, jobs, progress)
 
-    monkeypatch.setattr(BatchedPPOTrainer, "train", sometimes)
+    monkeypatch.setattr(BatchedPPOTrainer, "train_chunk", sometimes)
     result = command(
         "run", "CartPole", "--space", tiny, *QUICK, "--budget", 1, "--out", tmp_path / "s"
     )
@@ -164,7 +164,7 @@ def test_contexts_that_failed_may_be_tried_again(command, tiny, tmp_path, monkey
 
     arguments = ["--space", tiny, *QUICK, "--budget", 2, "--out", tmp_path / "s"]
     with monkeypatch.context() as patched:
-        patched.setattr(BatchedPPOTrainer, "train", never)
+        patched.setattr(BatchedPPOTrainer, "train_chunk", never)
         text = command.error("run", "CartPole", *arguments, "--retries", 0)
     assert "attempt 1 failed, the context is given up: FloatingPointError: the weights" in text
     assert "--retry-failed" in text
@@ -317,7 +317,7 @@ def test_doctor(command, trained, copied):
         (["run", "CartPole", "--selector-option", "x=1"], "Unknown option 'x'"),
         (["run", "CartPole", "--time", "soon"], "as 90s, 30m, 2h or 1h30m. Got 'soon'"),
         (["run", "CartPole", "--budget", "0"], "'budget' must be a whole number >= 1"),
-        (["run", "CartPole", "--out", "."], "exists and is no study"),
+        (["run", "CartPole", "--out", "."], "exists and is not a study"),
         (["resume", "nowhere"], "There is no study in 'nowhere'"),
         (["status", "nowhere"], "sdmbtl run CartPole --out nowhere"),
         (["evaluate", "nowhere"], "There is no study in 'nowhere'"),

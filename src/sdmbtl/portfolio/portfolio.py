@@ -18,6 +18,7 @@ from sdmbtl.checks import checked_return_range, finite_number, share_of_range, s
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.contexts.space import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
+from sdmbtl.policies import Policy
 from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.acting import Actor, ContextPolicy
 from sdmbtl.portfolio.covering import smallest_cover
@@ -157,20 +158,27 @@ class Portfolio:
             ranking=tuple(zip(ids, estimate.predicted.tolist(), strict=True)),
         )
 
+    def policy(self, member: int) -> Policy:
+        """The policy of a member.
+
+        Raises:
+            PortfolioError: If it was trained elsewhere, so that it is not here.
+        """
+        found = self[member]
+        if found.policy is None:
+            raise PortfolioError(
+                f"Policy {member}, trained on {shown_context(found.context)}, was trained "
+                "elsewhere, and this portfolio has no file of it. Load it where it was trained."
+            )
+        return found.policy
+
     def policy_for(self, context: ContextLike) -> Actor:
         """The policy that acts in a context, on the plain observations of its environment.
 
         Raises:
             PortfolioError: If the policies were trained elsewhere, so that they are not here.
         """
-        member = self[self.choose(context).member]
-        policy = member.policy
-        if policy is None:
-            raise PortfolioError(
-                f"Policy {member.id}, trained on {shown_context(member.context)}, is best here, "
-                "but it was trained elsewhere and this portfolio has no file of it. Load it where "
-                "it was trained."
-            )
+        policy = self.policy(self.choose(context).member)
         if not self.observe_context:
             return policy
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
