@@ -79,6 +79,16 @@ def test_a_finished_policy_takes_two_lines_of_a_narrow_terminal(study_and_trial)
     assert second.endswith("(+0.000, expected +0.021)  additive-quality")
 
 
+def test_only_a_return_is_shown_as_an_expected_gain(study_and_trial):
+    """M-MBTL's number is a reduction of distance."""
+    study, trial = study_and_trial
+    where = console(terminal=False)
+    trial = trial.updated(strategy="m-mbtl", structure=None, numbers={"distance": 3.5})
+    RunDisplay(study, where, budget=12)(Event("finished", trial))
+    (line,) = written(where)
+    assert line.endswith(" (+0.000)  m-mbtl")
+
+
 @pytest.mark.parametrize("terminal", [True, False])
 def test_a_finished_policy_takes_one_line_where_there_is_room(terminal, study_and_trial):
     study, trial = study_and_trial

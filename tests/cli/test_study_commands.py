@@ -7,7 +7,9 @@ import signal
 import sqlite3
 from contextlib import suppress
 
+import numpy as np
 import pytest
+import scipy.stats
 from command_runner import QUICK
 
 from sdmbtl.studies import Study
@@ -199,6 +201,15 @@ def test_status_shows_structure_and_what_is_left_to_gain(command, trained):
     )
 
 
+def test_status_says_when_nothing_predicts_the_gains_yet(command, trained, monkeypatch):
+    status = command.json("status", trained[0])
+    scores = dict.fromkeys(status["scores"], 0.01)
+    monkeypatch.setattr(Study, "status", lambda self: {**status, "scores": scores})
+    text = command("status", trained[0]).stdout
+    assert "Structure: none of them predicts the gains yet; all scores are near 0\n" in text
+    assert "the others'" not in text
+
+
 def test_status_shows_the_whole_reason_of_the_latest_choice(command, trained):
     path, _ = trained
     reason = command.json("status", path)["rounds"][-1]["reason"]
@@ -227,7 +238,7 @@ def test_evidence_for_each_policy(command, trained):
     assert lines[1].split() == ["0", *["-"] * 7]
     last = status["rounds"][2]
     assert last["structure"] == "plateau"
-    expected, gain = last["numbers"]["expected_gain"] / 500, last["gain"] / 500
+    expected, gain = last["expected_gain"] / 500, last["gain"] / 500
     first, *others = (f"{score:.2f}" for score in last["scores"].values())
     assert lines[3].split() == ["2", f"{first}*", *others, f"{expected:+.3f}", f"{gain:+.3f}"]
     assert lines[4].split() == ["mean", *(f"{score:.2f}" for score in status["scores"].values())]
@@ -273,6 +284,14 @@ def test_evaluate(command, trained):
     assert [entry["mean"] for entry in result["worst"]] == sorted(means)[:5]
     other = command.json("evaluate", path, "--episodes", 3, "--seed", 5)
     assert other["by_context"] != result["by_context"]
+
+
+def test_the_interval_stays_within_what_is_possible(command, trained, monkeypatch):
+    returns = np.array([[500.0]] * 7 + [[300.0]])
+    monkeypatch.setattr(Study, "evaluate", lambda *_, **__: returns)
+    low, high = command.json("evaluate", trained[0])["interval"]
+    assert (low, high) == (pytest.approx(475 - scipy.stats.t.ppf(0.975, 7) * 25), 500.0)
+    assert "interval 415.9 to 500" in command("evaluate", trained[0]).stdout
 
 
 def test_evaluate_between_the_targets(command, trained):

@@ -227,9 +227,7 @@ class TestActing:
         portfolio = Portfolio(LINE, [Member(7, {"a": 2.0}, None, np.ones((4, 1)))])
         assert portfolio.choose([1.0]).member == 7
         for call in (portfolio.policy_for, lambda context: portfolio.act(context, [0.0])):
-            with pytest.raises(
-                PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"
-            ):
+            with pytest.raises(PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"):
                 call([1.0])
 
     def test_a_policy_that_sees_the_context(self):

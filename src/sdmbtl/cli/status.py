@@ -131,7 +131,7 @@ def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
         table.add_row(
             str(entry["id"]),
             *(_score(entry, name) for name in status["scores"]),
-            gain_figure(entry["numbers"].get("expected_gain"), _known_span(status)),
+            gain_figure(entry["expected_gain"], _known_span(status)),
             gain_figure(entry["gain"], _known_span(status)),
         )
     table.add_row("mean", *(f"{score:.2f} " for score in status["scores"].values()))
