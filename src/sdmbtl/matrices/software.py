@@ -8,9 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
+from sdmbtl.fingerprint import code_fingerprint
 
 _PACKAGES = (
     *("sdmbtl", "numpy", "gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d"),
@@ -23,7 +23,9 @@ def software() -> dict[str, Any]:
         "versions": {name: _version(name) for name in _PACKAGES},
         "python": platform.python_version(),
         "machine": platform.machine(),
-        "code": code_fingerprint(),
+        "code": code_fingerprint(
+            "sdmbtl.matrices.factory", "sdmbtl.trainers", "sdmbtl.environments"
+        ),
     }
 
 
