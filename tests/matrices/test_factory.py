@@ -41,9 +41,7 @@ class TestNumbers:
     def test_are_those_of_the_trainer(self, recipe, reference):
         trainer, targets = recipe.specification().make_trainer(), recipe.space.targets
         seed, sources = 1, (4, 5, 6, 7)
-        jobs = [
-            TrainingJob(targets[[n]], derived_seed(3, "training", seed, n, 0)) for n in sources
-        ]
+        jobs = [TrainingJob(targets[[n]], derived_seed(3, "training", seed, n, 0)) for n in sources]
         for training, source in zip(trainer.train(jobs), sources, strict=True):
             played = trainer.evaluate(
                 training.policy,
@@ -379,7 +377,9 @@ class TestFailures:
             "evaluate",
             lambda self, policy, contexts, episodes, seed: np.full((8, episodes), np.inf),
         )
-        with pytest.raises(TrainingError, match=r"on 8 of 8 contexts, for example inf in {'length'"):
+        with pytest.raises(
+            TrainingError, match=r"on 8 of 8 contexts, for example inf in {'length'"
+        ):
             MatrixFactory(tmp_path, recipe).make(1)
 
     def test_a_worker_that_dies(self, begun, recipe, monkeypatch):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sdmbtl import __version__
 from sdmbtl.cli.ask_tell import ask, targets, tell
+from sdmbtl.cli.bench import bench
 from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
@@ -18,24 +19,8 @@ from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
 from sdmbtl.cli.study import doctor, evaluate
 
-#: Stands for `sdmbtl bench` in the help, until it is needed.
-_bench = typer.Typer(help="Compare selectors on known transfer matrices.")
-
-
-class Commands(ErrorsInWords):
-    """The commands, of which `bench` is imported when it is given: it needs all benchmarks."""
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command that is given."""
-        if args and args[0] == "bench":
-            from sdmbtl.cli.bench import bench
-
-            self.add_command(typer.main.get_group(bench), "bench")
-        return super().resolve_command(ctx, args)
-
-
 app = typer.Typer(
-    cls=Commands,
+    cls=ErrorsInWords,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
@@ -67,4 +52,4 @@ for _panel, _commands in {
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
-app.add_typer(_bench, name="bench", rich_help_panel="Compare")
+app.add_typer(bench, name="bench", rich_help_panel="Compare")
