@@ -7,9 +7,9 @@ import platform
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
+from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.software import TRAINING, versions
 
 _PACKAGES = ("sdmbtl", "numpy", *TRAINING)
@@ -22,7 +22,9 @@ def software() -> dict[str, Any]:
         "versions": {name: found.get(name) for name in _PACKAGES},
         "python": found["python"],
         "machine": platform.machine(),
-        "code": code_fingerprint(),
+        "code": code_fingerprint(
+            "sdmbtl.matrices.factory", "sdmbtl.trainers", "sdmbtl.environments"
+        ),
     }
 
 

@@ -168,7 +168,7 @@ def _space_alone(space: str | Path | ContextSpace | None) -> tuple[ContextSpace,
     """For training of one's own: the space, and the range of returns if its file names it."""
     if isinstance(space, ContextSpace):
         return space, None
-    from sdmbtl.environments.ranges import load_space
+    from sdmbtl.contexts import load_space
 
     targets, extras = load_space(str(space))
     return targets, extras.get("return_range")
@@ -191,8 +191,8 @@ def _trained(
 def _family(
     env: str | EnvironmentFamily | Callable[..., Any], space: str | Path | ContextSpace | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
+    from sdmbtl.contexts import read_space
     from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
-    from sdmbtl.environments.family import read_space
 
     if isinstance(env, str):
         family = make_family(env, space=space)

@@ -517,7 +517,7 @@ class Study:
         for number in np.unique(chosen).tolist():
             returns[chosen == number] = evaluate(
                 training,
-                portfolio[number].policy,
+                portfolio.policy(number),
                 vectors[chosen == number],
                 episodes=count,
                 seed=derived_seed(self.configuration.seed, "fresh", seed, number),

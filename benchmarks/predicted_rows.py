@@ -1,12 +1,12 @@
-"""How well do structures foretell the rows of policies that were not trained yet?
+"""How well do models predict the rows of policies that were not trained yet?
 
-A whole run of a selector says little about a structure: one lucky policy outweighs a better
-prediction. So some rows of a real matrix are drawn at random, each structure is fitted to them, and
+A whole run of a selector says little about a model: one lucky policy outweighs a better
+prediction. So some rows of a real matrix are drawn at random, each model is fitted to them, and
 its predictions of other rows are compared with the truth: their squared errors, relative to saying
 that every policy gets what policies get on average, and the correlation of the gains it expects
-of contexts with those that would come. This is how a change of a structure is looked at first.
+of contexts with those that would come. This is how a change of a model is looked at first.
 
-python benchmarks/foretold_rows.py            # a minute; writes results/foretold-rows.json
+python benchmarks/predicted_rows.py           # a minute; writes results/predicted-rows.json
 """
 
 from __future__ import annotations
@@ -21,13 +21,8 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.journal import code_fingerprint
-from sdmbtl.benchmarks.results import save_result
-from sdmbtl.benchmarks.summary import provenance
+from bounds import save_result, shipped_returns
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.matrices import load_matrix
-from sdmbtl.matrices.margins import choice_margin
-from sdmbtl.matrices.shipped import matrix_names
 from sdmbtl.prediction import (
     AdditiveModel,
     AdditiveQualityModel,
@@ -44,8 +39,8 @@ from sdmbtl.transfer import ObservedRows
 
 #: How many rows are known.
 KNOWN = (4, 8, 12)
-#: How many other rows are foretold.
-FORETOLD = 60
+#: How many other rows are predicted.
+PREDICTED = 60
 #: With less than this between Random and the oracle (of the range, K = 6) there is nothing to gain.
 LEAST_MARGIN = 0.03
 
@@ -74,7 +69,7 @@ def comparison(
     """Squared error relative to the mean of the known rows, and correlation of the gains.
 
     Args:
-        fitted: A structure, fitted to the known rows.
+        fitted: A model, fitted to the known rows.
         rows: The known rows.
         sources: (m,) targets that other policies were trained on.
         truth: (m, N) their returns.
@@ -90,14 +85,14 @@ def comparison(
     return float(error), float(np.corrcoef(expected, gains)[0, 1]) if differ else 0.0
 
 
-def foretold(
+def predicted(
     space: ContextSpace, matrices: NDArray[np.float64], known: int, seed: int
 ) -> dict[str, tuple[float, float]]:
-    """The comparison of each structure on one draw from (S, N, N) matrices."""
+    """The comparison of each model on one draw from (S, N, N) matrices."""
     rng = np.random.default_rng(seed)
     matrix = matrices[rng.integers(len(matrices))]
     order = rng.permutation(len(space))
-    first, others = order[:known], order[known : known + FORETOLD]
+    first, others = order[:known], order[known : known + PREDICTED]
     rows = CompletedRows.of(ObservedRows(space, space.targets[first], matrix[first]))
     return {name: comparison(fit(rows), rows, others, matrix[others]) for name, fit in FITS.items()}
 
@@ -106,16 +101,13 @@ def main() -> None:
     """Measure every shipped data set where the choice matters."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--draws", type=int, default=40, help="draws for each number of rows")
-    parser.add_argument("--out", type=Path, default=Path("results/foretold-rows.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/predicted-rows.json"))
     options = parser.parse_args()
     data: list[dict[str, Any]] = []
-    for name in matrix_names():
-        dataset = load_matrix(name)
-        matrices = np.asarray(dataset.matrices.normalised().returns, dtype=np.float64)
-        if choice_margin(matrices) < LEAST_MARGIN:
-            continue
-        draw = partial(foretold, dataset.space, matrices)
+    for name, space, matrices in shipped_returns(LEAST_MARGIN):
+        draw = partial(predicted, space, matrices)
         found = [
+            # The key is part of the recorded numbers.
             draw(known, derived_seed(0, "foretold rows", known, number))
             for known in KNOWN
             for number in range(options.draws)
@@ -125,19 +117,13 @@ def main() -> None:
             who: {"error": float(error), "correlation": float(correlation)}
             for who, (error, correlation) in means.items()
         }
-        data.append({"name": name, "structures": scores})
+        data.append({"name": name, "models": scores})
         for who, (error, correlation) in means.items():
             print(
                 f"{name:16} {who:25} error {error:5.3f}  correlation {correlation:5.2f}", flush=True
             )
-    result = {
-        "benchmark": "foretold-rows",
-        "draws": options.draws,
-        "known": KNOWN,
-        **provenance(code_fingerprint()),
-        "data": data,
-    }
-    save_result(result, options.out)
+    result = {"benchmark": "predicted-rows", "draws": options.draws, "known": KNOWN}
+    save_result({**result, "data": data}, options.out)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
 """Ranges, and context spaces from TOML files."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import Range, load_space, space_from_ranges
+from sdmbtl.contexts import Range, load_space, space_from_ranges
 from sdmbtl.errors import ContextError
 
 
@@ -125,3 +128,15 @@ def test_missing_and_binary_files(tmp_path):
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ContextError, match="no text in UTF-8"):
         load_space(tmp_path / "b.toml")
+
+
+def test_a_space_is_read_without_gymnasium(tmp_path):
+    path = write(tmp_path, "[dimensions]\na.values = [1, 2, 4]")
+    code = (
+        "import sys; sys.modules['gymnasium'] = None; "
+        "from sdmbtl.contexts import load_space; print(len(load_space(sys.argv[1])[0]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "3\n", done.stderr

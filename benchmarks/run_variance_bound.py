@@ -2,11 +2,11 @@
 
 On a matrix drawn from the seeds of a data set, the row of each context is one training run. The
 *informed* selector knows the mean of the other runs on every context - the whole structure, but
-not the luck of the run it will get - and chooses by expected improvement. What it misses to the
-Myopic Oracle is luck, as far as a few runs can tell: the oracle has seen the very runs it is
-tested on.
+not how the run it gets will differ - and chooses by expected improvement. What it misses to the
+Myopic Oracle is run-to-run variance, as far as a few runs can tell: the oracle has seen the very
+runs it is tested on.
 
-python benchmarks/luck_bound.py            # writes results/luck-bound.json
+python benchmarks/run_variance_bound.py    # writes results/run-variance-bound.json
 """
 
 from __future__ import annotations
@@ -18,14 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.journal import code_fingerprint
-from sdmbtl.benchmarks.results import save_result
-from sdmbtl.benchmarks.simulate import simulate
-from sdmbtl.benchmarks.summary import provenance
+from bounds import save_result, scores, shipped_returns
+from sdmbtl.benchmarks import simulate
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.matrices import load_matrix
-from sdmbtl.matrices.margins import choice_margin, oracle_curve, random_curve
-from sdmbtl.matrices.shipped import matrix_names
+from sdmbtl.matrices.margins import oracle_curve, random_curve
 from sdmbtl.prediction.improvement import bounded_improvement
 from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import make_selector
@@ -57,7 +53,7 @@ def drawn(
 def informed_curve(
     matrix: NDArray[np.float64], expected: NDArray[np.float64], rounds: int
 ) -> NDArray[np.float64]:
-    """(K,) performance if the expected returns of every policy are known, but not its luck."""
+    """(K,) performance if the expected returns of every policy are known, but not its run."""
     deviation = np.full((len(matrix), 1), float((matrix - expected).std()))
     chosen = [int(expected.mean(axis=1).argmax())]
     while len(chosen) < rounds:
@@ -69,10 +65,11 @@ def informed_curve(
     return np.asarray(np.maximum.accumulate(matrix[chosen], axis=0).mean(axis=1))
 
 
-def scores(
+def measured(
     space: ContextSpace, returns: NDArray[np.float64], matrices: int
 ) -> dict[str, list[float]]:
     """Score of the informed selector and of the default one, 0 is Random and 1 the oracle."""
+    # The key is part of the recorded numbers.
     pairs = [drawn(returns, derived_seed(0, "luck bound", number)) for number in range(matrices)]
     stacked = np.stack([matrix for matrix, _ in pairs])
     random, oracle = random_curve(stacked, ROUNDS), oracle_curve(stacked, ROUNDS)
@@ -85,37 +82,26 @@ def scores(
             ]
         ),
     }
-    return {
-        name: [float(x) for x in (some.mean(axis=0) - random) / (oracle - random)]
-        for name, some in curves.items()
-    }
+    return {name: scores(some.mean(axis=0), random, oracle) for name, some in curves.items()}
 
 
 def main() -> None:
     """Measure every shipped data set with several seeds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--matrices", type=int, default=50, help="matrices drawn per data set")
-    parser.add_argument("--out", type=Path, default=Path("results/luck-bound.json"))
+    parser.add_argument("--out", type=Path, default=Path("results/run-variance-bound.json"))
     options = parser.parse_args()
     data: list[dict[str, Any]] = []
-    for name in matrix_names():
-        dataset = load_matrix(name)
-        returns = np.asarray(dataset.matrices.normalised().returns, dtype=np.float64)
-        if len(returns) < 2 or choice_margin(returns) < LEAST_MARGIN:
+    for name, space, returns in shipped_returns(LEAST_MARGIN):
+        if len(returns) < 2:
             continue
-        found = scores(dataset.space, returns, options.matrices)
+        found = measured(space, returns, options.matrices)
         data.append({"name": name, "seeds": len(returns), "scores": found})
         for who, curve in found.items():
             shown = "  ".join(f"{k}: {curve[k - 1]:5.2f}" for k in SHOWN)
             print(f"{name:16} {who:9} {shown}", flush=True)
-    result = {
-        "benchmark": "luck-bound",
-        "matrices": options.matrices,
-        "rounds": ROUNDS,
-        **provenance(code_fingerprint()),
-        "data": data,
-    }
-    save_result(result, options.out)
+    result = {"benchmark": "run-variance-bound", "matrices": options.matrices, "rounds": ROUNDS}
+    save_result({**result, "data": data}, options.out)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ class Measurement:
             BenchmarkError: If it fails, with the reason.
         """
         try:
-            return json_of_child(["-m", __name__, json.dumps(asdict(self))])
+            return json_of_child([__file__, json.dumps(asdict(self))])
         except subprocess.CalledProcessError as error:
             lines = error.stderr.strip().splitlines() or [f"exit status {error.returncode}"]
             raise BenchmarkError(
@@ -98,11 +98,11 @@ def round_seconds(selector: str, targets: int, rounds: int, *, mountain: bool) -
     times = []
     for _ in range(min(rounds, targets)):
         start = time.process_time()
-        candidate = chooser.ask()
+        trial = chooser.ask()
         asked = time.process_time() - start
-        row = make_row(space, space.nearest(candidate.context), mountain)
+        row = make_row(space, space.nearest(trial.context), mountain)
         start = time.process_time()
-        chooser.tell(candidate, row)
+        chooser.tell(trial, row)
         times.append(asked + time.process_time() - start)
     return times
 

@@ -12,6 +12,7 @@ mean.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Protocol
@@ -19,6 +20,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.benchmarks import Problem
 from sdmbtl.benchmarks.effects import Effect, add_slopes, check_effect, effect
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError
@@ -104,11 +106,11 @@ class Plateau:
 
 
 @dataclass(frozen=True)
-class Variation:
+class Variation(Problem):
     """One kind of transfer matrix.
 
     Attributes:
-        name: What is inside; with the number of the trial it is the seed of all random numbers.
+        kind: What is inside, its name; with the number of the trial the seed of random numbers.
         sizes: Number of values in each dimension.
         h: Task dissimilarity.
         f: Kind of the policy quality.
@@ -124,7 +126,7 @@ class Variation:
         ceiling: Quantile of it above which they are cut off.
     """
 
-    name: str
+    kind: str
     sizes: tuple[int, ...]
     h: Dissimilarity
     f: Effect = "constant"
@@ -159,9 +161,28 @@ class Variation:
             )
 
     @property
+    def name(self) -> str:
+        """What is inside."""
+        return self.kind
+
+    @property
     def label(self) -> str:
-        """What to show for it."""
-        return f"{self.name}, {'x'.join(map(str, self.sizes))}"
+        """What to show while it is worked on."""
+        return f"{self.name}, {self._grid}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Header -> text of its row in a table."""
+        return {"variation": self.name, "grid": self._grid}
+
+    @property
+    def _grid(self) -> str:
+        return "x".join(map(str, self.sizes))
+
+    @property
+    def rounds(self) -> int:
+        """The most policies that are trained: on half of the contexts."""
+        return len(self.space) // 2
 
     @property
     def space(self) -> ContextSpace:

@@ -6,17 +6,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sdmbtl.benchmarks import cost_benchmark, real_results, synthetic_results, variation_results
-from sdmbtl.benchmarks.cost_benchmark import CostBenchmark
-from sdmbtl.benchmarks.journal import Journal, code_fingerprint
-from sdmbtl.benchmarks.layout import choosing
-from sdmbtl.benchmarks.real_benchmark import BUDGETS, RealBenchmark, short_names
-from sdmbtl.benchmarks.runner import RANDOM, with_both_ends
-from sdmbtl.benchmarks.summary import without_trials
-from sdmbtl.benchmarks.synthetic import further_configurations
-from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
-from sdmbtl.benchmarks.variation_benchmark import TRIALS, VariationBenchmark
-from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT
+from scoreboard.cost_benchmark import CostBenchmark
+from scoreboard.variations import CHECK, DEVELOPMENT, Variation
+from sdmbtl.benchmarks import (
+    Benchmark,
+    further_configurations,
+    real_benchmark,
+    synthetic_benchmark,
+)
+from sdmbtl.benchmarks.columns import RANDOM, choosing, with_both_ends
+from sdmbtl.benchmarks.paper_benchmarks import short_names
 from sdmbtl.checks import did_you_mean, whole_number
 from sdmbtl.errors import BenchmarkError
 
@@ -32,51 +31,16 @@ SYNTHETIC_PARTS = {
 }
 VARIATION_PARTS = {"development": DEVELOPMENT, "check": CHECK}
 PARTS = (*SYNTHETIC_PARTS, "further", "real", *VARIATION_PARTS, "cost")
-#: Trials of the further configurations, which the paper does not have.
-FURTHER_TRIALS = 20
+#: Trials of the further configurations, which the paper does not have, and of the variations.
+FURTHER_TRIALS, VARIATION_TRIALS = 20, 10
 #: Matrices drawn from the seeds of each real data set.
 MATRICES = 50
-
-PartBenchmark = SyntheticBenchmark | RealBenchmark | VariationBenchmark | CostBenchmark
-
-
-@dataclass(frozen=True)
-class Part:
-    """One of the parts.
-
-    Attributes:
-        name: One of `PARTS`.
-        benchmark: What is run for it.
-    """
-
-    name: str
-    benchmark: PartBenchmark
-
-    @property
-    def made_from(self) -> dict[str, Any]:
-        """What its result depends on: the same again gives the same."""
-        return {
-            **self.benchmark.settings,
-            "selectors": sorted(self.benchmark.selectors),
-            "code": code_fingerprint(),
-        }
-
-    def summarise(self, journal: Journal) -> dict[str, Any]:
-        """Its result, as JSON data, from the journal of a finished run."""
-        match self.benchmark:
-            case SyntheticBenchmark():
-                result = synthetic_results.summarise(self.benchmark, journal)
-                return without_trials(result)  # type: ignore[no-any-return]
-            case RealBenchmark():
-                return real_results.summarise(self.benchmark, journal)
-            case VariationBenchmark():
-                return variation_results.summarise(self.benchmark, journal)
-            case CostBenchmark():
-                return cost_benchmark.summarise(self.benchmark, journal)
+#: K of the variations, at most half of the contexts.
+VARIATION_ROUNDS = 50
 
 
 @dataclass(frozen=True)
-class SelectorsBenchmark:
+class Scope:
     """Which selectors are judged, and how thoroughly.
 
     Attributes:
@@ -104,33 +68,48 @@ class SelectorsBenchmark:
         if set(self.selectors) != set(with_both_ends(COMPARED)):
             name += f"-{short_names(choosing(self.selectors) or [RANDOM])}"
         if self.data:
-            name += f"-{short_names([d.name for d in RealBenchmark(self.data).every_data()])}"
+            name += f"-{short_names([p.name for p in real_benchmark(self.data).problems])}"
         if self.trials is not None:
             name += f"-w{self.trials}"
         return name if self.matrices == MATRICES else f"{name}-m{self.matrices}"
 
-    def part(self, name: str) -> Part:
-        """One of the parts; a real one reads its matrices."""
-        return Part(name, self._benchmark(name))
-
-    def _benchmark(self, name: str) -> PartBenchmark:
-        if name in SYNTHETIC_PARTS:
-            dim, noise = SYNTHETIC_PARTS[name]
-            return SyntheticBenchmark(dim, noise, self.trials, selectors=self.selectors)
-        if name in VARIATION_PARTS:
-            trials = TRIALS if self.trials is None else self.trials
-            return VariationBenchmark(VARIATION_PARTS[name], self.selectors, trials)
-        if name == "further":
-            return SyntheticBenchmark(
+    def benchmark(self, part: str) -> Benchmark | CostBenchmark:
+        """What is run for one of the parts; for the real one it reads the matrices."""
+        if part in SYNTHETIC_PARTS:
+            dim, noise = SYNTHETIC_PARTS[part]
+            return synthetic_benchmark(dim, noise, self.trials, selectors=self.selectors)
+        if part in VARIATION_PARTS:
+            return self.variation_benchmark(part, VARIATION_PARTS[part])
+        if part == "further":
+            return synthetic_benchmark(
                 dim=3,
                 noise=5.0,
-                trials=FURTHER_TRIALS if self.trials is None else self.trials,
+                trials=self.trials or FURTHER_TRIALS,
                 selectors=self.selectors,
                 configurations=further_configurations(3),
             )
-        if name == "real":
-            return RealBenchmark(self.data, self.matrices, BUDGETS, self.selectors)
+        if part == "real":
+            return real_benchmark(self.data, self.matrices, selectors=self.selectors)
         return CostBenchmark(self.selectors)
+
+    def variation_benchmark(self, part: str, variations: tuple[Variation, ...]) -> Benchmark:
+        """The selectors on a set of variations."""
+        return Benchmark(
+            problems=variations,
+            selectors=self.selectors,
+            trials=self.trials or VARIATION_TRIALS,
+            budgets=(VARIATION_ROUNDS,),
+            name=part,
+            title=f"{part} set",
+            headers=("variation", "grid", "K", "margin"),
+            settings={"kind": "variations"},
+            seeds="luck and noise of trial t: its name and t; selectors: seed t",
+        )
+
+
+def made_from(benchmark: Benchmark | CostBenchmark) -> dict[str, Any]:
+    """What the result of a part depends on: the same again gives the same."""
+    return {**benchmark.heading, "selectors": sorted(benchmark.selectors)}
 
 
 def part_names(wanted: Iterable[str]) -> tuple[str, ...]:

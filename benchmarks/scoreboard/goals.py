@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
-from sdmbtl.benchmarks import real_scores, variation_results
-from sdmbtl.benchmarks.cost_benchmark import costliest
-from sdmbtl.benchmarks.layout import choosing, titles
-from sdmbtl.benchmarks.runner import MYOPIC, RANDOM
+from scoreboard import real_scores
+from scoreboard.cost_benchmark import CostResult
+from sdmbtl.benchmarks import BenchmarkResult
+from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, choosing, titles
+from sdmbtl.benchmarks.result import ProblemResult
 from sdmbtl.benchmarks.synthetic import GRIDS
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
+from sdmbtl.wording import counted
 
 #: The selector that has goals, and the paper's, which it is to beat.
 SUBJECT, RIVAL = "auto", "m/gp-mbtl"
@@ -86,69 +89,75 @@ class Goal:
         return "yes" if reached else f"no, by {round(abs(value - self.bound), 4):g}"
 
 
-def goals(parts: Mapping[str, dict[str, Any]]) -> list[Goal]:
+def goals(results: Mapping[str, BenchmarkResult], cost: CostResult | None = None) -> list[Goal]:
     """The goals for those parts that were run.
 
     Args:
-        parts: Name of a part -> its result.
+        results: Name of a part -> its result.
+        cost: What a round costs, if it was measured.
     """
     found = [
         goal
-        for part in SYNTHETIC
-        if part in parts
-        for goal in _synthetic_goals(
-            parts[part], _with_trials(SYNTHETIC[part][0], part, parts[part]), SYNTHETIC[part][1]
-        )
+        for part, (text, bounds) in SYNTHETIC.items()
+        if part in results
+        for goal in _synthetic_goals(results[part], _with_trials(text, part, results[part]), bounds)
     ]
-    if "further" in parts:
-        found.append(_learnable_goal(parts["further"]))
-    if "real" in parts:
-        found += _real_goals(parts["real"])
-    for part in ("development", "check"):
-        if part in parts:
-            found.append(_variation_goal(parts[part], part))
-    if "cost" in parts:
-        found += _cost_goals(parts["cost"])
-    return found
+    if "further" in results:
+        found.append(_learnable_goal(results["further"]))
+    if "real" in results:
+        found += _real_goals(results["real"])
+    found += [
+        _variation_goal(results[part], part) for part in ("development", "check") if part in results
+    ]
+    return found if cost is None else [*found, *_cost_goals(cost)]
+
+
+def _aggregates(result: BenchmarkResult, budget: int, metric: str) -> dict[str, float | None]:
+    """Selector -> the paper's aggregate."""
+    aggregated = result.aggregated[budget]
+    return {name: aggregated[name][metric].mean for name in choosing(result.selectors)}
 
 
 def _synthetic_goals(
-    result: dict[str, Any], text: str, bounds: Mapping[str, float]
+    result: BenchmarkResult, text: str, bounds: Mapping[str, float]
 ) -> Iterator[Goal]:
+    rounds = result.budgets[-1]
     for metric, bound in bounds.items():
-        values = {n: result["aggregated"][n][metric]["mean"] for n in choosing(result["selectors"])}
-        name = f"{text}: aggregated, {METRICS[metric].format(rounds=result['rounds'])}"
+        values = _aggregates(result, rounds, metric)
+        name = f"{text}: aggregated, {METRICS[metric].format(rounds=rounds)}"
         yield Goal(name, ">=", bound, values)
         if metric == "auc":
             yield Goal(f"{name}: ahead of {titles([RIVAL])[0]}", ">", 0.0, _ahead_of_rival(values))
 
 
-def _with_trials(text: str, part: str, result: dict[str, Any]) -> str:
+def _with_trials(text: str, part: str, result: BenchmarkResult) -> str:
     """What is measured, with the number of trials if it is not the paper's."""
-    if part == "further" or not result["noise"] or result["trials"] == GRIDS[result["dim"]][3]:
+    usual = GRIDS[result.settings["dim"]][3]
+    if part == "further" or not result.settings["noise"] or result.trials == usual:
         return text
-    trials = result["trials"]
-    return f"{text}, {trials} {'trial' if trials == 1 else 'trials'}"
+    return f"{text}, {counted(result.trials, 'trial')}"
 
 
-def _learnable_goal(result: dict[str, Any]) -> Goal:
+def _learnable_goal(result: BenchmarkResult) -> Goal:
     """The aggregate over the configurations in which the quality can be learnt."""
-    some = [c["selectors"] for c in result["configurations"] if c["f"] in LEARNABLE]
+    rounds = result.budgets[-1]
+    some = [p for p in result.problems if p.labels["f(x)"].lower() in LEARNABLE]
 
-    def final(cells: dict[str, Any], name: str) -> float:
-        return float(cells[name]["final"]["mean"])
+    def final(problem: ProblemResult, name: str) -> float:
+        found = problem.statistics(name, rounds, "final")
+        return math.nan if found is None else found.mean
 
-    def score(cells: dict[str, Any], name: str) -> float:
-        random = final(cells, RANDOM)
-        return (final(cells, name) - random) / (final(cells, MYOPIC) - random)
+    def score(problem: ProblemResult, name: str) -> float:
+        random = final(problem, RANDOM)
+        return (final(problem, name) - random) / (final(problem, MYOPIC) - random)
 
     values = {
-        name: sum(score(cells, name) for cells in some) / len(some) if some else None
-        for name in choosing(result["selectors"])
+        name: sum(score(problem, name) for problem in some) / len(some) if some else None
+        for name in choosing(result.selectors)
     }
     text, bounds = SYNTHETIC["further"]
-    rounds = METRICS["final"].format(rounds=result["rounds"])
-    return Goal(f"{text}: without random f, {rounds}", ">=", bounds["final"], values)
+    text = f"{text}: without random f, {METRICS['final'].format(rounds=rounds)}"
+    return Goal(text, ">=", bounds["final"], values)
 
 
 def _ahead_of_rival(values: Mapping[str, float | None]) -> dict[str, float | None]:
@@ -160,8 +169,8 @@ def _ahead_of_rival(values: Mapping[str, float | None]) -> dict[str, float | Non
     }
 
 
-def _real_goals(result: dict[str, Any]) -> Iterator[Goal]:
-    names = choosing(result["selectors"])
+def _real_goals(result: BenchmarkResult) -> Iterator[Goal]:
+    names = choosing(result.selectors)
     lowest: dict[str, float | None]
     for budget in REAL_BUDGETS:
         lowest = {n: _lowest(real_scores.scores_at(result, n, budget)) for n in names}
@@ -170,8 +179,7 @@ def _real_goals(result: dict[str, Any]) -> Iterator[Goal]:
     lowest = {n: _lowest(real_scores.lowest_scores(result, n, last)) for n in names}
     every = f"any k = {real_scores.FIRST}..{last}"
     yield Goal(f"real: lowest of the data sets, {every}", ">=", REAL_LOWEST, lowest)
-    aggregate = result["aggregated"][str(REAL_BUDGET)]
-    values = {n: aggregate[n]["final"]["mean"] for n in names}
+    values = _aggregates(result, REAL_BUDGET, "final")
     text = f"real: aggregated, K = {REAL_BUDGET}"
     yield Goal(text, ">=", REAL_AGGREGATED, values)
     yield Goal(f"{text}: ahead of the others and Random", ">", 0.0, _ahead_of_others(values))
@@ -196,40 +204,49 @@ def _ahead_of_others(values: Mapping[str, float | None]) -> dict[str, float | No
     return leads
 
 
-def _variation_goal(result: dict[str, Any], part: str) -> Goal:
-    names = choosing(result["selectors"])
+def _variation_goal(result: BenchmarkResult, part: str) -> Goal:
+    names = choosing(result.selectors)
     counts: dict[str, float | None] = dict.fromkeys(names)
-    if result["trials"] > 1:  # a single trial has no interval
-        counts = {n: float(len(variation_results.below_random(result, n))) for n in names}
+    if result.trials > 1:  # a single trial has no interval
+        counts = {n: float(len(below_random(result, n))) for n in names}
     text = f"{part}: variations below Random, beyond the 95 % interval"
-    return Goal(f"{text}, of {len(result['variations'])}", "<=", 0.0, counts)
+    return Goal(f"{text}, of {len(result.problems)}", "<=", 0.0, counts)
 
 
-def _cost_goals(result: dict[str, Any]) -> Iterator[Goal]:
-    for measured in result["measured"]:
-        targets = measured["targets"]
-        bounds = {"median_ms": MILLISECONDS.get(targets)}
-        if targets == MEMORY_TARGETS:
+def below_random(result: BenchmarkResult, selector: str) -> list[str]:
+    """Problems on which a selector is below random choice, beyond its 95 % interval."""
+    ahead = {p.name: p.statistics(selector, p.rounds, "ahead") for p in result.problems}
+    return [
+        name
+        for name, found in ahead.items()
+        if found is not None and found.half_width is not None and found.mean + found.half_width < 0
+    ]
+
+
+def _cost_goals(cost: CostResult) -> Iterator[Goal]:
+    for measured in cost.measured:
+        bounds = {"median_ms": MILLISECONDS.get(measured.targets)}
+        if measured.targets == MEMORY_TARGETS:
             bounds["peak_mib"] = MEMORY_MIB
         for figure, bound in bounds.items():
             if bound is not None:
-                values = {n: costliest(measured, n, figure) for n in result["selectors"]}
-                text = f"cost, {targets} targets: {COSTS[figure]}"
-                yield Goal(text, "<", bound, values)
+                values = {n: measured.highest(n, figure) for n in cost.selectors}
+                yield Goal(f"cost, {measured.targets} targets: {COSTS[figure]}", "<", bound, values)
 
 
-def goal_table(parts: Mapping[str, dict[str, Any]]) -> Table:
+def goal_table(results: Mapping[str, BenchmarkResult], cost: CostResult | None = None) -> Table:
     """A row for each goal: what is wanted, whether it is reached, the value of every selector.
 
     Args:
-        parts: Name of a part -> its result.
+        results: Name of a part -> its result.
+        cost: What a round costs, if it was measured.
     """
-    every = goals(parts)
+    every = goals(results, cost)
     names = list(dict.fromkeys(name for goal in every for name in goal.values))
     rows = []
     for goal in every:
         values = [goal.values.get(name) for name in names]
-        cells = tuple(None if value is None else Cell(value, None) for value in values)
+        cells = tuple(None if value is None else Cell(value) for value in values)
         rows.append(TableRow((goal.text, goal.wanted, goal.verdict()), cells))
     return Table(
         title=f"Goals of the default selector, {SUBJECT!r}",
