@@ -711,6 +711,7 @@ def test_the_database_comes_first(tmp_path, monkeypatch):
 
 def test_everything_is_made_once(tmp_path, monkeypatch):
     made = []
+    arguments = {"space": ContextSpace(length=[0.2, 1.0]), "trainer_options": TRAINER}
     for kind in (RandomSelector, Configuration, CartPole, BatchedPPOTrainer):
         original = kind.__init__
 
@@ -721,7 +722,7 @@ def test_everything_is_made_once(tmp_path, monkeypatch):
         monkeypatch.setattr(kind, "__init__", counted)
     connect, connected = database._connect, []
     monkeypatch.setattr(database, "_connect", lambda p: connected.append(p.name) or connect(p))
-    study = open_small(tmp_path / "study", selector="random")
+    study = Study.open(tmp_path / "study", "CartPole", selector="random", **arguments)
     assert Counter(made) == {
         "RandomSelector": 1,
         "Configuration": 3,  # as given, as it will be read back, and as it is read

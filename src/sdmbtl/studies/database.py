@@ -14,7 +14,7 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -237,19 +237,25 @@ class StudyDatabase:
         Raises:
             DamagedStudyError: If what is to be copied is damaged; the copy stays as it was.
         """
-        copy = StudyDatabase(self.backup_path)
         with self.opened():
+            if not self._brought_up_to_date(StudyDatabase(self.backup_path)):
+                self.make_backup()
+
+    def _brought_up_to_date(self, copy: StudyDatabase) -> bool:
+        """Write what has changed into the copy; False if the copy is missing or damaged."""
+        with ExitStack() as stack:
             try:
+                stack.enter_context(copy.opened())
                 before = copy._all_digests()
             except StudyError:
-                self.make_backup()
-                return
+                return False
             changes = self._changes(before)
             times = [(t, s, v) for t, each in self.seconds().items() for s, v in each.items()]
             try:
                 copy._apply(changes, times)
             except DamagedStudyError:
-                self.make_backup()
+                return False
+        return True
 
     def make_backup(self) -> None:
         """Make the copy anew, in full."""
