@@ -16,19 +16,18 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import re
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.environments import make_family
 from sdmbtl.files import write_atomically
+from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.seeds import derived_seed
+from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies import Study
 from sdmbtl.trainers import TrainingJob, make_trainer
 
@@ -106,7 +105,9 @@ def main() -> None:
     arguments = parser.parse_args()
     only = arguments.only
     # Results of other code are not mixed with those of this.
-    work = arguments.work / code_fingerprint()
+    work = arguments.work / code_fingerprint(
+        "sdmbtl.studies", "sdmbtl.trainers", "sdmbtl.selectors"
+    )
     notes = work / "measured.json"
     measured: dict[str, dict[str, Any]] = json.loads(notes.read_text()) if notes.exists() else {}
 
@@ -132,7 +133,6 @@ def main() -> None:
                 seed,
                 {"coverage": coverage, "seconds": {"training": time.monotonic() - begun}},
             )
-    names = ("sdmbtl", "numpy", "scipy", "jax", "jaxlib", "gymnasium")
     result = {
         "command": f"python benchmarks/coverage.py --seeds {arguments.seeds}",
         "environment": "CartPole",
@@ -140,7 +140,7 @@ def main() -> None:
         "trainer": make_trainer(
             "ppo", make_family("CartPole"), make_family("CartPole").space()
         ).settings(),
-        "versions": {"python": platform.python_version(), **{n: version(n) for n in names}},
+        "versions": versions((*CORE, *TRAINING)),
         "measured": {
             **(json.loads(RESULT.read_text())["measured"] if only else {}),
             **{

@@ -18,9 +18,9 @@ from typing import Any
 # Matrices of this size gain nothing from threads, and lose much where the cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from sdmbtl.matrices import TransferDataset
+from sdmbtl.json_data import as_json
+from sdmbtl.matrices import TransferDataset, load_matrix, matrix_names
 from sdmbtl.matrices.anatomy import anatomy
-from sdmbtl.matrices.shipped import load_matrix, matrix_names
 from sdmbtl.plots import matrix_figure, save_figure
 
 ROOT = Path(__file__).parent.parent
@@ -47,7 +47,7 @@ policy trained on context `source` when it runs on context `target`. With such a
 choosing contexts can be tried in a second, without training anything.
 
 ```python
-from sdmbtl.matrices.shipped import load_matrix
+from sdmbtl.matrices import load_matrix
 
 dataset = load_matrix("{example}")
 dataset.returns  # (seeds, contexts, contexts)
@@ -97,7 +97,7 @@ def measured(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
         path = figures / f"matrix-{dataset.name}.png"
         save_figure(matrix_figure(dataset, found), path)
         print(f"{dataset.name}: {path.stat().st_size / 1000:.0f} kB")
-        results.append({"card": _short_card(dataset), "anatomy": _rounded(found.to_dict())})
+        results.append({"card": _short_card(dataset), "anatomy": as_json(found, DIGITS)})
     return results
 
 
@@ -108,16 +108,6 @@ def _short_card(dataset: TransferDataset) -> dict[str, Any]:
     recipe.pop("targets", None)
     recipe.get("family", {}).get("options", {}).pop("space", None)
     return dict(card)
-
-
-def _rounded(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, DIGITS)
-    if isinstance(value, dict):
-        return {key: _rounded(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_rounded(inner) for inner in value]
-    return value
 
 
 # -- the document ----------------------------------------------------------------------------

@@ -22,17 +22,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from sdmbtl.benchmarks.journal import code_fingerprint
-from sdmbtl.benchmarks.results import save_result
-from sdmbtl.benchmarks.simulate import simulate
-from sdmbtl.benchmarks.summary import provenance
-from sdmbtl.benchmarks.synthetic import SyntheticConfiguration, paper_configurations
-from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Variation
+from bounds import save_result, scores
+from scoreboard.scoreboard import Scoreboard
+from scoreboard.variations import CHECK, DEVELOPMENT, Variation
+from sdmbtl.benchmarks import (
+    BenchmarkResult,
+    SyntheticConfiguration,
+    paper_configurations,
+    simulate,
+)
+from sdmbtl.benchmarks.columns import MYOPIC, RANDOM
+from sdmbtl.benchmarks.result import ProblemResult
 from sdmbtl.prediction import CompletedRows, FittedModel, RowModel, RowPrediction
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 
 NOISE = 5.0
-#: Parts of `sdmbtl bench selectors` and, of the synthetic ones, trials that are run by default.
+#: Parts of the scoreboard and, of the synthetic ones, trials that are run by default.
 SYNTHETIC_PARTS = {"synthetic-5d": (5, 5), "synthetic-7d": (7, 1)}
 VARIATION_PARTS = {"development": DEVELOPMENT, "check": CHECK}
 #: Trials that the informed selector knows on the variations, none of them among those it is tested
@@ -110,34 +115,31 @@ def variation_curves(
         yield np.maximum.accumulate(matrix[chosen], axis=0).mean(axis=1, dtype=np.float64)
 
 
-def scored(entry: dict[str, Any], curves: list[NDArray[np.float64]]) -> dict[str, Any]:
-    """Scores after each policy on the scale of a benchmark's entry, and those of `auto`."""
-    informed = (np.mean(curves, axis=0) - entry["low"]) / (entry["high"] - entry["low"])
-    random, oracle, auto = (
-        np.array(entry["selectors"][name]["curve"]) for name in ("random", "myopic-oracle", "auto")
-    )
-    scores = {
-        name: [float(x) for x in (curve - random) / (oracle - random)]
+def scored(entry: ProblemResult, curves: list[NDArray[np.float64]]) -> dict[str, Any]:
+    """Scores after each policy on the scale of a benchmark's problem, and those of `auto`."""
+    informed = (np.mean(curves, axis=0) - entry.low) / (entry.high - entry.low)
+    random, oracle, auto = (np.array(entry.of(n).curve) for n in (RANDOM, MYOPIC, "auto"))
+    found = {
+        name: scores(curve, random, oracle)
         for name, curve in (("informed", informed), ("auto", auto))
     }
-    print(entry["name"], {name: round(curve[-1], 3) for name, curve in scores.items()}, flush=True)
-    return {"name": entry["name"], "trials": len(curves), "scores": scores}
+    print(entry.name, {name: round(curve[-1], 3) for name, curve in found.items()}, flush=True)
+    return {"name": entry.name, "trials": len(curves), "scores": found}
 
 
-def measured(part: str, result: dict[str, Any], trials: int | None) -> list[dict[str, Any]]:
-    """Every configuration of one part."""
+def measured(part: str, result: BenchmarkResult, trials: int | None) -> list[dict[str, Any]]:
+    """Every problem of one part."""
     if part in SYNTHETIC_PARTS:
         dim, usual = SYNTHETIC_PARTS[part]
-        entries = {entry["name"]: entry for entry in result["configurations"]}
+        rounds = result.budgets[-1]
         return [
-            scored(entries[c.name], list(synthetic_curves(c, result["rounds"], trials or usual)))
+            scored(result.problem(c.name), list(synthetic_curves(c, rounds, trials or usual)))
             for c in paper_configurations(dim)
         ]
-    entries = {entry["name"]: entry for entry in result["variations"]}
     return [
         scored(
-            entries[v.name],
-            list(variation_curves(v, entries[v.name]["rounds"], result["trials"])),
+            result.problem(v.name),
+            list(variation_curves(v, result.problem(v.name).rounds, result.trials)),
         )
         for v in VARIATION_PARTS[part]
     ]
@@ -152,12 +154,11 @@ def main() -> None:
     parser.add_argument("--selectors", type=Path, default=Path("results/selectors.json"))
     parser.add_argument("--out", type=Path, default=Path("results/knowledge-bound.json"))
     options = parser.parse_args()
-    scale = json.loads(options.selectors.read_text())["parts"]
+    scale = Scoreboard.load(options.selectors).benchmarks
     parts = json.loads(options.out.read_text())["parts"] if options.out.exists() else {}
     for part in options.parts:
-        parts[part] = measured(part, scale[part]["result"], options.trials)
-        result = {"benchmark": "knowledge-bound", "parts": parts}
-        save_result({**result, **provenance(code_fingerprint())}, options.out)
+        parts[part] = measured(part, scale[part], options.trials)
+        save_result({"benchmark": "knowledge-bound", "parts": parts}, options.out)
 
 
 if __name__ == "__main__":

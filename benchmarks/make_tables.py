@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import scipy
 
-from sdmbtl.benchmarks import real_results, selectors_results
-from sdmbtl.benchmarks.goals import goals
-from sdmbtl.benchmarks.layout import TITLES, trials_text
+from scoreboard.goals import goals
+from scoreboard.scoreboard import Scoreboard
+from sdmbtl.benchmarks import BenchmarkResult
+from sdmbtl.benchmarks.columns import TITLES
 from sdmbtl.benchmarks.published import published_benchmarks, published_table
-from sdmbtl.benchmarks.results import load_result
-from sdmbtl.benchmarks.summary import EPSILONS
-from sdmbtl.benchmarks.synthetic_results import performance_table, share_table
+from sdmbtl.benchmarks.result import EPSILONS
+from sdmbtl.wording import counted
 
 ROOT = Path(__file__).parent.parent
 RESULTS, DOCUMENT, README = ROOT / "results", ROOT / "docs" / "results.md", ROOT / "README.md"
@@ -40,13 +40,18 @@ METHODS = {
 }
 
 
-def synthetic_results() -> list[dict[str, Any]]:
+def synthetic_results() -> list[BenchmarkResult]:
     """All results on synthetic data, smallest first."""
-    results = [load_result(path) for path in RESULTS.glob("synthetic-*.json")]
-    return sorted(results, key=lambda r: (r["dim"], r["noise"], r["configurations"][0]["name"]))
+    results = [BenchmarkResult.load(path) for path in RESULTS.glob("synthetic-*.json")]
+    return sorted(results, key=lambda r: (r.settings["dim"], r.settings["noise"], r.name))
 
 
-def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[str, Any]) -> str:
+def is_further(result: BenchmarkResult) -> bool:
+    """Whether a result is on matrices that the paper does not have."""
+    return "-further" in result.name
+
+
+def document(results: list[BenchmarkResult], real: BenchmarkResult, speed: dict[str, Any]) -> str:
     """The text of docs/results.md."""
     parts = [
         "# Results",
@@ -55,19 +60,15 @@ def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[st
         "paper). The paper's values stand in brackets.",
     ]
     for result in results:
-        further = "-f-quadratic" in result["configurations"][0]["name"]
-        kind = ", beyond the paper" if further else ""
-        parts.append(f"## {result['dim']}D, noise {result['noise']:g}{kind}")
-        parts.append(performance_table(result).to_markdown().strip())
-        parts.append(performance_table(result, "auc").to_markdown().strip())
-        shares = share_table(result)
-        if shares is not None:
-            parts.append(shares.to_markdown().strip())
+        kind = ", beyond the paper" if is_further(result) else ""
+        dim, noise = result.settings["dim"], result.settings["noise"]
+        parts.append(f"## {dim}D, noise {noise:g}{kind}")
+        parts += [table.to_markdown().strip() for table in result.tables(auc=True)]
     parts += real_parts(real)
-    parts += selectors_parts(load_result(RESULTS / "selectors.json"))
+    parts += scoreboard_parts(Scoreboard.load(RESULTS / "selectors.json"))
     parts += knowledge_parts(_read("knowledge-bound.json"))
-    parts += luck_parts(_read("luck-bound.json"))
-    parts += foretold_parts(_read("foretold-rows.json"))
+    parts += run_variance_parts(_read("run-variance-bound.json"))
+    parts += prediction_parts(_read("predicted-rows.json"))
     parts += partial_parts(_read("partial-rows.json"))
     parts.append("## Time and memory of selection")
     parts.append(
@@ -79,7 +80,7 @@ def document(results: list[dict[str, Any]], real: dict[str, Any], speed: dict[st
     return "\n\n".join(parts) + "\n"
 
 
-def real_parts(result: dict[str, Any]) -> list[str]:
+def real_parts(result: BenchmarkResult) -> list[str]:
     """The sections on matrices of real training."""
     kinds: list[dict[str, Any]] = [
         *({"metric": "final"}, {"metric": "auc"}),
@@ -87,33 +88,30 @@ def real_parts(result: dict[str, Any]) -> list[str]:
         {"ablation": True},
     ]
     tables = [
-        real_results.margin_table(result),
-        *[
-            real_results.performance_table(result, budget, **kind)
-            for kind in kinds
-            for budget in result["budgets"]
-        ],
-        *[real_results.rounds_table(result, epsilon) for epsilon in EPSILONS],
+        result.margin_table(),
+        *[result.performance_table(k, **kind) for kind in kinds for k in result.budgets],
+        *[result.rounds_table(epsilon) for epsilon in EPSILONS],
+        *result.strategy_tables(),
     ]
     return [
         "## Matrices of real training",
         "Printed by `sdmbtl bench real`; what the matrices look like is in "
         "[matrices.md](matrices.md).",
-        *[t.to_markdown().strip() for t in (*tables, *real_results.strategy_tables(result))],
+        *[table.to_markdown().strip() for table in tables],
     ]
 
 
-def selectors_parts(result: dict[str, Any]) -> list[str]:
+def scoreboard_parts(board: Scoreboard) -> list[str]:
     """The sections on the default selector and its goals."""
-    tables = [table.to_markdown().strip() for table in selectors_results.tables(result)]
+    tables = [table.to_markdown().strip() for table in board.tables()]
     heading = "## The default selector and its goals"
-    return [heading, "Printed by `sdmbtl bench selectors`.", *tables]
+    return [heading, "Printed by `python benchmarks/run_scoreboard.py`.", *tables]
 
 
-def selectors_table(result: dict[str, Any]) -> str:
+def scoreboard_table(board: Scoreboard) -> str:
     """The goals of the default selector beside the paper's selectors, for the README."""
-    parts = {name: part["result"] for name, part in result["parts"].items()}
-    wanted = [goal for goal in goals(parts) if "ahead of" not in goal.text]
+    every = goals(board.benchmarks, board.cost)
+    wanted = [goal for goal in every if "ahead of" not in goal.text]
     names = ["auto", *(name for name in reversed(SHOWN) if name in wanted[0].values)]
     lines = [
         "| | goal | " + " | ".join(TITLES.get(n, f"`{n}`") for n in names) + " |",
@@ -164,7 +162,7 @@ def knowledge_parts(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def luck_parts(result: dict[str, Any]) -> list[str]:
+def run_variance_parts(result: dict[str, Any]) -> list[str]:
     """The section on what is out of reach of any prediction."""
     shown = (1, 2, 3, 6, 12)
     lines = [
@@ -176,33 +174,33 @@ def luck_parts(result: dict[str, Any]) -> list[str]:
             cells = [f"{curve[k - 1]:.2f}" for k in shown]
             lines.append("| " + " | ".join([data["name"], str(data["seeds"]), who, *cells]) + " |")
     return [
-        "## What luck leaves to any selector",
-        "By `python benchmarks/luck_bound.py`. *Informed* knows the mean of the other training "
-        "runs of every context: all there is to know about the matrix but the luck of the runs it "
-        "will get. The Myopic Oracle, score 1, has seen those very runs. What the informed "
-        "selector misses is luck, as far as a few runs can tell. "
+        "## What run-to-run variance leaves to any selector",
+        "By `python benchmarks/run_variance_bound.py`. *Informed* knows the mean of the other "
+        "training runs of every context: all there is to know about the matrix but how the runs it "
+        "will get differ. The Myopic Oracle, score 1, has seen those very runs. What the informed "
+        "selector misses is run-to-run variance, as far as a few runs can tell. "
         f"Mean over {result['matrices']} matrices.",
         "\n".join(lines),
     ]
 
 
-def foretold_parts(result: dict[str, Any]) -> list[str]:
-    """The section on how well structures foretell rows."""
-    structures = list(result["data"][0]["structures"])
+def prediction_parts(result: dict[str, Any]) -> list[str]:
+    """The section on how well models predict rows."""
+    models = list(result["data"][0]["models"])
     lines = [
-        "| data | " + " | ".join(structures) + " |",
-        "| --- |" + " ---: |" * len(structures),
+        "| data | " + " | ".join(models) + " |",
+        "| --- |" + " ---: |" * len(models),
     ]
     for data in result["data"]:
         cells = [
             f"{score['error']:.2f} / {score['correlation']:.2f}"
-            for score in data["structures"].values()
+            for score in data["models"].values()
         ]
         lines.append("| " + " | ".join([data["name"], *cells]) + " |")
     known = ", ".join(map(str, result["known"]))
     return [
-        "## How well structures foretell rows",
-        "By `python benchmarks/foretold_rows.py`: structures fitted to some rows of a real matrix "
+        "## How well models predict rows",
+        "By `python benchmarks/predicted_rows.py`: models fitted to some rows of a real matrix "
         f"({known} of them, drawn at random {result['draws']} times each) predict other rows. "
         "Squared error, relative to saying that every policy gets what the known ones get on "
         "average, and the correlation between the gains expected of contexts and those that "
@@ -232,7 +230,7 @@ def partial_parts(result: dict[str, Any]) -> list[str]:
     ]
 
 
-def real_table(result: dict[str, Any]) -> str:
+def real_table(result: BenchmarkResult) -> str:
     """Performance on real matrices, and the aggregate for each number of policies."""
     lines = [
         f"| {REAL_BUDGET} policies | N | seeds | margin, 6 policies | "
@@ -240,22 +238,13 @@ def real_table(result: dict[str, Any]) -> str:
         + " |",
         "| --- | ---: | ---: | ---: |" + " ---: |" * len(REAL_SHOWN),
     ]
-    for entry in result["data"]:
-        found = [
-            entry["selectors"][n]["at"].get(str(REAL_BUDGET), {}).get("final") for n in REAL_SHOWN
-        ]
-        cells = ["–" if value is None else f"{value['mean']:.3f}" for value in found]
-        margin = f"{entry['margin']:.3f}"
-        line = [
-            entry["name"],
-            str(entry["contexts"]),
-            str(entry["seeds"]),
-            margin if entry["matters"] else f"({margin})",
-        ]
-        lines.append("| " + " | ".join([*line, *cells]) + " |")
-    for budget in result["budgets"]:
-        aggregated = result["aggregated"][str(budget)]
-        means = [aggregated[n]["final"]["mean"] for n in REAL_SHOWN]
+    for problem in result.problems:
+        found = [problem.statistics(n, REAL_BUDGET, "final") for n in REAL_SHOWN]
+        cells = ["–" if value is None else f"{value.mean:.3f}" for value in found]
+        margin = f"{problem.margin:.3f}" if problem.matters else f"({problem.margin:.3f})"
+        lines.append("| " + " | ".join([*problem.labels.values(), margin, *cells]) + " |")
+    for budget in result.budgets:
+        means = [result.aggregated[budget][n]["final"].mean for n in REAL_SHOWN]
         cells = ["–" if m is None else f"{round(m, 3) + 0.0:.3f}" for m in means]
         lines.append(f"| **aggregated, {budget} policies** | | | | " + " | ".join(cells) + " |")
     paper = published_benchmarks().aggregated
@@ -282,23 +271,24 @@ def speed_table(speed: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def readme_table(results: list[dict[str, Any]]) -> str:
+def readme_table(results: list[BenchmarkResult]) -> str:
     """Aggregated performance, ours and the paper's."""
     lines = [
         "| synthetic data, K = 50 | GP-MBTL | M-MBTL | M/GP-MBTL | M/GP-MBTL, mean over k |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
     for result in results:
-        published = published_table(result["dim"], result["noise"])
-        if published is None or "-f-quadratic" in result["configurations"][0]["name"]:
+        dim, noise = result.settings["dim"], result.settings["noise"]
+        published = published_table(dim, noise)
+        if published is None or is_further(result):
             continue
+        aggregated = result.aggregated[published.rounds]
         cells = [
-            f"{result['aggregated'][name]['final']['mean']:.3f} "
-            f"[{published.aggregated[name].mean:.3f}]"
+            f"{aggregated[name]['final'].mean:.3f} [{published.aggregated[name].mean:.3f}]"
             for name in SHOWN
         ]
-        auc = f"{result['aggregated']['m/gp-mbtl']['auc']['mean']:.3f}"
-        name = f"{result['dim']}D, noise {result['noise']:g}, {trials_text(result['trials'])}"
+        auc = f"{aggregated['m/gp-mbtl']['auc'].mean:.3f}"
+        name = f"{dim}D, noise {noise:g}, {counted(result.trials, 'trial')}"
         lines.append("| " + " | ".join([name, *cells, auc]) + " |")
     return "\n".join(lines)
 
@@ -352,11 +342,11 @@ def main() -> None:
     """Write both files, or check them."""
     results = synthetic_results()
     readme = README.read_text()
-    real = load_result(RESULTS / "real.json")
+    real = BenchmarkResult.load(RESULTS / "real.json")
     tables = {
         "synthetic": readme_table(results),
         "real": real_table(real),
-        "selectors": selectors_table(load_result(RESULTS / "selectors.json")),
+        "selectors": scoreboard_table(Scoreboard.load(RESULTS / "selectors.json")),
         "coverage": coverage_table(_read("coverage.json")),
         "training": training_table(_read("training-speed.json")),
     }

@@ -16,28 +16,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.journal import code_fingerprint
-from sdmbtl.benchmarks.real_benchmark import RealData
-from sdmbtl.benchmarks.results import save_result
-from sdmbtl.benchmarks.runner import MatrixData
-from sdmbtl.benchmarks.summary import provenance
-from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
-from sdmbtl.benchmarks.synthetic_benchmark import SyntheticData
+from bounds import save_result
+from sdmbtl.benchmarks import MatrixProblem, Problem, SyntheticConfiguration, SyntheticProblem
 from sdmbtl.matrices.margins import oracle_curve, random_curve
 from sdmbtl.selectors import PredictiveSelector
 
 SHARES = (1.0, 0.5, 0.25, 0.1)
 ROUNDS = 12
-DATA: tuple[MatrixData, ...] = (
-    SyntheticData(SyntheticConfiguration(3, "constant", "linear", "l1"), 5.0),
-    SyntheticData(SyntheticConfiguration(3, "linear", "linear", "non-distance"), 5.0),
-    RealData("cartpole-wide"),
-    RealData("cartpole-forces"),
-    RealData("pendulum"),
+DATA: tuple[Problem, ...] = (
+    SyntheticProblem(SyntheticConfiguration(3, "constant", "linear", "l1"), 5.0),
+    SyntheticProblem(SyntheticConfiguration(3, "linear", "linear", "non-distance"), 5.0),
+    MatrixProblem("cartpole-wide"),
+    MatrixProblem("cartpole-forces"),
+    MatrixProblem("pendulum"),
 )
 
 
-def performance(matrix: NDArray[np.floating], data: MatrixData, share: float, seed: int) -> float:
+def performance(matrix: NDArray[np.floating], data: Problem, share: float, seed: int) -> float:
     """Mean true return of the policies that are expected to be best, after the last round."""
     selector = PredictiveSelector(data.space, seed=seed)
     wanted = round(share * len(data.space))
@@ -53,7 +48,7 @@ def performance(matrix: NDArray[np.floating], data: MatrixData, share: float, se
     return float(matrix[best, np.arange(len(data.space))].mean())
 
 
-def measured(data: MatrixData, trials: int) -> dict[str, Any]:
+def measured(data: Problem, trials: int) -> dict[str, Any]:
     """Performance with each share of the targets evaluated, as a share of the range of returns."""
     matrices = np.stack([np.asarray(data.matrix(trial), np.float64) for trial in range(trials)])
     low, high = matrices.min(), matrices.max()
@@ -85,14 +80,8 @@ def main() -> None:
         shown = "  ".join(f"{share}: {value:.4f}" for share, value in data[-1]["auto"].items())
         ends = "  ".join(f"{end}: {data[-1][end]:.4f}" for end in ("random", "oracle"))
         print(f"{one.name:40} {shown}  {ends}", flush=True)
-    result = {
-        "benchmark": "partial-rows",
-        "trials": options.trials,
-        "rounds": ROUNDS,
-        **provenance(code_fingerprint()),
-        "data": data,
-    }
-    save_result(result, options.out)
+    result = {"benchmark": "partial-rows", "trials": options.trials, "rounds": ROUNDS}
+    save_result({**result, "data": data}, options.out)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,12 @@ import importlib.util
 import json
 import platform
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sdmbtl.benchmarks.selection_cost import (
+from scoreboard.selection_cost import (
     SIZES,
     json_of_child,
     make_row,
@@ -31,6 +30,7 @@ from sdmbtl.benchmarks.selection_cost import (
     round_seconds,
     warm_up,
 )
+from sdmbtl.software import CORE, versions
 
 SELECTOR = "m/gp-mbtl"
 #: Past this, the straightforward acquisition needs more memory than it is worth.
@@ -171,14 +171,13 @@ def main() -> None:
             figures = {**in_own_process(size, arguments.rounds, compare=True), **figures}
         measured.append(figures)
         print(show(figures), flush=True)
-    packages = ("sdmbtl", "numpy", "scipy", *(("torch", "gpytorch") if compare else ()))
+    packages = (*CORE, *(("torch", "gpytorch") if compare else ()))
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(
         json.dumps(
             {
                 "measured": measured,
-                "versions": {name: version(name) for name in packages},
-                "python": platform.python_version(),
+                "versions": versions(packages),
                 "machine": platform.processor() or platform.machine(),
             },
             indent=1,

@@ -11,15 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import statistics
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from sdmbtl.environments import make_family
+from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.trainers import Trainer, TrainingJob, make_trainer
 
 RESULT = Path(__file__).parent.parent / "results" / "training-speed.json"
@@ -91,12 +90,11 @@ def main() -> None:
     wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
     base = statistics.median(measured["sb3"])
     one, many = statistics.median(measured["one"]), statistics.median(measured["many"])
-    names = ("sdmbtl", "numpy", "jax", "jaxlib", "gymnasium", "stable-baselines3", "torch")
     result: dict[str, Any] = {
         "command": f"python benchmarks/training_speed.py --contexts {arguments.contexts} "
         f"--repeats {arguments.repeats}",
         "cores": len(os.sched_getaffinity(0)),
-        "versions": {"python": platform.python_version(), **{n: version(n) for n in names}},
+        "versions": versions((*CORE, *TRAINING)),
         "steps_per_cpu_second": {"stable-baselines3": base, "one context": one, "many": many},
         "all": measured,
         "contexts": arguments.contexts,

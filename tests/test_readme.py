@@ -24,7 +24,6 @@ SHORTER = {
     "BipedalWalker": ["--levels", "1", "--steps", "256", "--episodes", "1", "--set", "envs=2"],
     "--dim": ["--trials", "2", "--rounds", "6"],
     "real": ["--matrices", "1", "--data", "bipedal-walker"],
-    "selectors": ["--trials", "1", "--selectors", "m-mbtl"],
     "matrix": ["--multi-task", "", "--seeds", "1", "--levels", "2"],
 }
 
@@ -81,7 +80,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
                 (tmp_path / command[3]).write_text(json.dumps([-500.0] * 18))
             printed += run(shorter(command), tmp_path)
             ran += 1
-    assert ran == 21
+    assert ran == 20
     for text in (
         "12 policies on 27 targets",  # run
         "27 targets: mean best return",  # status
@@ -95,7 +94,6 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
         r"\toprule",
         "cartpole-wide: 512 contexts",  # describe
         "What choosing can gain",  # bench real
-        "Score on the development set",  # bench selectors
         "on the context it was trained on",  # matrix
     ):
         assert text in printed, text

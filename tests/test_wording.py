@@ -1,8 +1,16 @@
-"""Gains in words."""
+"""Numbers, contexts, times and gains in words."""
 
 import pytest
 
-from sdmbtl.studies.wording import expected_to_add, have_added, in_words, percent
+from sdmbtl.wording import (
+    counted,
+    duration,
+    expected_to_add,
+    have_added,
+    in_words,
+    percent,
+    shown_context,
+)
 
 
 def test_expected_gains():
@@ -32,16 +40,27 @@ def test_no_range():
     [
         (0.0, "0 %"),
         (1e-7, "less than 0.01 %"),
-        (0.0001, "0.01 %"),
         (0.00312, "0.31 %"),
         (0.09999, "10 %"),
-        (0.125, "12 %"),
-        (1.0, "100 %"),
         (-0.0312, "-3.1 %"),
     ],
 )
 def test_percent(share, text):
     assert percent(share) == text
+
+
+def test_times():
+    texts = [duration(seconds) for seconds in (0, 89.4, 90, 5369, 5400, 360_000)]
+    assert texts == ["0 s", "89 s", "2 min", "89 min", "1 h 30 min", "100 h 0 min"]
+
+
+def test_contexts():
+    assert shown_context({"a": 0.123456, "kind": "x"}) == "a=0.1235 kind='x'"
+
+
+def test_things_counted():
+    assert [counted(n, "policy", "policies") for n in (0, 1)] == ["0 policies", "1 policy"]
+    assert counted(2, "target") == "2 targets"
 
 
 def test_numbers_in_words():

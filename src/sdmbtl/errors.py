@@ -5,6 +5,10 @@ class SdmbtlError(Exception):
     """Base of every error this package raises on purpose."""
 
 
+class MissingPackageError(SdmbtlError, ModuleNotFoundError):
+    """Something needs a package that is optional and not installed."""
+
+
 class ContextError(SdmbtlError, ValueError):
     """A context, a dimension or a target list is not usable."""
 

@@ -1,7 +1,12 @@
-"""Runs commands in this process, so that JAX compiles once."""
+"""Runs commands: in this process, so that JAX compiles once, or in one of their own."""
 
+import io
 import json
+import subprocess
+import sys
+import time
 
+from rich.console import Console
 from typer.testing import CliRunner
 
 from sdmbtl.cli import app
@@ -30,6 +35,39 @@ def pendulum(context):
 """
 
 QUICK = ["--steps", "4096", "--episodes", "2"]
+
+
+#: Begins as a shell would have it: a signal that our parent ignores is not ignored.
+OWN_SIGNALS = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+runpy.run_module("sdmbtl", run_name="__main__", alter_sys=True)
+"""
+
+
+def started(*arguments, **options):
+    """A process that runs a command, with signals of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", OWN_SIGNALS, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **options,
+    )
+
+
+def wait_until(process, condition):
+    """Wait for something that a process does; stop if it ends without."""
+    while process.poll() is None and not condition():
+        time.sleep(0.02)
+
+
+def terminal(width=80):
+    """A console that is a terminal, whose text can be read."""
+    return Console(
+        file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None
+    )
 
 
 class Command:

@@ -1,7 +1,17 @@
 """Commands, and a small finished study."""
 
+import signal
+
 import pytest
 from command_runner import QUICK, TINY, Command
+
+
+@pytest.fixture(autouse=True)
+def _own_signals():
+    """Ctrl-C works as in a shell, even if whoever started the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

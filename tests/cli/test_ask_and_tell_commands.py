@@ -21,10 +21,13 @@ def study(command, tiny, tmp_path):
 def test_ask_makes_a_study_and_prints_json(command, tiny, tmp_path):
     result = command("ask", tmp_path / "s", "--space", tiny, "--selector", "random", "--seed", 3)
     one = json.loads(result.stdout)
-    assert list(one) == ["id", "context", "strategy", "structure", "reason", "numbers"]
+    assert list(one) == [
+        *("id", "context", "strategy", "structure", "reason", "numbers", "attributes")
+    ]
     assert (one["id"], one["strategy"]) == (0, "random")
-    two = json.loads(command("ask", tmp_path / "s", "-n", 2).stdout)
-    assert [c["id"] for c in two] == [1, 2]
+    two = command("ask", tmp_path / "s", "-n", 2).stdout.splitlines()
+    assert [json.loads(line)["id"] for line in two] == [1, 2]
+    assert [list(json.loads(line)) for line in two] == [list(one)] * 2
     status = command.json("status", tmp_path / "s")
     assert (status["pending"], status["seed"], status["environment"]) == (3, 3, None)
 
@@ -34,16 +37,16 @@ def test_the_settings_of_a_study_stay(command, study, tiny):
     assert "give --space FILE.toml too" in command.error("ask", study, "--seed", 4)
 
 
-def test_tell_the_only_candidate(command, study):
+def test_tell_the_only_one_that_is_pending(command, study):
     result = command("tell", study, "-", given=ROW)
     assert "1 policy on 8 targets: mean best return 4.5" in result.stdout
-    assert "No candidate is pending" in command.error("tell", study, "-", given=ROW)
+    assert "No policy is pending" in command.error("tell", study, "-", given=ROW)
 
 
 def test_tell_by_number_context_and_object(command, study, tmp_path):
     asked = [json.loads(command("ask", study).stdout) for _ in range(3)]
     text = command.error("tell", study, "-", given=ROW)
-    assert "4 candidates are pending" in text
+    assert "4 policies are pending" in text
     assert text.count("\n  --id ") == 4
     episodes = [[i, i + 1] for i in range(8)]
     (tmp_path / "row.json").write_text(json.dumps(episodes))
@@ -84,7 +87,7 @@ def test_failed_and_cancelled(command, study):
         (["-"], "3", "A row is a list"),
         (["-"], '{"row": [1]}', "Got ['row'] instead"),
         (["-"], "[Infinity, 1, 1, 1, 1, 1, 1, 1]", "must be finite"),
-        (["-", "--id", "7"], ROW, "There is no candidate 7"),
+        (["-", "--id", "7"], ROW, "There is no trial 7"),
         (["-", "--context", "length=1"], ROW, "has no 'masscart'"),
         (["-", "--context", "{"], ROW, "--context is not valid JSON"),
         (["-", "--failed"], ROW, "has no returns"),
@@ -97,7 +100,7 @@ def test_what_cannot_be_told(arguments, given, text, command, study):
     assert command.json("status", study)["pending"] == 1
 
 
-@pytest.mark.parametrize("name", ["resume", "evaluate", "portfolio"])
+@pytest.mark.parametrize("name", ["resume", "evaluate"])
 def test_policies_that_are_elsewhere(name, command, study):
     assert "are trained elsewhere" in command.error(name, study)
 
@@ -121,7 +124,44 @@ def test_told_twice(command, study):
     command("tell", study, "-", "--id", 0, given=ROW)
     text = command.error("tell", study, "-", "--id", 0, given=ROW)
     assert "This was told before" in text
+    assert "--correct" in text
+    assert "--repeat" in text
     assert "skip_if_finished" not in text
+
+
+def test_a_row_is_corrected_or_repeated(command, study):
+    command("tell", study, "-", "--id", 0, given=ROW)
+    tens = json.dumps([10] * 8)
+    status = command.json("tell", study, "-", "--id", 0, "--correct", given=tens)
+    assert (status["policies"], status["performance"]) == (1, 10)
+    ones = json.dumps([11] * 8)
+    status = command.json("tell", study, "-", "--id", 0, "--repeat", given=ones)
+    assert (status["policies"], status["performance"]) == (2, 11)
+    first, second = status["rounds"]
+    assert first["context"] == second["context"]
+    text = command.error("tell", study, "-", "--correct", "--repeat", given=ROW)
+    assert "either one more" in text
+
+
+def test_several_rows_at_once_as_ask_printed_them(command, study):
+    asked = command("ask", study, "-n", 2).stdout.splitlines()
+    told = [{**json.loads(line), "returns": [n] * 8} for n, line in enumerate(asked)]
+    lines = "\n".join(map(json.dumps, told))
+    assert "2 rows recorded." in command("tell", study, "-", given=lines).stdout
+    status = command.json("status", study)
+    assert [entry["status"] for entry in status["rounds"]] == ["pending", "finished", "finished"]
+    bad = json.dumps([{"id": 0, "returns": [1] * 8}, {"id": 1, "returns": [1] * 8}])
+    text = command.error("tell", study, "-", given=bad)
+    assert "Row 2 of 2; 1 before it is recorded: This was told before" in text
+    assert "name one policy" in command.error("tell", study, "-", "--id", 0, given=lines)
+
+
+def test_attributes(command, study):
+    asked = json.loads(command("ask", study, "--attribute", "job=4711").stdout)
+    assert asked["attributes"] == {"job": 4711}
+    given = json.dumps({**asked, "returns": [1] * 8, "attributes": {"node": "a7"}})
+    command("tell", study, "-", "--attribute", "hours=2.5", given=given)
+    assert Study.open(study).trials[1].attributes == {"job": 4711, "node": "a7", "hours": 2.5}
 
 
 def test_status_names_a_policy_far_below_the_others(command, tmp_path):
@@ -130,8 +170,8 @@ def test_status_names_a_policy_far_below_the_others(command, tmp_path):
     matrix = 50.0 - gap + 0.1 * np.random.default_rng(0).normal(size=gap.shape)
     study = Study.open(tmp_path / "s", space=space)
     for k in range(9):
-        (candidate,) = study.ask()
-        study.tell(candidate, matrix[candidate.index] - (200.0 if k == 7 else 0.0))
+        trial = study.ask()
+        study.tell(trial, matrix[trial.index] - (200.0 if k == 7 else 0.0))
     lines = command("status", tmp_path / "s").stdout.splitlines()
     named = [line for line in lines if "may have failed" in line]
     assert named == ["policy 7 is far below the others: its training may have failed"]

@@ -85,14 +85,3 @@ def test_terminal(clock):
     assert "10/40" in shown
     assert "30 s left" in shown
     assert "a name [/with] brackets" in shown
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        *((0, "0 s"), (89.4, "89 s"), (90, "2 min"), (5369, "89 min")),
-        *((5400, "1 h 30 min"), (360_000, "100 h 0 min")),
-    ],
-)
-def test_durations(seconds, text):
-    assert bar._duration(seconds) == text

@@ -1,7 +1,6 @@
 """Lines of commands: whole on a terminal of 80 columns, one line each elsewhere."""
 
 import io
-from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -33,8 +32,8 @@ def written(where):
 def study_and_trial(trained):
     """A study and its last policy, as if it had been chosen for a long reason."""
     study = Study.open(trained[0])
-    trial = replace(
-        study.trials[-1], structure="additive-quality", reason=REASON, numbers={"gain": 10.3}
+    trial = study.trials[-1].updated(
+        structure="additive-quality", reason=REASON, numbers={"expected_gain": 10.3}
     )
     return study, trial
 
@@ -78,6 +77,16 @@ def test_a_finished_policy_takes_two_lines_of_a_narrow_terminal(study_and_trial)
     assert "  trained " in first
     assert second.startswith("       coverage 0.")
     assert second.endswith("(+0.000, expected +0.021)  additive-quality")
+
+
+def test_only_a_return_is_shown_as_an_expected_gain(study_and_trial):
+    """M-MBTL's number is a reduction of distance."""
+    study, trial = study_and_trial
+    where = console(terminal=False)
+    trial = trial.updated(strategy="m-mbtl", structure=None, numbers={"distance": 3.5})
+    RunDisplay(study, where, budget=12)(Event("finished", trial))
+    (line,) = written(where)
+    assert line.endswith(" (+0.000)  m-mbtl")
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -5,12 +5,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
-from command_runner import OWN_ENVIRONMENT
+from command_runner import OWN_ENVIRONMENT, started, wait_until
 
+from sdmbtl.cli import arguments, bar
 from sdmbtl.cli.signals import Stopped
 from sdmbtl.lock import exclusive
 from sdmbtl.matrices import load_matrix
@@ -33,7 +33,9 @@ def asked(tiny):
 def small(tmp_path_factory, command, asked):
     """A finished matrix of two seeds, and what was printed; not to be changed."""
     path = tmp_path_factory.mktemp("matrices") / "small"
-    return path, command(*asked, "--seeds", 2, "--out", path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bar, "LINES_EVERY", float("inf"))  # however slow this machine is
+        return path, command(*asked, "--seeds", 2, "--out", path)
 
 
 @pytest.fixture
@@ -105,21 +107,14 @@ class TestGoingOn:
         jobs = {signal.SIGINT: 1, signal.SIGTERM: 2}[number]
         path = tmp_path / "inter rupted"
         arguments = [*asked, "--seeds", "99", "--jobs", jobs, "--out", path]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "sdmbtl", *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        deadline = time.monotonic() + 300
-        while len(list(path.rglob("*.npz"))) < 2 and time.monotonic() < deadline:
-            time.sleep(0.02)
+        process = started(*arguments)
+        wait_until(process, lambda: list(path.rglob("*.npz")))
         process.send_signal(number)
         output, errors = process.communicate(timeout=60)
         assert process.returncode == 128 + number, errors
         assert (
             f"\nInterrupted; everything finished is kept in '{path}'. Give the same command again "
-            "to go on.\n"
+            "to continue.\n"
         ) in errors
         assert "Traceback" not in errors
         assert not output
@@ -131,8 +126,7 @@ class TestGoingOn:
         def stop(*_):
             raise Stopped(signal.SIGTERM)
 
-        # The package's attribute of that name is the command, not its module.
-        monkeypatch.setattr(sys.modules["sdmbtl.cli.matrix"], "made_family", stop)
+        monkeypatch.setattr(arguments, "family", stop)
         result = command(*asked, "--out", tmp_path / "m", status=143)
         assert result.stderr == "Interrupted before the matrix was begun.\n"
 
@@ -144,7 +138,7 @@ class TestGoingOn:
 
 
 class TestRefused:
-    @pytest.mark.parametrize("text", ["6,x", "0", "6;12", "-3", "1.5", "²"])
+    @pytest.mark.parametrize("text", ["6,x", "0", "-3", "²"])
     def test_multi_task(self, text, command, asked, tmp_path):
         error = command.error(*asked, "--multi-task", text, "--out", tmp_path / "m")
         assert error == (
@@ -161,7 +155,7 @@ class TestRefused:
 
     def test_other_settings_than_before(self, command, asked, begun):
         error = command.error(*asked, "--seed", 5, "--out", begun)
-        assert "was begun with another 'seed': 0 then, 5 now. Give the same settings" in error
+        assert "was begun with other settings:\n  seed: recorded 0, now 5\n" in error
 
     @pytest.mark.parametrize(
         ("option", "value", "expected"),

@@ -4,9 +4,8 @@ import json
 import signal
 import subprocess
 import sys
-import time
 
-from command_runner import OWN_ENVIRONMENT, QUICK
+from command_runner import OWN_ENVIRONMENT, QUICK, started, wait_until
 
 from sdmbtl.studies import Study
 
@@ -40,23 +39,15 @@ def comparable(status):
 def test_interrupted_and_resumed(command, tmp_path):
     (tmp_path / "many.toml").write_text(MANY)
     same = ["run", "CartPole", "--space", "many.toml", *QUICK]
-    process = subprocess.Popen(
-        [*SDMBTL, *same, "--budget", "30", "--out", "study"],
-        cwd=tmp_path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started(*same, "--budget", 30, "--out", "study", cwd=tmp_path)
     study = tmp_path / "study"
-    deadline = time.monotonic() + 120
-    while n_finished(study) < 2 and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_until(process, lambda: n_finished(study) >= 2)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
     kept = n_finished(study)
     assert process.returncode == 130, errors
     assert 2 <= kept < 30
-    assert f"Interrupted; {kept} policies are kept. Go on with: sdmbtl resume study" in errors
+    assert f"Interrupted; {kept} policies are kept. Continue with: sdmbtl resume study" in errors
     assert "Traceback" not in errors
     assert not output
 

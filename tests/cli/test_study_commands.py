@@ -7,7 +7,9 @@ import signal
 import sqlite3
 from contextlib import suppress
 
+import numpy as np
 import pytest
+import scipy.stats
 from command_runner import QUICK
 
 from sdmbtl.studies import Study
@@ -125,7 +127,7 @@ def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch)
     monkeypatch.setattr(Study, "run", run)
     before = signal.getsignal(number)
     result = command("resume", copied, "--time", "1h", status=status)
-    assert "Interrupted; 3 policies are kept. Go on with: sdmbtl resume" in result.stderr
+    assert "Interrupted; 3 policies are kept. Continue with: sdmbtl resume" in result.stderr
     assert result.stderr.rstrip().endswith("--time 1h")
     assert signal.getsignal(number) is before
 
@@ -142,14 +144,14 @@ def test_a_signal_that_a_library_swallows_still_ends_the_run(command, copied, mo
 
 def test_a_failed_attempt_is_shown(command, tiny, tmp_path, monkeypatch):
     failures = iter([FloatingPointError("the weights exploded")])
-    train = BatchedPPOTrainer.train
+    train = BatchedPPOTrainer.train_chunk
 
     def sometimes(self, jobs, progress=None):
         for failure in failures:
             raise failure
         return train(self, jobs, progress)
 
-    monkeypatch.setattr(BatchedPPOTrainer, "train", sometimes)
+    monkeypatch.setattr(BatchedPPOTrainer, "train_chunk", sometimes)
     result = command(
         "run", "CartPole", "--space", tiny, *QUICK, "--budget", 1, "--out", tmp_path / "s"
     )
@@ -164,7 +166,7 @@ def test_contexts_that_failed_may_be_tried_again(command, tiny, tmp_path, monkey
 
     arguments = ["--space", tiny, *QUICK, "--budget", 2, "--out", tmp_path / "s"]
     with monkeypatch.context() as patched:
-        patched.setattr(BatchedPPOTrainer, "train", never)
+        patched.setattr(BatchedPPOTrainer, "train_chunk", never)
         text = command.error("run", "CartPole", *arguments, "--retries", 0)
     assert "attempt 1 failed, the context is given up: FloatingPointError: the weights" in text
     assert "--retry-failed" in text
@@ -199,6 +201,15 @@ def test_status_shows_structure_and_what_is_left_to_gain(command, trained):
     )
 
 
+def test_status_says_when_nothing_predicts_the_gains_yet(command, trained, monkeypatch):
+    status = command.json("status", trained[0])
+    scores = dict.fromkeys(status["scores"], 0.01)
+    monkeypatch.setattr(Study, "status", lambda self: {**status, "scores": scores})
+    text = command("status", trained[0]).stdout
+    assert "Structure: none of them predicts the gains yet; all scores are near 0\n" in text
+    assert "the others'" not in text
+
+
 def test_status_shows_the_whole_reason_of_the_latest_choice(command, trained):
     path, _ = trained
     reason = command.json("status", path)["rounds"][-1]["reason"]
@@ -227,7 +238,7 @@ def test_evidence_for_each_policy(command, trained):
     assert lines[1].split() == ["0", *["-"] * 7]
     last = status["rounds"][2]
     assert last["structure"] == "plateau"
-    expected, gain = last["numbers"]["gain"] / 500, last["gain"] / 500
+    expected, gain = last["expected_gain"] / 500, last["gain"] / 500
     first, *others = (f"{score:.2f}" for score in last["scores"].values())
     assert lines[3].split() == ["2", f"{first}*", *others, f"{expected:+.3f}", f"{gain:+.3f}"]
     assert lines[4].split() == ["mean", *(f"{score:.2f}" for score in status["scores"].values())]
@@ -251,9 +262,9 @@ def test_status_before_the_beginning_and_while_another_runs(command, tiny, tmp_p
     result = command("status", tmp_path / "s")
     assert "No policy is finished yet; 8 targets." in result.stdout
     assert command.json("status", tmp_path / "s")["performance"] is None
-    from sdmbtl.studies.lock import exclusive
+    from sdmbtl.lock import exclusive
 
-    with exclusive(study.path / "study.lock"):
+    with exclusive(study.path / "study.lock", doing="testing"):
         command("status", tmp_path / "s")
 
 
@@ -273,6 +284,14 @@ def test_evaluate(command, trained):
     assert [entry["mean"] for entry in result["worst"]] == sorted(means)[:5]
     other = command.json("evaluate", path, "--episodes", 3, "--seed", 5)
     assert other["by_context"] != result["by_context"]
+
+
+def test_the_interval_stays_within_what_is_possible(command, trained, monkeypatch):
+    returns = np.array([[500.0]] * 7 + [[300.0]])
+    monkeypatch.setattr(Study, "evaluate", lambda *_, **__: returns)
+    low, high = command.json("evaluate", trained[0])["interval"]
+    assert (low, high) == (pytest.approx(475 - scipy.stats.t.ppf(0.975, 7) * 25), 500.0)
+    assert "interval 415.9 to 500" in command("evaluate", trained[0]).stdout
 
 
 def test_evaluate_between_the_targets(command, trained):
@@ -317,7 +336,7 @@ def test_doctor(command, trained, copied):
         (["run", "CartPole", "--selector-option", "x=1"], "Unknown option 'x'"),
         (["run", "CartPole", "--time", "soon"], "as 90s, 30m, 2h or 1h30m. Got 'soon'"),
         (["run", "CartPole", "--budget", "0"], "'budget' must be a whole number >= 1"),
-        (["run", "CartPole", "--out", "."], "exists and is no study"),
+        (["run", "CartPole", "--out", "."], "exists and is not a study"),
         (["resume", "nowhere"], "There is no study in 'nowhere'"),
         (["status", "nowhere"], "sdmbtl run CartPole --out nowhere"),
         (["evaluate", "nowhere"], "There is no study in 'nowhere'"),

@@ -1,4 +1,4 @@
-"""The checker finds what it is for."""
+"""The checker and the conformance suite find what they are for."""
 
 import gymnasium
 import numpy as np
@@ -6,8 +6,10 @@ import pytest
 from gymnasium import spaces
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import check_contextual_env, make_family
+from sdmbtl.environments import check_contextual_env, family_names, make_family
+from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import FamilyError
+from sdmbtl.testing.environments import check_environment
 
 SPACE = ContextSpace(pull=[0.1, 0.2, 0.4], drag=[0.5, 0.9])
 SHARED = {}
@@ -130,17 +132,62 @@ def test_what_is_wrong_is_named(environment, message):
         check_contextual_env(environment, SPACE)
 
 
-@pytest.mark.parametrize("name", ["CartPole", "Pendulum", "Acrobot", "MountainCar"])
-def test_the_families_of_the_package_pass(name):
-    family = make_family(name)
-    for space in family.ranges:
-        report = check_contextual_env(family, space)
-        assert set(report.first_difference) == set(family.ranges[space])
+FAMILIES = [(name, space) for name in family_names() for space in make_family(name).ranges]
 
 
-def test_the_walker_passes():
-    space = ContextSpace(friction=[0.5, 4.0], scale=[24.0, 36.0], gravity=[8.0, 12.0])
-    assert set(check_contextual_env("BipedalWalker", space).first_difference) == set(space.names)
+@pytest.mark.parametrize(("name", "space"), FAMILIES)
+def test_the_families_of_the_package_pass(name, space):
+    check_environment(make_family(name), space)
+
+
+def test_a_function_passes_the_suite_too():
+    check_environment(Ball, SPACE)
+
+
+class UsualContextForgotten(CartPole):
+    def make(self, context=None, **arguments):
+        return super().make(context or {"length": 0.6}, **arguments)
+
+
+class AnythingGoes(CartPole):
+    def full_context(self, context):
+        return {**self.defaults, **{k: v for k, v in context.items() if k in self.defaults}}
+
+
+class ContextUnseen(CartPole):
+    def make(self, context=None, *, observe_context=False, render_mode=None):
+        del observe_context
+        return super().make(context, render_mode=render_mode)
+
+
+class OptionForgotten(CartPole):
+    def options(self):
+        return {}
+
+
+class SmallRange(CartPole):
+    return_range = (0.0, 5.0)
+
+
+class OtherTwin(CartPole):
+    def functional(self):
+        return make_family("Acrobot").functional()
+
+
+@pytest.mark.parametrize(
+    ("family", "message"),
+    [
+        (UsualContextForgotten(), "Without a context, info..context.. must be"),
+        (AnythingGoes(), "The context {'no_length': 1.0} was accepted"),
+        (ContextUnseen(), "an observation in .* must end with"),
+        (OptionForgotten("carl"), "makes other environments"),
+        (SmallRange(), "had the return .* outside of return_range"),
+        (OtherTwin(), "Twin and environment differ in features"),
+    ],
+)
+def test_what_breaks_a_family_is_named(family, message):
+    with pytest.raises(FamilyError, match=message):
+        check_environment(family, ContextSpace(length=[0.5, 1.0]))
 
 
 def test_carls_inert_cart_is_found():

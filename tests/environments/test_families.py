@@ -59,18 +59,6 @@ def test_the_time_limit_and_action_space_are_gymnasiums(name, original):
     assert inner._max_episode_steps == spec.max_episode_steps
 
 
-@pytest.mark.parametrize("name", ORIGINALS)
-def test_spaces_have_features_of_the_family_and_can_be_built(name):
-    family = make_family(name)
-    for space_name in family.ranges:
-        space = family.space(space_name)
-        assert set(space.names) <= set(family.defaults)
-        for target in (space.target(0), space.target(-1)):
-            observation, info = family.make(target).reset(seed=1)
-            assert np.isfinite(observation).all()
-            assert target.items() <= info["context"].items()
-
-
 # -- CartPole ----------------------------------------------------------------------------
 
 
@@ -216,30 +204,6 @@ def test_the_papers_walker_contexts():
     assert space.shape == (8, 8, 8)
     assert space.bounds == {"friction": (0.5, 4.0), "scale": (6.0, 48.0), "gravity": (2.0, 16.0)}
     assert make_family("bipedal-walker").space() == space
-
-
-def test_walkers_of_different_contexts_do_not_mix():
-    family = make_family("BipedalWalker")
-    contexts = [
-        {"friction": 0.5, "scale": 20.0, "gravity": 16.0},
-        {"friction": 4.0, "scale": 40.0, "gravity": 4.0},
-    ]
-    actions = np.random.default_rng(0).uniform(-1, 1, size=(60, 4)).astype(np.float32)
-
-    def start(context):
-        env = family.make(context)
-        return env, [env.reset(seed=5)[0]]
-
-    alone = []
-    for context in contexts:
-        env, observations = start(context)
-        alone.append(observations + [env.step(a)[0] for a in actions])
-    (first, one), (second, two) = (start(context) for context in contexts)
-    for action in actions:
-        one.append(first.step(action)[0])
-        two.append(second.step(action)[0])
-    np.testing.assert_array_equal([one, two], alone)
-    assert not np.array_equal(one, two)
 
 
 def test_a_copy_of_the_walkers_module_is_consistent_and_private():

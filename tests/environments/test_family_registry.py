@@ -99,7 +99,7 @@ def test_a_space_may_be_a_name_a_file_or_a_space(tmp_path):
         make_family("cartpole", space=ContextSpace(mass=[1.0, 2.0]))
     with pytest.raises(FamilyError, match="no space 'papre'.*Did you mean 'paper'?"):
         make_family("cartpole", space="papre")
-    with pytest.raises(FamilyError, match="Got 3 instead"):
+    with pytest.raises(ContextError, match="Got 3 instead"):
         make_family("cartpole", space=3)
 
 

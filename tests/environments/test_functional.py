@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sdmbtl.environments import make_family
-from sdmbtl.environments.functional import Continuous, Discrete
+from sdmbtl.environments.functional import Discrete
 
 TWINS = {
     "CartPole": make_family("CartPole"),
@@ -113,21 +113,6 @@ def test_episodes_begin_as_in_gymnasium(family):
     for quantile in (0, 0.25, 0.5, 0.75, 1):
         apart = np.abs(np.quantile(ours, quantile, axis=0) - np.quantile(theirs, quantile, axis=0))
         assert (apart <= 0.06 * width).all(), quantile
-
-
-@each_twin
-def test_features_limits_and_actions_are_the_familys(family):
-    twin, env = family.functional(), family.build(dict(family.defaults), None)
-    assert list(twin.defaults.items()) == list(family.defaults.items())
-    assert twin.max_steps == env.spec.max_episode_steps
-    assert (twin.observation_size,) == env.observation_space.shape
-    if isinstance(twin.actions, Discrete):
-        assert twin.actions.n == env.action_space.n
-    else:
-        assert isinstance(twin.actions, Continuous)
-        assert (twin.actions.size,) == env.action_space.shape
-        assert (env.action_space.low == twin.actions.low).all()
-        assert (env.action_space.high == twin.actions.high).all()
 
 
 @each_twin

@@ -55,7 +55,10 @@ def killed(tmp_path, recipe):
             [sys.executable, str(HERE / "killed_matrix.py"), *map(str, arguments)],
             capture_output=True,
             text=True,
-            env={**os.environ, "PYTHONPATH": str(HERE)},
+            env={
+                **os.environ,
+                "PYTHONPATH": os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]),
+            },
             timeout=300,
         )
 

@@ -17,9 +17,10 @@ class TestValues:
     def test_there_and_back(self, recipe):
         data = json.loads(json.dumps(recipe.to_dict()))
         assert Recipe.from_dict(data) == recipe
-        assert recipe.make_trainer().settings() == recipe.training
-        assert recipe.space.to_dict() == recipe.targets
-        assert recipe.make_family().settings() == recipe.family
+        trainer = recipe.specification().make_trainer()
+        assert trainer.settings() == recipe.training
+        assert recipe.space.to_dict() == trainer.space.to_dict() == recipe.targets
+        assert trainer.family.settings() == recipe.family
 
     def test_numbers_of_numpy(self, small_recipe):
         recipe = small_recipe(seed=np.int64(3), episodes=np.int32(2), multi_task=[np.int64(2)])
@@ -78,16 +79,17 @@ class TestDirectory:
         with pytest.raises(MatrixError) as caught:
             MatrixFactory(tmp_path, small_recipe({"learning_rate": 0.01}))
         assert str(caught.value) == (
-            f"The matrix in {str(tmp_path)!r} was begun with another 'training': learning_rate: "
-            "0.0003 then, 0.01 now. Give the same settings, or another directory."
+            f"The matrix in {str(tmp_path)!r} was begun with other settings:\n"
+            "  training.learning_rate: recorded 0.0003, now 0.01\n"
+            "Give the same settings, or another directory."
         )
-        with pytest.raises(MatrixError, match="another 'seed': 3 then, 4 now"):
+        with pytest.raises(MatrixError, match="seed: recorded 3, now 4"):
             MatrixFactory(tmp_path, small_recipe(seed=4))
         MatrixFactory(tmp_path, small_recipe())
 
     def test_long_values_are_cut(self, tmp_path, small_recipe):
         MatrixFactory(tmp_path, small_recipe(multi_task=range(1, 99)))
-        with pytest.raises(MatrixError, match=r"another 'multi_task': \[1, .*\.\.\. then, \[2\]"):
+        with pytest.raises(MatrixError, match=r"multi_task: recorded \[1, .*\.\.\., now \[2\]"):
             MatrixFactory(tmp_path, small_recipe())
 
     @pytest.mark.parametrize(

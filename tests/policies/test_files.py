@@ -19,7 +19,7 @@ from stable_baselines3.common.save_util import json_to_data
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
 from sdmbtl.environments import make_family
-from sdmbtl.errors import PolicyError
+from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies import (
     MlpPolicy,
     load_notes,
@@ -254,7 +254,7 @@ def test_without_stable_baselines(tmp_path, monkeypatch):
     save_policy(tmp_path / "p", StableBaselinesPolicy.from_model(model()))
     monkeypatch.delitem(sys.modules, "sdmbtl.policies.stable_baselines")
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    with pytest.raises(PolicyError, match=r"not installed.*pip install 'sdmbtl\[sb3\]'"):
+    with pytest.raises(MissingPackageError, match=r"not installed.*pip install 'sdmbtl\[sb3\]'"):
         load_policy(tmp_path / "p")
 
 

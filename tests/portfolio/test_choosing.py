@@ -1,6 +1,7 @@
 """Which member is chosen, and what is said of it."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ class TestOnTargets:
                 assert portfolio.best_members[target] == -1
                 assert math.isnan(portfolio.best_means[target])
                 assert math.isnan(portfolio.expected_returns[target])
-                assert choice.reason.startswith("Nobody was evaluated on this target. Best of ")
+                assert choice.reason.startswith("No policy was evaluated on this target. Best")
                 continue
             assert choice.member == portfolio.best_members[target] == best[0]
             assert portfolio.best_means[target] == pytest.approx(best[1])
@@ -76,7 +77,7 @@ class TestOnTargets:
         assert choice.uncertainty == pytest.approx(error)
         margin = scipy.stats.t.ppf(0.975, 3) * error
         assert choice.interval == (pytest.approx(4 - margin), pytest.approx(4 + margin))
-        assert choice.reason == "Best mean return of 1 member on this target, over 4 episodes."
+        assert choice.reason == "Best mean return of 1 policy on this target, over 4 episodes."
 
     def test_the_interval_stays_in_the_return_range(self):
         rows = np.tile([1.0, 2.0, 4.0, 9.0], (4, 1))
@@ -148,7 +149,7 @@ class TestLuckOfTheBest:
         assert choice.expected_return == 0.0
         assert choice.uncertainty == pytest.approx(math.hypot(4.0, 5.0))
         assert choice.reason == (
-            "Best mean return of 2 members on this target, over 2 episodes. "
+            "Best mean return of 2 policies on this target, over 2 episodes. "
             "Corrected by -5 for the luck of the best."
         )
 
@@ -222,7 +223,8 @@ class TestBetweenTargets:
         assert choice.ranking == ((1, pytest.approx(3.25)), (0, pytest.approx(2.0)))
         assert portfolio.choose([0.75]).ranking[0] == (0, pytest.approx(4.0))
         assert choice.reason == (
-            "Best of 2 members by the returns on the 2 nearest targets, over 2 episodes."
+            "Best of 2 policies by the returns on the 2 nearest targets, over 2 episodes. This is "
+            "interpolated: targets nearby, predicted in the same way, are 0.959 off."
         )
 
     def test_distance_is_in_grid_steps(self):
@@ -267,18 +269,51 @@ class TestBetweenTargets:
         shuffled = Portfolio(SPACE, [members[i] for i in order])
         assert shuffled.choose([a, b]) == portfolio.choose([a, b])
 
-    def test_disagreement_and_standard_errors_add_up(self):
+    def test_standard_errors_and_the_error_of_interpolation_add_up(self):
         rows = np.array([[1.0, 3.0], [5.0, 9.0], [0.0, 0.0], [0.0, 0.0]])
         choice = on_line(rows).choose([0.25])
         weights = np.array([0.75, 0.25])
         means = np.array([2.0, 7.0])
         noise = (2 + 8) / 2
-        variance = noise * (weights**2 / 2).sum() + weights @ (means - weights @ means) ** 2
+        # Left out, each is predicted from the two next to it: (7 + 0 / 2) / 1.5 for the first.
+        left_out = np.array([2 - 7 / 1.5, 7 - 1, 0 - 3.5, 0 - 3.5 / 1.5])
+        nearness = np.exp(-np.array([0.25, 0.75, 1.75, 2.75]))
+        interpolated = nearness @ left_out**2 / nearness.sum()
+        assert interpolated > weights @ (means - weights @ means) ** 2
+        variance = noise * (weights**2 / 2).sum() + interpolated
         assert choice.expected_return == pytest.approx(3.25)
         assert choice.uncertainty == pytest.approx(math.sqrt(variance))
         margin = scipy.stats.t.ppf(0.975, 2) * choice.uncertainty
         assert choice.interval[0] == pytest.approx(3.25 - margin)
         assert "2 nearest targets, over 4 episodes" in choice.reason
+
+    def test_neighbours_that_agree_are_no_proof(self):
+        """Predicted from its neighbours, the fourth target is 60 off: so may others be."""
+        returns, space = [200.0, 200.0, 200.0, 200.0, 80.0], ContextSpace(a=range(5))
+        portfolio = Portfolio(space, [member(0, returns, space=space)], return_range=(0, 500))
+        assert portfolio.choose([0]).uncertainty == 0.0  # measured
+        choice = portfolio.choose([0.5])
+        # Left out, each is the mean of its neighbours; the ends, of the two next to them.
+        left_out = np.array([0.0, 0.0, 0.0, 60.0, 120.0])
+        nearness = np.exp(-np.array([0.5, 0.5, 1.5, 2.5, 3.5]))
+        error = math.sqrt(nearness @ left_out**2 / nearness.sum())
+        assert choice.expected_return == 200.0
+        assert choice.uncertainty == pytest.approx(error)
+        assert choice.interval[0] < 200.0 < choice.interval[1]
+        assert choice.reason.endswith(f"are {error:.3g} off.")
+        assert portfolio.choose([2.5]).uncertainty > choice.uncertainty
+
+    def test_neighbours_that_disagree_count_if_that_is_more(self):
+        space = ContextSpace(a=range(20))
+        rows = np.repeat(30.0 * np.arange(20)[:, None], 2, axis=1)
+        choice = Portfolio(space, [member(0, rows, space=space)]).choose([9.5])
+        assert choice.uncertainty == 15.0
+        assert float(re.search(r"are ([\d.]+) off", choice.reason)[1]) < 1.0
+
+    def test_what_is_exact_everywhere_is_certain_but_said_to_be_interpolated(self):
+        choice = on_line([500.0] * 4).choose([0.5])
+        assert choice.uncertainty == 0.0
+        assert "This is interpolated: targets nearby" in choice.reason
 
     def test_only_members_evaluated_nearby_take_part(self):
         """A member that met an easy target far away says nothing about this one."""
@@ -286,7 +321,7 @@ class TestBetweenTargets:
         assert [n for n, _ in portfolio.choose([0.4]).ranking] == [0]
         assert [n for n, _ in portfolio.choose([2.6]).ranking] == [1, 0]
         assert portfolio.choose([2.6]).reason.startswith(
-            "Best of 2 members by the returns on the nearest target, over 1 episode."
+            "Best of 2 policies by the returns on the nearest target, over 1 episode. This is inter"
         )
 
     def test_a_target_without_evaluation_is_interpolated(self):
@@ -294,8 +329,9 @@ class TestBetweenTargets:
         choice = portfolio.choose([1])
         assert (choice.member, choice.expected_return, choice.is_target) == (0, 2.0, True)
         assert choice.reason == (
-            "Nobody was evaluated on this target. Best of 2 members by the returns on the "
-            "2 nearest targets, over 2 episodes."
+            "No policy was evaluated on this target. Best of 2 policies by the returns on the 2 "
+            "nearest targets, over 2 episodes. This is interpolated: targets nearby, predicted in "
+            "the same way, are 2.06 off."
         )
         assert portfolio.best_members.tolist() == [0, -1, 0, 1]
         assert portfolio.coverage == pytest.approx((1 + 3 + 2) / 3)
@@ -303,7 +339,6 @@ class TestBetweenTargets:
     def test_beyond_what_a_member_was_evaluated_on(self):
         """Inside the box, but past the targets that were evaluated, little is known."""
         portfolio = on_line([5.0, 5.0, NAN, NAN], return_range=(0, 10))
-        assert portfolio.choose([0.5]).uncertainty == 0.0
         choice = portfolio.choose([2])
         assert choice.inside
         assert choice.uncertainty == pytest.approx(10 / 3)

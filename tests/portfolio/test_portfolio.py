@@ -26,7 +26,7 @@ class TestMembers:
         assert [m.id for m in portfolio] == [2, 7, 11]
         assert portfolio[7].policy is members[0].policy
         assert portfolio[np.int64(7)] is portfolio[7]
-        with pytest.raises(PortfolioError, match="There is no member 3; there are 2, 7, 11."):
+        with pytest.raises(PortfolioError, match="There is no policy 3; there are 2, 7, 11."):
             portfolio[3]
 
     def test_returns_are_copied_and_never_change(self):
@@ -49,11 +49,11 @@ class TestMembers:
             (np.ones(4), r"shape \(4, episodes\), .* Got shape \(4,\) .* returns\[:, None\]"),
             (np.ones((5, 2)), r"Got shape \(5, 2\) instead.$"),
             (np.ones((4, 2, 2)), r"Got shape \(4, 2, 2\) instead.$"),
-            ([["x"]] * 4, r"member 3 must be numbers. Got \[\['x'\]"),
+            ([["x"]] * 4, r"policy 3 must be numbers. Got \[\['x'\]"),
             ([[1.0], [1.0, 2.0], [1.0], [1.0]], "must be numbers"),
             ([[1.0], [1.0], [math.inf], [1.0]], "infinite one on target 2"),
-            (np.full((4, 2), NAN), "Member 3 was evaluated on no target"),
-            (np.ones((4, 0)), "Member 3 was evaluated on no target"),
+            (np.full((4, 2), NAN), "Policy 3 was evaluated on no target"),
+            (np.ones((4, 0)), "Policy 3 was evaluated on no target"),
         ],
     )
     def test_returns_that_are_none(self, returns, message):
@@ -62,13 +62,13 @@ class TestMembers:
 
     def test_other_arguments(self):
         good = member(0, [1.0] * 4)
-        with pytest.raises(PortfolioError, match="at least one member. Got none."):
+        with pytest.raises(PortfolioError, match="at least one policy. Got none."):
             Portfolio(LINE, [])
         with pytest.raises(PortfolioError, match=r"different ids. Got \[0, 0\]"):
             Portfolio(LINE, [good, good])
         with pytest.raises(PortfolioError, match="'id' must be a whole number >= 0. Got -1"):
             Portfolio(LINE, [member(-1, [1.0] * 4, policy=good.policy)])
-        with pytest.raises(PortfolioError, match="Member 0 needs a sdmbtl.policies.Policy"):
+        with pytest.raises(PortfolioError, match="Policy 0 must be a .*Policy, or None"):
             Portfolio(LINE, [member(0, [1.0] * 4, policy=max)])
 
     @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ class TestCoverage:
         assert repr(portfolio) == "Portfolio(3 policies, 4 targets, coverage 4 (60 %))"
         assert portfolio.describe().splitlines() == [
             "3 policies, 4 targets, coverage 4 (60 %)",
-            "member 0, trained on {a=0}: 2 targets, mean return 4.5",
-            "member 1, trained on {a=0}: 1 target, mean return 3",
-            "member 2, trained on {a=0}: no target, others are better everywhere",
+            "policy 0, trained on a=0: 2 targets, mean return 4.5",
+            "policy 1, trained on a=0: 1 target, mean return 3",
+            "policy 2, trained on a=0: no target, others are better everywhere",
             "1 target not evaluated",
         ]
         assert portfolio.table()[:2] == [
@@ -222,6 +222,13 @@ class TestActing:
         assert portfolio.act([0], [2.0]) == 0
         assert portfolio.act([3], [2.0]) == 1
         assert portfolio.act([3], [[2.0], [-2.0]]).tolist() == [1, 0]
+
+    def test_a_policy_that_was_trained_elsewhere_can_only_be_chosen(self):
+        portfolio = Portfolio(LINE, [Member(7, {"a": 2.0}, None, np.ones((4, 1)))])
+        assert portfolio.choose([1.0]).member == 7
+        for call in (portfolio.policy_for, lambda context: portfolio.act(context, [0.0])):
+            with pytest.raises(PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"):
+                call([1.0])
 
     def test_a_policy_that_sees_the_context(self):
         # Action 1 if the observation plus the first coordinate less the second is positive.

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from portfolio_makers import member, on_line, some_portfolio
+from portfolio_makers import LINE, member, on_line, some_portfolio
 
 from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import load_notes, load_policy
-from sdmbtl.portfolio import Portfolio, storage
+from sdmbtl.portfolio import Member, Portfolio, storage
 
 CONTEXTS = [[0, 10], [1.5, 12.0], [4, 30], [9, 99]]
 SETTINGS = {
@@ -104,6 +104,33 @@ class TestRoundTrip:
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert run.stderr == ""
         assert run.stdout == f"{some().choose([1.5, 12.0]).member}\nTrue\n\n"
+
+    def test_policies_that_were_trained_elsewhere_have_no_files(self, tmp_path):
+        rows = [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]]
+        members = [Member(i, {"a": i}, None, np.array(row)[:, None]) for i, row in enumerate(rows)]
+        portfolio = Portfolio(LINE, members)
+        portfolio.export(tmp_path / "p")
+        assert not list((tmp_path / "p").rglob("*.safetensors"))
+        run = _load_without("safetensors", tmp_path / "p")
+        assert (run.stdout, run.stderr) == ("2\n", "")
+        again = Portfolio.load(tmp_path / "p")
+        assert [m.policy for m in again] == [None, None]
+        assert again.choose([0.5]) == portfolio.choose([0.5])
+
+    def test_without_safetensors_the_message_says_how_to_install_it(self, place):
+        run = _load_without("safetensors", place)
+        assert run.stderr.splitlines()[-1] == (
+            "sdmbtl.errors.MissingPackageError: Policy files need safetensors, which is not "
+            "installed. Install it with: pip install 'sdmbtl[environments]'"
+        )
+
+
+def _load_without(package, place):
+    code = (
+        f"import sys; sys.modules[{package!r}] = None; "
+        f"from sdmbtl.portfolio import Portfolio; print(len(Portfolio.load({str(place)!r})))"
+    )
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
 class TestReplacing:
@@ -282,7 +309,7 @@ class TestDamage:
             (place / "returns.npz").unlink()
         with pytest.raises(PortfolioError) as caught:
             Portfolio.load(place, skip_damaged=True)
-        assert str(caught.value).startswith("The returns of the members cannot be read: ")
+        assert str(caught.value).startswith("The returns of the policies cannot be read: ")
         assert "SHA-256" in str(caught.value) or "no file" in str(caught.value)
 
     def test_returns_of_another_kind(self, place):
@@ -307,10 +334,10 @@ class TestDamage:
             path.write_bytes(content[:-1] + (b"" if how == "cut" else bytes([content[-1] ^ 1])))
         with pytest.raises(PortfolioError) as caught:
             Portfolio.load(place)
-        assert str(caught.value).startswith("Damaged policies: member 3: ")
+        assert str(caught.value).startswith("Damaged policies: policy 3: ")
         assert "0003.safetensors" in str(caught.value)
         assert "The 3 others are usable: load with skip_damaged=True" in str(caught.value)
-        with pytest.warns(UserWarning, match="Members left out of the portfolio: member 3: ") as w:
+        with pytest.warns(UserWarning, match="Policies left out of the portfolio: policy 3: ") as w:
             rest = Portfolio.load(place, skip_damaged=True)
         assert w[0].filename == __file__
         assert [m.id for m in rest] == [0, 6, 9]
@@ -322,7 +349,7 @@ class TestDamage:
             (place / "policies" / f"{name}.safetensors").unlink()
         with pytest.raises(PortfolioError) as caught:
             Portfolio.load(place)
-        assert re.findall(r"member (\d)", str(caught.value)) == ["0", "3", "9"]
+        assert re.findall(r"policy (\d)", str(caught.value)) == ["0", "3", "9"]
         assert "The other one is usable" in str(caught.value)
 
     def test_all_policies(self, place):

@@ -26,7 +26,8 @@ def reference(finished):
 @pytest.fixture(scope="session")
 def run_script():
     """Run a script of this folder."""
-    environment = {**os.environ, "PYTHONPATH": str(HERE)}
+    paths = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": paths}
 
     def run(script, *arguments):
         return subprocess.run(

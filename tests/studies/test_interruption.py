@@ -67,7 +67,7 @@ def test_keyboard_interrupt_in_training_is_no_failure(tmp_path, reference):
     with pytest.raises(KeyboardInterrupt):
         study.run(budget=4, observer=interrupt)
     assert [t.status for t in study.trials] == ["finished", "pending"]
-    assert study.trials[1].errors == []
+    assert study.trials[1].run is None
     study.run(budget=4)
     assert outcome(study) == reference
 
@@ -89,7 +89,7 @@ def test_a_faulty_observer_is_no_failed_training(tmp_path):
     with pytest.raises(ZeroDivisionError):
         study.run(budget=1, observer=faulty)
     assert study.trials[0].status == "pending"
-    assert study.trials[0].errors == []
+    assert study.trials[0].run is None
 
 
 def test_only_one_process_at_a_time(tmp_path):

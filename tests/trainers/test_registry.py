@@ -10,7 +10,7 @@ from sdmbtl.environments import FactoryFamily, family_names, make_family
 from sdmbtl.errors import TrainerError
 from sdmbtl.trainers import make_trainer, registry, trainer_names
 
-FAMILIES = [make_family(name) for name in family_names() if name != "CARL"]
+FAMILIES = [make_family(name) for name in family_names()]
 
 
 def made(name="sb3", family="cartpole", **options):

@@ -1,23 +1,29 @@
-"""Benchmarks: synthetic matrices, baselines, metrics, tables."""
+"""Benchmarks: problems, the simulation of a selector on them, metrics, tables."""
 
-from sdmbtl.benchmarks.real_benchmark import RealBenchmark
+from sdmbtl.benchmarks.benchmark import Benchmark
+from sdmbtl.benchmarks.matrix_problem import MatrixProblem
+from sdmbtl.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
+from sdmbtl.benchmarks.problem import Problem
+from sdmbtl.benchmarks.result import BenchmarkResult
 from sdmbtl.benchmarks.simulate import Run, simulate
 from sdmbtl.benchmarks.synthetic import (
     SyntheticConfiguration,
+    SyntheticProblem,
     further_configurations,
     paper_configurations,
 )
-from sdmbtl.benchmarks.synthetic_benchmark import SyntheticBenchmark
-from sdmbtl.matrices.shipped import load_matrix, matrix_names
 
 __all__ = [
-    "RealBenchmark",
+    "Benchmark",
+    "BenchmarkResult",
+    "MatrixProblem",
+    "Problem",
     "Run",
-    "SyntheticBenchmark",
     "SyntheticConfiguration",
+    "SyntheticProblem",
     "further_configurations",
-    "load_matrix",
-    "matrix_names",
     "paper_configurations",
+    "real_benchmark",
     "simulate",
+    "synthetic_benchmark",
 ]

@@ -1,18 +1,35 @@
-"""Results written down one by one, so that an interrupted benchmark goes on where it was."""
+"""Results written down one by one, so that an interrupted benchmark continues where it was."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from functools import cache
-from importlib.resources import files
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.parallel import computed
 
 Key = tuple[str, ...]
+Record = dict[str, Any]
+
+#: Called with the number of finished and of all pieces of work, and what was finished.
+Progress = Callable[[int, int, str], None]
+
+
+class Work(Protocol):
+    """A piece of work: it makes records for the journal."""
+
+    @property
+    def label(self) -> str:
+        """What to show for it."""
+
+    def keys(self) -> Iterable[Key]:
+        """Keys of the records it makes."""
+
+    def compute(self) -> list[tuple[Key, Record]]:
+        """Make the records."""
 
 
 class Journal:
@@ -22,19 +39,24 @@ class Journal:
     with other settings or another version of the code are not used.
 
     Args:
-        path: The file; made if missing.
-        heading: Settings that the records depend on.
+        path: The file; made if missing. None keeps the records in memory only.
+        heading: Settings and code that the records depend on, as JSON data.
+
+    Raises:
+        BenchmarkError: If the file cannot be written.
     """
 
-    def __init__(self, path: Path, heading: dict[str, Any]) -> None:
+    def __init__(self, path: Path | None, heading: Record) -> None:
         self.path = path
-        self.heading = {**heading, "code": code_fingerprint()}
+        self.heading = heading
         #: What to tell the user about the file that was found, if anything.
         self.note = ""
-        self._records: dict[Key, dict[str, Any]] = {}
+        self._records: dict[Key, Record] = {}
+        if path is None:
+            return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            if not self._read():
+            if not self._read(path):
                 path.write_text(json.dumps(self.heading) + "\n")
         except OSError as error:
             raise BenchmarkError(
@@ -44,34 +66,58 @@ class Journal:
     def __contains__(self, key: Key) -> bool:
         return key in self._records
 
-    def __getitem__(self, key: Key) -> dict[str, Any]:
+    def __getitem__(self, key: Key) -> Record:
         return self._records[key]
 
     def __len__(self) -> int:
         return len(self._records)
 
-    def write(self, key: Key, record: dict[str, Any]) -> None:
+    def complete(
+        self, units: Iterable[Work], *, jobs: int = 1, progress: Progress | None = None
+    ) -> None:
+        """Do all work whose records are missing.
+
+        Args:
+            units: All the work.
+            jobs: Number of processes.
+            progress: Called after each piece of work.
+        """
+        every = list(units)
+        todo = [unit for unit in every if not all(key in self for key in unit.keys())]  # noqa: SIM118
+        done = len(every) - len(todo)
+        if progress:
+            progress(done, len(every), "")
+        for unit, records in computed(_records, todo, jobs):
+            for key, record in records:
+                self.write(key, record)
+            done += 1
+            if progress:
+                progress(done, len(every), unit.label)
+
+    def write(self, key: Key, record: Record) -> None:
         """Keep a record; it is on disk when the call returns."""
         self._records[key] = record
-        with self.path.open("a") as file:
-            file.write(json.dumps({"key": list(key), **record}) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps({"key": list(key), **record}) + "\n")
+                file.flush()
+                os.fsync(file.fileno())
 
     def remove(self) -> None:
         """Delete the file, once its records stand in the results."""
-        self.path.unlink(missing_ok=True)
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
-    def _read(self) -> bool:
+    def _read(self, path: Path) -> bool:
         """Read the records back; False if there are none that fit."""
-        if not self.path.exists():
+        if not path.exists():
             return False
-        lines = self.path.read_text(errors="replace").split("\n")
+        lines = path.read_text(errors="replace").split("\n")
         whole, torn = lines[:-1], lines[-1]  # behind the last line break there is nothing, or half
         parsed = [_parsed(line) for line in whole]
-        if not parsed or parsed[0] != self.heading:
-            aside = self.path.with_suffix(".old")
-            self.path.replace(aside)
+        if not parsed or parsed[0] != json.loads(json.dumps(self.heading)):
+            aside = path.with_suffix(".old")
+            path.replace(aside)
             self.note = f"Results of other data, settings or code are set aside in {aside}."
             return False
         damaged = sum(record is None for record in parsed)
@@ -79,29 +125,20 @@ class Journal:
             if record is not None:
                 self._records[tuple(record.pop("key"))] = record
         if torn or damaged:
-            self.path.write_text(
-                "\n".join(w for w, p in zip(whole, parsed, strict=True) if p) + "\n"
-            )
+            path.write_text("\n".join(w for w, p in zip(whole, parsed, strict=True) if p) + "\n")
         if damaged:
             self.note = f"{damaged} damaged lines were skipped."
         return True
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _records(unit: Work) -> list[tuple[Key, Record]]:
+    return unit.compute()
+
+
+def _parsed(line: str) -> Record | None:
     """A line of the journal, None if it is damaged."""
     try:
         record = json.loads(line)
     except json.JSONDecodeError:
         return None
     return record if isinstance(record, dict) else None
-
-
-@cache
-def code_fingerprint() -> str:
-    """A short hash of this package's source, to tell results of different code apart."""
-    digest = hashlib.sha256()
-    root = Path(str(files("sdmbtl")))
-    for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Numbers that sum up benchmark runs: means, intervals, shares and the exact random baseline.
+"""Numbers that sum up benchmark runs: means, intervals and shares.
 
 A run gives a *curve*: the performance after k = 1..K trained policies. Curves of several trials
 are stacked as an array of shape (W, K), W the number of trials.
@@ -22,9 +22,6 @@ FloatArray = npt.NDArray[np.float64]
 
 _RELATIVE_ROUNDING = 1e-12
 """Two performances that differ by less than this, relatively, are the same up to rounding."""
-
-_CHUNK_ELEMENTS = 2**20
-"""How many matrix entries `expected_random_curve` copies at a time."""
 
 _RESAMPLE_ELEMENTS = 2**22
 """How many resampled values the bootstrap holds at a time."""
@@ -424,74 +421,6 @@ def strategy_shares(strategies: Sequence[Sequence[str]], skip: int = 0) -> dict[
     if total == 0:
         raise BenchmarkError(f"No round is left after skipping the first {skip} of each trial.")
     return {name: counts[name] / total for name in sorted(counts)}
-
-
-def expected_random_curve(returns: npt.NDArray[np.number], rounds: int) -> FloatArray:
-    """Exact expected performance of choosing sources uniformly at random, without replacement.
-
-    Entry k - 1 is the mean over targets of E[max of k random entries of the target's column]. In a
-    column of M values the largest of a random k-subset has the ascending rank r = 0..M-1 with
-    probability C(r, k-1) / C(M, k), so the curve is linear in the sorted columns: they are averaged
-    over the targets first, rank by rank, and weighted then. Columns are sorted a few at a time, so
-    a large (memory-mapped) matrix is never copied as a whole.
-
-    Args:
-        returns: Transfer matrix, sources x targets, shape (M, N); finite.
-        rounds: Number of rounds K, at most M.
-
-    Returns:
-        Expected performance after k = 1..K trained sources, shape (K,).
-
-    Raises:
-        BenchmarkError: If the matrix is empty, not two-dimensional or not finite, or if `rounds`
-            is not in 1..M.
-
-    >>> expected_random_curve(np.array([[0.0, 1.0], [1.0, 0.0]]), rounds=2)
-    array([0.5, 1. ])
-    """
-    matrix = np.asarray(returns)
-    if matrix.ndim != 2 or matrix.size == 0:
-        raise BenchmarkError(
-            f"expected_random_curve takes a matrix sources x targets, but got shape {matrix.shape}."
-        )
-    sources = matrix.shape[0]
-    if not 1 <= rounds <= sources:
-        raise BenchmarkError(
-            f"{rounds} rounds cannot be drawn without replacement from {sources} sources."
-        )
-    return np.asarray(_mean_by_rank(matrix) @ _rank_weights(sources, rounds))
-
-
-def _mean_by_rank(matrix: npt.NDArray[np.number]) -> FloatArray:
-    """Mean over the columns of the ascending sorted columns of an (M, N) matrix, shape (M,)."""
-    sources, targets = matrix.shape
-    step = max(1, _CHUNK_ELEMENTS // sources)
-    total = np.zeros(sources)
-    for start in range(0, targets, step):
-        columns = matrix[:, start : start + step].T.copy(order="C")
-        columns.sort(axis=1)
-        with np.errstate(invalid="ignore"):
-            total += columns.sum(axis=0, dtype=np.float64)
-    if not np.isfinite(total).all():
-        raise BenchmarkError("expected_random_curve needs finite returns, but some are not.")
-    return np.asarray(total / targets)
-
-
-def _rank_weights(sources: int, rounds: int) -> FloatArray:
-    """P(the largest of a random k-subset has ascending rank r), shape (M, K), k = 1..K.
-
-    C(r, k-1) / C(M, k) by its recurrence in k. For each r the factors fall with k, so a weight
-    that underflows never has to come back, and at k - 1 = r + 1 a factor zero ends the product.
-    Each weight carries the rounding of about k products, where logarithms of factorials would lose
-    digits.
-    """
-    rank = np.arange(sources, dtype=np.float64)
-    weights = np.empty((sources, rounds))
-    weights[:, 0] = 1 / sources
-    for k in range(1, rounds):
-        factor = (rank - (k - 1)) * (k + 1) / (k * (sources - k))
-        weights[:, k] = weights[:, k - 1] * factor
-    return weights
 
 
 def _finite(values: npt.ArrayLike, name: str) -> FloatArray:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
+from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
 from sdmbtl.errors import BenchmarkError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Part = Literal["constant", "linear"]
 """How the policy quality f or the task difficulty g varies."""
@@ -109,6 +108,68 @@ class PublishedBenchmarks:
     rows: tuple[PublishedBenchmark, ...]
     aggregated: Mapping[str, PublishedValue]
     note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """What the paper prints that stands in one of our tables.
+
+    Attributes:
+        cells: Problem -> selector -> value for the same data.
+        aggregated: Selector -> aggregate over the same data.
+        rows: Title -> selector -> value for the paper's own data, to be compared in kind.
+        notes: What to know about them.
+    """
+
+    cells: Mapping[str, Mapping[str, PublishedValue]] = field(default_factory=dict)
+    aggregated: Mapping[str, PublishedValue] = field(default_factory=dict)
+    rows: Mapping[str, Mapping[str, PublishedValue]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def printed_beside(
+    settings: Mapping[str, Any], problems: Sequence[str], budget: int, metric: str, trials: int
+) -> Printed:
+    """What the paper prints for a benchmark of ours.
+
+    Args:
+        settings: What the benchmark's matrices depend on, with its "kind".
+        problems: Names of its problems; if one of them is not the paper's, nothing is comparable.
+        budget: K, the number of policies.
+        metric: "final", "auc" or another, which the paper does not have.
+        trials: W, the number of trials.
+    """
+    if settings.get("kind") == "real" and metric in _benchmark_tables():
+        return _printed_real(_benchmark_tables()[metric], budget)
+    if settings.get("kind") == "synthetic" and metric == "final":
+        table = published_table(settings["dim"], settings["noise"])
+        if table is not None and table.rounds == budget:
+            return _printed_synthetic(table, problems, trials)
+    return Printed()
+
+
+def _printed_synthetic(table: PublishedTable, problems: Sequence[str], trials: int) -> Printed:
+    rows = {SyntheticConfiguration(table.dim, r.f, r.g, r.h).name: r.values for r in table.rows}
+    if not set(problems) <= set(rows):
+        return Printed()
+    notes = []
+    usual = GRIDS[table.dim][3]
+    if table.noise > 0 and trials != usual:
+        notes.append(f"The paper has {usual} trials: oracle and aggregate differ with it.")
+    if table.note:
+        notes.append(table.note)
+    return Printed(rows, table.aggregated, notes=tuple(notes))
+
+
+def _printed_real(table: PublishedBenchmarks, budget: int) -> Printed:
+    rows = {f"paper: {row.name}": row.values for row in table.rows if row.rounds == budget}
+    if not rows:
+        return Printed()
+    notes = ["The paper's rows are for its own matrices: to be compared in kind."]
+    if table.note is not None:
+        notes.append(f"The paper: {table.note}")
+    rows["paper: aggregated, K = 12 and 50"] = table.aggregated
+    return Printed(rows=rows, notes=tuple(notes))
 
 
 def published_table(dim: int, noise: float) -> PublishedTable | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.selectors import Selector
+from sdmbtl.selectors.base import Selector
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Run:
 
 
 def simulate(selector: Selector, returns: NDArray[np.floating], rounds: int) -> Run:
-    """Run a selector for some rounds; a source that is no target trains at the nearest one.
+    """Run a selector for some rounds; a source that is not a target trains at the nearest one.
 
     Args:
         selector: A selector that was not asked before.
@@ -40,13 +40,13 @@ def simulate(selector: Selector, returns: NDArray[np.floating], rounds: int) -> 
     strategies: list[str] = []
     structures: list[str | None] = []
     for _ in range(rounds):
-        candidate = selector.ask()
-        index = candidate.index
+        trial = selector.ask()
+        index = trial.index
         if index is None:
-            index = selector.space.nearest(candidate.context)
-        selector.tell(candidate, returns[index])
+            index = selector.space.nearest(trial.context)
+        selector.tell(trial, returns[index])
         indices.append(index)
         curve.append(selector.performance)
-        strategies.append(candidate.strategy)
-        structures.append(candidate.structure)
+        strategies.append(trial.strategy)
+        structures.append(trial.structure)
     return Run(indices, curve, strategies, structures)

@@ -8,7 +8,7 @@ everywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.benchmarks.effects import Effect, add_slopes, check_effect, effect
+from sdmbtl.benchmarks.problem import Problem
+from sdmbtl.checks import finite_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError
 
@@ -113,6 +115,58 @@ class SyntheticConfiguration:
             block = CONSTANT + f[where, None] + g
             add_slopes(block, contexts[where], contexts, left, right)
             yield where, block
+
+
+@dataclass(frozen=True)
+class SyntheticProblem(Problem):
+    """The matrices of one configuration, with noise.
+
+    Attributes:
+        configuration: What they are made of.
+        noise: Standard deviation of the noise.
+    """
+
+    configuration: SyntheticConfiguration
+    noise: float
+
+    def __post_init__(self) -> None:
+        finite_number("noise", self.noise, low=0, error=BenchmarkError)
+
+    @property
+    def name(self) -> str:
+        """A short unique name, that of the configuration."""
+        return self.configuration.name
+
+    @property
+    def label(self) -> str:
+        """What to show while it is worked on."""
+        h = self.configuration.h.replace("non-distance", "non-dist.")
+        return f"f {self.configuration.f[:5]}, g {self.configuration.g[:5]}, h {h}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Header -> text of its row in a table, as in the paper."""
+        f, g, h = (getattr(self.configuration, part).capitalize() for part in "fgh")
+        return {"f(x)": f, "g(y)": g, "h(x,y)": "L1 norm" if h == "L1" else h}
+
+    @property
+    def space(self) -> ContextSpace:
+        """The grid of contexts."""
+        return self.configuration.space
+
+    @property
+    def is_mountain(self) -> bool:
+        """Whether it has the Mountain structure."""
+        return self.configuration.is_mountain
+
+    @property
+    def one_matrix(self) -> bool:
+        """Whether there is no noise."""
+        return self.noise == 0
+
+    def matrix(self, trial: int) -> NDArray[np.floating]:
+        """(N, N) returns of one trial."""
+        return self.configuration.trial(trial, self.noise)
 
 
 def paper_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:

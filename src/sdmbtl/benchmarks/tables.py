@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sdmbtl.errors import BenchmarkError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
 _DIGITS = 4
@@ -27,6 +27,9 @@ _TOUCHING = 1e-9
 
 _BREAKING = frozenset({"Cc", "Zl", "Zp"})
 """Unicode categories of control characters and of line and paragraph separators."""
+
+_LEAST_LABEL = 24
+"""Labels are not broken into lines shorter than this."""
 
 _TEXT_LAYOUTS = ((" ± ", 2), (" ± ", 1), ("±", 2), ("±", 1))
 """Sign between mean and half width, and the gap between columns: from roomy to tight."""
@@ -65,7 +68,7 @@ class Cell:
     """
 
     mean: float
-    half_width: float | None
+    half_width: float | None = None
     published: float | None = None
     bold: bool = False
 
@@ -134,11 +137,11 @@ class Table:
                     f"{len(self.label_headers)} label headers."
                 )
 
-    def to_text(self, width: int = 150) -> str:
+    def to_text(self, width: int = 80) -> str:
         """Plain text with aligned columns.
 
         The best values carry a star. Spaces are saved where the table would exceed the width; if
-        even the tightest layout does, the table stays wider.
+        even the tightest layout does, the columns stand in several blocks, each with the labels.
 
         Args:
             width: Number of characters to fit into.
@@ -146,17 +149,10 @@ class Table:
         Returns:
             Lines without trailing spaces, ending in a line break.
         """
-        grids = (self._text_lines(sign, gap) for sign, gap in _TEXT_LAYOUTS)
-        lines: list[str] = []
-        for lines in grids:
-            if max(map(len, lines)) <= width:
-                break
-        ruler = "-" * max(map(len, lines))
-        body = [lines[0], ruler]
-        for row, line in zip(self.rows, lines[1:], strict=True):
-            body += [ruler, line] if self._is_summary(row) else [line]
+        blocks = ["\n".join(lines) for lines in self._text_blocks(width)]
         notes = [textwrap.fill(note, width) for note in self._all_notes("*")]
-        return "\n".join([textwrap.fill(self.title, width), "", *body, ruler, *notes]) + "\n"
+        title = textwrap.fill(self.title, width)
+        return "\n".join([title, "", "\n\n".join(blocks), *notes]) + "\n"
 
     def to_markdown(self) -> str:
         """Markdown table with title and notes; the best values are bold."""
@@ -243,19 +239,50 @@ class Table:
         }
         return [note for note, occurs in legend.items() if occurs] + list(self.notes)
 
-    def _text_lines(self, sign: str, gap: int) -> list[str]:
-        """Header line and one line for each row, aligned, in one of the layouts."""
-        labels = [list(self.label_headers), *map(self._labels, self.rows)]
-        left = [_aligned(list(column)) for column in zip(*labels, strict=True)]
-        right = [
-            _aligned([header, *_text_column([row.cells[index] for row in self.rows], sign)])
-            for index, header in enumerate(self.columns)
-        ]
-        space = " " * gap
-        return [
-            space.join([" ".join(parts[: len(left)]), *parts[len(left) :]]).rstrip()
-            for parts in zip(*left, *right, strict=True)
-        ]
+    def _text_blocks(self, width: int) -> Iterator[list[str]]:
+        """Lines of the table; of each block of columns if they do not fit beside one another."""
+        for sign, gap in _TEXT_LAYOUTS:
+            columns = [self._text_column(index, sign) for index in range(len(self.columns))]
+            widest = max((len(column[0]) for column in columns), default=0)
+            labels = self._text_labels(min(width - gap - widest, 3 * width // 5))
+            room = width - len(labels[0][0])
+            if sum(gap + len(column[0]) for column in columns) <= room:
+                break
+        for some in _fitting(columns, room, gap):
+            lines = []
+            for number, (left, *cells) in enumerate(zip(labels, *some, strict=True)):
+                if number and self._is_summary(self.rows[number - 1]):
+                    lines.append("")
+                lines += [(" " * gap).join([left[0], *cells]).rstrip(), *map(str.rstrip, left[1:])]
+                if not number:
+                    lines.append("")
+            ruler = "-" * max(map(len, lines))
+            yield [line or ruler for line in [*lines, ""]]
+
+    def _text_labels(self, room: int) -> list[list[str]]:
+        """The labels of header and rows, each some lines of the same length.
+
+        What is longer than the room is broken between words, but not to shreds. A label that
+        stands alone, as that of a summary, takes the room of all.
+        """
+        rows = [list(self.label_headers), *map(self._labels, self.rows)]
+        widths = [max(map(len, some)) for some in zip(*filter(_has_several, rows), strict=True)]
+        widths = widths or [max(len(row[0]) for row in rows)]
+        rest = sum(widths[1:]) + len(widths[1:])
+        widths[0] = min(widths[0], max(room - rest, _LEAST_LABEL))
+        lines = []
+        for first, *others in rows:
+            alone = not any(others)
+            broken = textwrap.wrap(first, widths[0] + rest if alone else widths[0]) or [""]
+            texts = [broken[0], *others]
+            padded = [text.ljust(width) for text, width in zip(texts, widths, strict=True)]
+            lines.append([" ".join(padded)[: widths[0] + rest], *broken[1:]])
+        return [[line.ljust(widths[0] + rest) for line in some] for some in lines]
+
+    def _text_column(self, index: int, sign: str) -> list[str]:
+        """Header and cells of one column, aligned."""
+        cells = [row.cells[index] for row in self.rows]
+        return _aligned([self.columns[index], *_text_cells(cells, sign)])
 
     def _latex_row(self, row: TableRow) -> list[str]:
         """Source lines of one row."""
@@ -336,7 +363,7 @@ def _aligned(texts: list[str]) -> list[str]:
     return [text.ljust(width) for text in texts]
 
 
-def _text_column(cells: list[Cell | None], sign: str) -> list[str]:
+def _text_cells(cells: list[Cell | None], sign: str) -> list[str]:
     """Cells of one column, with means, half widths and published values each aligned."""
     means = ["-" if cell is None else _number(cell.mean) for cell in cells]
     mean_width = max(map(len, means), default=0)
@@ -349,6 +376,22 @@ def _text_column(cells: list[Cell | None], sign: str) -> list[str]:
     width = max(map(len, published), default=0)
     parts = zip(_aligned(values), stars, published, strict=True)
     return [f"{value}{star}{paper.rjust(width)}".rstrip() for value, star, paper in parts]
+
+
+def _has_several(labels: Sequence[str]) -> bool:
+    """Whether the first label does not stand alone."""
+    return any(labels[1:])
+
+
+def _fitting(columns: list[list[str]], room: int, gap: int) -> Iterator[list[list[str]]]:
+    """Yield as many columns at a time as fit into the room, at least one."""
+    block: list[list[str]] = []
+    for column in columns:
+        if block and sum(gap + len(one[0]) for one in [*block, column]) > room:
+            yield block
+            block = []
+        block.append(column)
+    yield block
 
 
 def _markdown_cell(cell: Cell | None) -> str:

@@ -21,6 +21,7 @@ from sdmbtl.cli.study import doctor, evaluate
 
 app = typer.Typer(
     cls=ErrorsInWords,
+    context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -7,10 +7,13 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.errors import SdmbtlError
+
+if TYPE_CHECKING:
+    from sdmbtl.environments import EnvironmentFamily
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
@@ -89,10 +92,36 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
-def family_options(option: Iterable[str] | None, physics: str | None) -> dict[str, Any]:
-    """Options of an environment family, from --option and --physics."""
-    found = settings(option or (), "--option")
-    return found if physics is None else {**found, "physics": physics}
+def family(
+    env: str,
+    space: str | None,
+    levels: int | None,
+    option: Iterable[str] | None,
+    physics: str | None,
+) -> EnvironmentFamily:
+    """The environments, from ENV, --space, --levels, --option and --physics.
+
+    Raises:
+        ArgumentError: If a function of one's own has no space, or a file is to have other levels.
+    """
+    from sdmbtl.environments import make_family
+
+    options = settings(option or (), "--option")
+    if physics is not None:
+        options["physics"] = physics
+    if ":" in env and space is None:
+        raise ArgumentError(
+            f"The environments of {env!r} need a context space: --space FILE.toml, with a table "
+            "[dimensions.NAME] for each dimension."
+        )
+    if levels is not None:
+        if space is not None and (space.endswith(".toml") or ":" in env):
+            raise ArgumentError(
+                f"--levels is for the spaces of a family; the file {space!r} has its own levels."
+            )
+        return make_family(env, space=make_family(env, **options).space(space, levels), **options)
+    is_file = space is not None and Path(space).is_file()
+    return make_family(env, space=Path(str(space)) if is_file else space, **options)
 
 
 def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
@@ -116,14 +145,14 @@ def context(given: Iterable[str]) -> dict[str, Any]:
     return found
 
 
-def json_file(name: str) -> Any:
-    """The content of a JSON file; "-" is the standard input.
+def json_documents(name: str) -> list[Any]:
+    """The JSON documents of a file, one after the other; "-" is the standard input.
 
     Raises:
-        ArgumentError: If it cannot be read.
+        ArgumentError: If it cannot be read, or there is none.
     """
     if name == "-":
-        return _parsed(sys.stdin.read(), "The standard input")
+        return _documents(sys.stdin.read(), "The standard input")
     try:
         text = Path(name).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -133,7 +162,16 @@ def json_file(name: str) -> Any:
             f"The file {name!r} cannot be read: {error.strerror}. Give a JSON file, or - for the "
             "standard input."
         ) from None
-    return _parsed(text, f"The file {name!r}")
+    return _documents(text, f"The file {name!r}")
+
+
+def _documents(text: str, what: str) -> list[Any]:
+    """What stands in a text, be it one document or one in each line."""
+    lines = text.strip().splitlines()
+    try:
+        return [json.loads(line) for line in lines if line.strip()] or [_parsed(text, what)]
+    except ValueError:
+        return [_parsed(text, what)]  # one document in several lines, or none
 
 
 def _parsed(text: str, what: str) -> Any:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.text import Text
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
+from sdmbtl.cli.options import AttributeOption, ContextOption, StudyArgument
 from sdmbtl.cli.output import (
     JsonOption,
     add_context_columns,
@@ -20,16 +21,20 @@ from sdmbtl.cli.output import (
     note_console,
     plain_table,
     print_json,
+    print_json_line,
     print_line,
     result_console,
-    shown,
 )
 from sdmbtl.cli.status import summary
-from sdmbtl.cli.study import StudyArgument
-from sdmbtl.errors import DuplicateTellError
+from sdmbtl.errors import DuplicateTellError, SdmbtlError
+from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
+    from sdmbtl.selectors import Trial
     from sdmbtl.studies import Study
+
+#: What is printed of a trial that was asked for.
+ASKED = ("id", "context", "strategy", "structure", "reason", "numbers", "attributes")
 
 
 def ask(
@@ -42,11 +47,14 @@ def ask(
         str | None, typer.Option(help="What chooses the contexts of a new study.")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of a new study.", min=0)] = None,
-    n: Annotated[int | None, typer.Option("-n", help="How many at once.", min=1)] = None,
+    n: Annotated[int, typer.Option("-n", help="How many at once.", min=1)] = 1,
+    attribute: AttributeOption = None,
 ) -> None:
-    """Choose a context to be trained elsewhere; printed as JSON.
+    """Choose contexts to be trained elsewhere.
 
-    It is pending until 'sdmbtl tell' reports what became of it.
+    Each is printed as one line of JSON, however many there are:
+    'sdmbtl ask DIR -n 4 | jq .context'. It is pending until 'sdmbtl tell'
+    reports what became of it; the same line with "returns" added is one way.
     """
     from sdmbtl.studies import Study
 
@@ -55,20 +63,26 @@ def ask(
             "--selector and --seed belong to a new study: give --space FILE.toml too. A study that "
             "is there keeps its own."
         )
+    attributes = arguments.settings(attribute or (), "--attribute")
     if space is None:
         study = Study.open(path)
     else:
         study = Study.open(path, space=space, selector=selector or "auto", seed=seed or 0)
-    keys = ("id", "context", "strategy", "structure", "reason", "numbers")
-    asked = [{key: getattr(c, key) for key in keys} for c in study.ask(n or 1)]
+    for trial in study.ask(n):
+        if attributes:
+            trial = study.annotate(trial, **attributes)
+        _explain(trial, path)
+        print_json_line({key: getattr(trial, key) for key in ASKED})
+
+
+def _explain(trial: Trial, path: Path) -> None:
+    """Say on a terminal what to do with a trial."""
     console = note_console()
     if console.is_terminal:
-        for found in asked:
-            console.print(Text(f"Train on {shown(found['context'])}"))
-            console.print(Text(f"Why: {found['reason']}"))
-            command = f"sdmbtl tell {quote(str(path))} ROW.json --id {found['id']}"
-            console.print(Text(f"Then: {command}"), soft_wrap=True)
-    print_json(asked[0] if n is None else asked)
+        console.print(Text(f"Train on {shown_context(trial.context)}"))
+        console.print(Text(f"Why: {trial.reason}"))
+        command = f"sdmbtl tell {quote(str(path))} ROW.json --id {trial.id}"
+        console.print(Text(f"Then: {command}"), soft_wrap=True)
 
 
 def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
@@ -76,8 +90,8 @@ def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     from sdmbtl.studies import Study
 
     study = Study.open(path)
-    policies = [None if p < 0 else int(p) for p in study.selector.best_trials]
-    returns = [None if np.isnan(v) else float(v) for v in study.selector.rows.best]
+    policies = [None if p < 0 else p for p in study.selector.best_trials.tolist()]
+    returns = study.selector.rows.best.tolist()
     listed = list(zip(study.space, policies, returns, strict=True))
     if as_json:
         print_json(
@@ -105,105 +119,164 @@ def tell(
         typer.Argument(
             metavar="ROW.json",
             help="A return for each target (null: not evaluated), or a list of episodes for each, "
-            'or {"id": ..., "returns": [...], "source_return": ...}; - reads the standard input.',
+            "or what 'ask' printed with \"returns\" added, one line for each policy; - reads the "
+            "standard input.",
             show_default=False,
         ),
     ] = None,
     number: Annotated[
-        int | None, typer.Option("--id", help="Which candidate; needed if several are pending.")
+        int | None, typer.Option("--id", help="Which policy; needed if several are pending.")
     ] = None,
-    context: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="JSON|KEY=VALUE", help="The context instead, also one that was never asked."
-        ),
-    ] = None,
+    context: ContextOption = None,
     failed: Annotated[bool, typer.Option("--failed", help="The training failed.")] = False,
     error: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
     cancelled: Annotated[
         bool, typer.Option("--cancelled", help="It was stopped; the context may be chosen again.")
     ] = False,
+    repeat: Annotated[
+        bool, typer.Option("--repeat", help="It is one more policy trained on that context.")
+    ] = False,
+    correct: Annotated[
+        bool, typer.Option("--correct", help="Replace what was told of it before.")
+    ] = False,
+    attribute: AttributeOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Report what became of a context that was trained elsewhere."""
+    """Report what became of a context that was trained elsewhere.
+
+    Which one it is, say --id, --context (also one that was never asked for)
+    or the file, with "id" or "context". The file may also have
+    "source_return" and "attributes".
+    """
     from sdmbtl.studies import Study
 
-    _check_told(row, failed=failed, cancelled=cancelled, error=error)
-    told = _told(row)
+    what = "failed" if failed else "cancelled" if cancelled else "finished"
+    _check_told(row, what, error, both=failed and cancelled, twice=repeat and correct)
+    reports = _reports(row, number, context)
+    attributes = arguments.settings(attribute or (), "--attribute")
     study = Study.open(path)
-    if context:
-        candidate: int | dict[str, Any] = arguments.context(context)
-    else:
-        candidate = _candidate(study, number, told)
-    try:
-        study.tell(
-            candidate,
-            told.get("returns"),
-            status="failed" if failed else "cancelled" if cancelled else "finished",
-            source_return=told.get("source_return"),
-            error=error,
-        )
-    except DuplicateTellError:
-        raise ArgumentError(
-            f"This was told before; 'sdmbtl status {path}' shows what is recorded. A policy is "
-            "told once."
-        ) from None
+    for place, report in enumerate(reports):
+        try:
+            trial = _told(study, report, what, error=error, repeat=repeat, correct=correct)
+            attached = {**report.get("attributes", {}), **attributes}
+            if attached:
+                study.annotate(trial, **attached)
+        except SdmbtlError as problem:
+            raise _with_place(problem, place, len(reports)) from None
     found = study.status()
     if as_json:
         print_json(found)
         return
-    what = "failed" if failed else "cancelled" if cancelled else "finished"
+    recorded = f"{counted(len(reports), 'row')} recorded." if len(reports) > 1 else ""
     console = result_console()
-    for line in (f"Recorded as {what}.", *summary(found)[1:]):
+    for line in (recorded or f"Recorded as {what}.", *summary(found)[1:]):
         print_line(console, line)
 
 
-def _check_told(row: str | None, *, failed: bool, cancelled: bool, error: str | None) -> None:
-    if failed and cancelled:
+def _check_told(row: str | None, what: str, error: str | None, *, both: bool, twice: bool) -> None:
+    if both:
         raise ArgumentError("A training has either --failed or was --cancelled, not both.")
-    if error is not None and not failed:
+    if twice:
+        raise ArgumentError("A row is either one more (--repeat) or another one (--correct).")
+    if error is not None and what != "failed":
         raise ArgumentError("--error says why a training failed: give --failed too.")
-    if row is None and not (failed or cancelled):
+    if row is None and what == "finished":
         raise ArgumentError(
             "What are its returns? Give a JSON file, or - for the standard input; or --failed, or "
             "--cancelled."
         )
-    if row is not None and (failed or cancelled):
+    if row is not None and what != "finished":
         raise ArgumentError("A training that did not finish has no returns. Leave the file out.")
 
 
-def _told(row: str | None) -> dict[str, Any]:
-    """What a file says, as an object with "returns"."""
-    if row is None:
-        return {}
-    data = arguments.json_file(row)
-    if isinstance(data, list):
-        return {"returns": data}
-    if not isinstance(data, dict) or not isinstance(data.get("returns"), list):
+def _reports(
+    row: str | None, number: int | None, context: list[str] | None
+) -> list[dict[str, Any]]:
+    """What is to be told, as objects; what the options say of the only one comes first."""
+    documents = [{"returns": None}] if row is None else arguments.json_documents(row)
+    if len(documents) == 1 and isinstance(documents[0], list) and _all_objects(documents[0]):
+        documents = documents[0]
+    reports = [_report(document) for document in documents]
+    if number is None and not context:
+        return reports
+    if len(reports) > 1:
+        raise ArgumentError("--id and --context name one policy. Write 'id' into each row instead.")
+    named = {"id": number} if not context else {"context": arguments.context(context)}
+    return [{**{k: v for k, v in reports[0].items() if k not in ("id", "context")}, **named}]
+
+
+def _all_objects(document: list[Any]) -> bool:
+    return bool(document) and all(isinstance(inner, dict) for inner in document)
+
+
+def _report(document: Any) -> dict[str, Any]:
+    if isinstance(document, list):
+        return {"returns": document}
+    if (
+        not isinstance(document, dict)
+        or not isinstance(document.get("returns", ""), list | None)
+        or not isinstance(document.get("attributes", {}), dict)
+    ):
+        got = list(document) if isinstance(document, dict) else type(document).__name__
         raise ArgumentError(
             "A row is a list with a return for each target, or an object with such a list as "
-            f"'returns'. Got {type(data).__name__ if not isinstance(data, dict) else list(data)} "
-            "instead."
+            f"'returns'. Got {got} instead."
         )
-    return data
+    return document
 
 
-def _candidate(study: Study, number: int | None, told: Mapping[str, Any]) -> int | dict[str, Any]:
-    """Which candidate is meant: by number, by context, or the only one that is pending."""
-    if number is not None:
-        return number
-    if isinstance(told.get("id"), int):
-        return int(told["id"])
-    if isinstance(told.get("context"), dict):
-        return dict(told["context"])
-    pending = study.selector.pending
+def _told(
+    study: Study,
+    report: Mapping[str, Any],
+    status: Any,
+    *,
+    error: str | None,
+    repeat: bool,
+    correct: bool,
+) -> Trial:
+    trial = _meant(study, report)
+    if repeat and isinstance(trial, int):
+        trial = next((t.context for t in study.trials if t.id == trial), trial)
+    try:
+        return study.tell(
+            trial,
+            report["returns"],
+            status=status,
+            source_return=report.get("source_return"),
+            error=error,
+            repeat=repeat,
+            correct=correct,
+        )
+    except DuplicateTellError:
+        raise ArgumentError(
+            f"This was told before; 'sdmbtl status {quote(str(study.path))}' shows what is "
+            "recorded. To replace it, give --correct; if its context was trained once more, "
+            "--repeat."
+        ) from None
+
+
+def _meant(study: Study, report: Mapping[str, Any]) -> int | dict[str, Any]:
+    """Which policy is meant: by number, by context, or the only one that is pending."""
+    if isinstance(report.get("id"), int):
+        return int(report["id"])
+    if isinstance(report.get("context"), dict):
+        return dict(report["context"])
+    pending = study.pending
     if len(pending) == 1:
         return pending[0].id
     place = quote(str(study.path))
     if not pending:
         raise ArgumentError(
-            f"No candidate is pending. Ask for one with 'sdmbtl ask {place}', or give the context "
-            "of a policy that was trained without being asked: --context."
+            f"No policy is pending. Ask for one with 'sdmbtl ask {place}', or give the context "
+            "of a policy that was trained without being asked for: --context."
         )
-    listed = "".join(f"\n  --id {c.id}  {shown(c.context)}" for c in pending)
-    raise ArgumentError(f"{len(pending)} candidates are pending. Say which one it is:{listed}")
+    listed = "".join(f"\n  --id {t.id}  {shown_context(t.context)}" for t in pending)
+    raise ArgumentError(f"{len(pending)} policies are pending. Say which one it is:{listed}")
+
+
+def _with_place(problem: SdmbtlError, place: int, number: int) -> SdmbtlError:
+    """Of several rows, which one has a problem; those before it are recorded."""
+    if number == 1:
+        return problem
+    kept = f"; {place} before it {'is' if place == 1 else 'are'} recorded" if place else ""
+    return ArgumentError(f"Row {place + 1} of {number}{kept}: {problem}")

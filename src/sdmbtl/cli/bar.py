@@ -14,6 +14,8 @@ from rich.progress import (
     TimeElapsedColumn,
 )
 
+from sdmbtl.wording import duration
+
 #: Without a terminal a line is printed so often, in seconds.
 LINES_EVERY = 60.0
 
@@ -58,22 +60,10 @@ class WorkBar:
         if self._before is None:
             self._before = done
         pace = (done - self._before) / (now - self._begun) if now > self._begun else 0.0
-        left = f"{_duration((total - done) / pace)} left" if pace > 0 else ""
+        left = f"{duration((total - done) / pace)} left" if pace > 0 else ""
         text = label or self._name
         self._bar.update(self._task, completed=done, total=total, description=text, left=left)
         if not self._console.is_terminal and label and now - self._printed >= LINES_EVERY:
             self._printed = now
             text = ", ".join(filter(None, (f"{done}/{total} {self._unit}", left)))
             self._console.print(f"{text} ({label})", soft_wrap=True, markup=False)
-
-
-def _duration(seconds: float) -> str:
-    """A time in words short enough for a bar.
-
-    >>> _duration(42), _duration(600), _duration(9000)
-    ('42 s', '10 min', '2 h 30 min')
-    """
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

@@ -10,8 +10,9 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import JsonOption, counted, figure, note, plain_table, print_json
+from sdmbtl.cli.output import JsonOption, figure, note, plain_table, print_json
 from sdmbtl.cli.output import result_console as console
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.matrices import TransferDataset

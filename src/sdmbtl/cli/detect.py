@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sdmbtl.cli.output import JsonOption, counted, figure, plain_table, print_json, result_console
+from sdmbtl.cli.output import (
+    JsonOption,
+    figure,
+    plain_table,
+    print_json,
+    print_line,
+    result_console,
+)
 from sdmbtl.errors import MatrixError
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.detection import Detection
@@ -70,16 +78,16 @@ def _rows_of_file(path: Path) -> ObservedRows:
 def _print_detection(detection: Detection, rows: ObservedRows) -> None:
     console = result_console()
     size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
-    typer.echo(f"structure: {detection.structure}  ({size})")
+    print_line(console, f"structure: {detection.structure}  ({size})")
     for criterion in detection.criteria:
         answer = "holds" if criterion.passed else "does not hold"
-        typer.echo(f"{criterion.name} {answer}: {criterion.explanation}")
+        print_line(console, f"{criterion.name} {answer}: {criterion.explanation}")
     slopes = detection.slopes
     if slopes is None:
         return
-    console.print(
-        "\nChange of return across the whole range of a dimension, by side of the source:"
-    )
+    console.print()
+    heading = "Change of return across the whole range of a dimension, by side of the source:"
+    print_line(console, heading)
     table = plain_table()
     table.add_column("dimension")
     table.add_column("source below target", justify="right")

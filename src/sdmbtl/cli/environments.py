@@ -11,23 +11,17 @@ from sdmbtl.cli.output import JsonOption, print_json
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
 
-#: Families that are made of something else and have no space of their own.
-_NEEDS = {"CARL": "--option environment=CARLCartPole --space FILE.toml"}
-
 
 def environments(as_json: JsonOption = False) -> None:
     """List the environment families, their features, spaces and trainers."""
     from sdmbtl.environments import family_names, make_family
 
-    found = [_described(make_family(name)) for name in family_names() if name not in _NEEDS]
+    found = [_described(make_family(name)) for name in family_names()]
     if as_json:
-        others = [{"name": name, "needs": text} for name, text in _NEEDS.items()]
-        print_json([*found, *others])
+        print_json(found)
         return
     for family in found:
         _print_family(family)
-    for name, text in _NEEDS.items():
-        typer.echo(f"{name}\n  sdmbtl run {name} {text}\n")
     typer.echo("your own\n  sdmbtl run module:function --space FILE.toml")
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,14 +17,15 @@ from sdmbtl.cli.options import (
     FamilyOption,
     LevelsOption,
     PhysicsOption,
+    SeedOption,
     SetOption,
     SpaceOption,
     StepsOption,
     TrainerOption,
 )
-from sdmbtl.cli.output import JsonOption, counted, note, note_console, print_json, result_console
-from sdmbtl.cli.run import made_family
-from sdmbtl.cli.signals import Stopped, StopSignals
+from sdmbtl.cli.output import JsonOption, note, note_console, print_json, result_console
+from sdmbtl.cli.signals import StopSignals
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.matrices import TransferDataset
@@ -40,7 +39,7 @@ def matrix(
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the matrix.", show_default="matrices/env"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Root of every random number.", min=0)] = 0,
+    seed: SeedOption = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Processes.", min=1, show_default="all cores")
     ] = None,
@@ -73,8 +72,8 @@ def matrix(
     """
     signals = StopSignals()
     path = out or Path("matrices") / env.lower().replace(":", "-")
-    with _stopped_cleanly(path, signals):
-        family = made_family(env, space, levels, arguments.family_options(option, physics))
+    with signals.ending_with(lambda: _interrupted(path)):
+        family = arguments.family(env, space, levels, option, physics)
         factory = _factory(
             path,
             family,
@@ -91,23 +90,14 @@ def matrix(
         _print(dataset, factory.path)
 
 
-@contextmanager
-def _stopped_cleanly(path: Path, signals: StopSignals) -> Iterator[None]:
-    """Say what is kept when a signal ends the work, and how to go on."""
-    with signals.handled():
-        try:
-            yield
-            return
-        except Stopped as stop:
-            status = stop.exit_status
-    if (path / "recipe.json").exists():
-        note(
-            f"Interrupted; everything finished is kept in {quote(str(path))}. "
-            "Give the same command again to go on."
-        )
-    else:
-        note("Interrupted before the matrix was begun.")
-    raise typer.Exit(status)
+def _interrupted(path: Path) -> str:
+    """What is kept when a signal ends the work, and how to continue."""
+    if not (path / "recipe.json").exists():
+        return "Interrupted before the matrix was begun."
+    return (
+        f"Interrupted; everything finished is kept in {quote(str(path))}. "
+        "Give the same command again to continue."
+    )
 
 
 def _factory(

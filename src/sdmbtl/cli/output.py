@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -18,6 +17,8 @@ from rich.text import Text
 from typer.core import TyperGroup
 
 from sdmbtl.errors import SdmbtlError
+from sdmbtl.json_data import as_json
+from sdmbtl.wording import shown_context
 
 #: Exit status of a program that was interrupted.
 INTERRUPTED = 130
@@ -77,7 +78,12 @@ def note(message: str) -> None:
 
 def print_json(data: Any) -> None:
     """Print one document; what is not finite is null, for JSON has no NaN."""
-    typer.echo(json.dumps(_plain(data), indent=2, allow_nan=False))
+    typer.echo(json.dumps(as_json(data), indent=2, allow_nan=False))
+
+
+def print_json_line(data: Any) -> None:
+    """Print one document in one line, for what may be several."""
+    typer.echo(json.dumps(as_json(data), allow_nan=False))
 
 
 def result_console() -> Console:
@@ -108,11 +114,6 @@ def warnings_as_notes() -> Iterator[None]:
                     note(f"Note: {warning.message}")
 
 
-def shown(context: Mapping[str, float]) -> str:
-    """A context as a short text."""
-    return " ".join(f"{name}={value:.4g}" for name, value in context.items())
-
-
 def figure(value: float | None, digits: str = ".4g") -> str:
     """A number as text; a dash if there is none."""
     return "-" if value is None or math.isnan(value) else format(value, digits)
@@ -132,11 +133,6 @@ def gain_figure(gain: float | None, span: float | None) -> str:
     return figure(gain / span, "+.3f")
 
 
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """A number of things: 1 target, 2 targets."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
-
-
 def plain_table() -> Table:
     """A table without lines, as wide as it must be."""
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -154,24 +150,12 @@ def add_context_columns(table: Table, names: Iterable[str]) -> None:
 def context_cells(context: Mapping[str, float]) -> list[Text]:
     """The cells of a context below those columns."""
     if _too_wide(context):
-        return [Text(shown(context))]
+        return [Text(shown_context(context))]
     return [Text(f"{value:.4g}") for value in context.values()]
 
 
 def _too_wide(names: Iterable[str]) -> bool:
     return sum(max(len(name), 6) + 2 for name in names) > _CONTEXT_WIDTH
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain(value.tolist())
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def _system_error(error: OSError) -> str:

@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdmbtl.cli import arguments
-from sdmbtl.cli.output import JsonOption, figure, print_json, shown, warnings_as_notes
-from sdmbtl.cli.study import opened_with_environment
+from sdmbtl.cli.options import ContextOption
+from sdmbtl.cli.output import (
+    JsonOption,
+    figure,
+    print_json,
+    print_line,
+    result_console,
+    warnings_as_notes,
+)
 from sdmbtl.errors import PortfolioError
+from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.portfolio import Choice, Portfolio
@@ -19,12 +27,7 @@ if TYPE_CHECKING:
 
 def portfolio(
     path: Annotated[Path, typer.Argument(metavar="DIR", help="A study, or an exported portfolio.")],
-    context: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="JSON|KEY=VALUE", help="Which policy for this context; may be repeated."
-        ),
-    ] = None,
+    context: ContextOption = None,
     smallest: Annotated[
         float | None,
         typer.Option(
@@ -38,7 +41,11 @@ def portfolio(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which policy covers what, which one to use in a context, or export them."""
+    """Show which policy covers what, which one to use in a context, or export them.
+
+    With --context it says which policy to use there. Policies that were
+    trained elsewhere can be chosen too; acting needs their own files.
+    """
     with warnings_as_notes():
         found = _opened(path)
     if smallest is not None:
@@ -49,16 +56,20 @@ def portfolio(
     if as_json:
         print_json(_data(found, choice, export))
         return
-    typer.echo(found.describe() if choice is None else _chosen(found, choice))
+    lines = (found.describe() if choice is None else _chosen(found, choice)).splitlines()
     if export is not None:
-        typer.echo(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
+        lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
+    console = result_console()
+    for line in lines:
+        print_line(console, line)
 
 
 def _opened(path: Path) -> Portfolio:
     from sdmbtl.portfolio import Portfolio
+    from sdmbtl.studies import Study
 
     if (path / "study.db").exists() or (path / "study.backup.db").exists():
-        return opened_with_environment(path).portfolio()
+        return Study.open(path).portfolio()
     try:
         return Portfolio.load(path)
     except FileNotFoundError:
@@ -73,7 +84,7 @@ def _chosen(portfolio: Portfolio, choice: Choice) -> str:
     share = portfolio.share(choice.expected_return)
     of_range = "" if share is None else f", {share:.3f} of the range of returns"
     return (
-        f"policy {choice.member}, trained on {shown(choice.source)}\n"
+        f"policy {choice.member}, trained on {shown_context(choice.source)}\n"
         f"expected return {choice.expected_return:.4g} (95 % interval {low:.4g} to {high:.4g}; "
         f"uncertainty {figure(round(choice.uncertainty, 6))}){of_range}\n"
         f"{choice.reason}"
@@ -87,7 +98,13 @@ def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> d
         "expected_return": portfolio.coverage,
         "coverage": portfolio.share(portfolio.coverage),
         "return_range": portfolio.return_range,
-        "members": portfolio.table(),
-        "choice": None if choice is None else asdict(choice),
+        "by_policy": portfolio.table(),
+        "choice": None if choice is None else _choice(choice),
         "exported": None if export is None else str(export),
     }
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    """A choice with the word that users know: a member is a policy."""
+    data = asdict(choice)
+    return {"policy": data.pop("member"), **data}

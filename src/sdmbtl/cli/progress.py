@@ -12,13 +12,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sdmbtl.cli.output import chosen_by, figure, gain_figure, shown
+from sdmbtl.cli.output import chosen_by, figure, gain_figure
+from sdmbtl.wording import duration, shown_context
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from sdmbtl.selectors import Trial
     from sdmbtl.studies import Event, Study
-    from sdmbtl.studies.database import TrialRecord
 
 BAR_WIDTH = 24
 
@@ -71,11 +72,11 @@ class RunDisplay:
 
     # -- lines that stay -----------------------------------------------------------------------
 
-    def _finished(self, trial: TrialRecord) -> None:
+    def _finished(self, trial: Trial) -> None:
         before, self._performance = self._performance, self._study.performance
         self._done += 1
         self._latest = time.monotonic()
-        trained = (trial.training or {}).get("source_return")
+        trained = None if trial.run is None else trial.run.training_return
         self._print(
             self._round(self._done),
             f"{self._named(trial)}  trained {figure(trained)}",
@@ -83,13 +84,13 @@ class RunDisplay:
             f"{chosen_by(trial.strategy, trial.structure)}",
         )
 
-    def _failed(self, trial: TrialRecord) -> None:
+    def _failed(self, trial: Trial) -> None:
         given_up = trial.status == "failed"
-        attempt = trial.attempt + 1 if given_up else trial.attempt
+        errors = () if trial.run is None else trial.run.errors
         then = "the context is given up" if given_up else "trying again with another seed"
         self._print(
             " " * len(self._round(self._done)),
-            f"{self._named(trial)}  attempt {attempt} failed, {then}: {trial.errors[-1]}",
+            f"{self._named(trial)}  attempt {len(errors)} failed, {then}: {errors[-1]}",
             style="yellow",
         )
 
@@ -110,12 +111,12 @@ class RunDisplay:
             return f"{number:>3}"
         return f"{number:>{len(str(self._budget))}}/{self._budget}"
 
-    def _named(self, trial: TrialRecord) -> str:
-        return f"policy {trial.id}  {shown(self._study.space.context(trial.source))}"
+    def _named(self, trial: Trial) -> str:
+        return f"policy {trial.id}  {shown_context(trial.context)}"
 
-    def _gain(self, before: float, trial: TrialRecord) -> str:
+    def _gain(self, before: float, trial: Trial) -> str:
         """By how much the mean best return rose, and was expected to."""
-        gain, expected = self._performance - before, trial.numbers.get("gain")
+        gain, expected = self._performance - before, trial.expected_gain
         if math.isnan(gain):
             return ""
         span = None if self._study.return_range is None else self._study.return_span
@@ -181,13 +182,6 @@ def covered(study: Study, performance: float) -> str:
     return f"coverage {coverage:.3f}"
 
 
-def duration(seconds: float) -> str:
-    """A time in words."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
 def _unfinished(study: Study) -> Event | None:
     """What a run goes on with before anything happens: a policy that was interrupted."""
     from sdmbtl.studies import Event
@@ -198,5 +192,5 @@ def _unfinished(study: Study) -> Event | None:
 def _earlier_pace(study: Study) -> float | None:
     """Mean seconds for a policy in earlier runs."""
     finished = {t.id for t in study.trials if t.status == "finished"}
-    times = [sum(s.values()) for i, s in study.database.seconds().items() if i in finished]
+    times = [sum(s.values()) for i, s in study.seconds().items() if i in finished]
     return sum(times) / len(finished) if times else None

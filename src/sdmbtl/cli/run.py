@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -16,62 +15,31 @@ from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import (
     CHOICE,
     TRAINING,
+    BudgetOption,
     EnvArgument,
     EpisodesOption,
     FamilyOption,
     LevelsOption,
+    MinGainOption,
+    PatienceOption,
     PhysicsOption,
+    QuietOption,
+    SeedOption,
     SetOption,
     SpaceOption,
     StepsOption,
+    StudyArgument,
+    TimeOption,
     TrainerOption,
 )
-from sdmbtl.cli.output import JsonOption, counted, note, note_console, print_json
-from sdmbtl.cli.signals import Stopped, StopSignals
+from sdmbtl.cli.output import JsonOption, note, note_console, print_json
+from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
-from sdmbtl.cli.study import StudyArgument, opened_with_environment
+from sdmbtl.cli.study import opened_with_environment
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
-    from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.studies import Study
-
-_STOP = "When to stop"
-
-BudgetOption = Annotated[
-    int | None,
-    typer.Option(
-        "--budget",
-        help="Stop after so many policies, earlier runs included.",
-        rich_help_panel=_STOP,
-    ),
-]
-TimeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--time",
-        metavar="TIME",
-        help="Stop when this time is used: 90s, 30m, 2h.",
-        rich_help_panel=_STOP,
-    ),
-]
-MinGainOption = Annotated[
-    float | None,
-    typer.Option(
-        "--min-gain",
-        help="Stop when the next policies are expected to add less than this share of the range "
-        "of returns; if the selector cannot tell, when the last ones added less.",
-        rich_help_panel=_STOP,
-    ),
-]
-PatienceOption = Annotated[
-    int,
-    typer.Option(
-        "--patience",
-        help="How many policies, together, must reach --min-gain.",
-        rich_help_panel=_STOP,
-    ),
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 
 
 @dataclass(frozen=True)
@@ -112,7 +80,7 @@ def run(
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/env"),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Root of every random number.", min=0)] = 0,
+    seed: SeedOption = 0,
     budget: BudgetOption = None,
     time: TimeOption = None,
     min_gain: MinGainOption = None,
@@ -159,15 +127,14 @@ def run(
 
     path = out or Path("runs") / env.lower().replace(":", "-")
     limits = Limits(budget, time, min_gain, patience)
-    family_options = arguments.family_options(option, physics)
     trainer_options = arguments.trainer_options(set_, steps)
     if observe_context:
         trainer_options["observe_context"] = True
     signals = StopSignals()
-    with _stopped_cleanly(path, limits, signals):
+    with signals.ending_with(lambda: _interrupted(path, limits)):
         study = Study.open(
             path,
-            made_family(env, space, levels, family_options),
+            arguments.family(env, space, levels, option, physics),
             selector=selector,
             selector_options=arguments.settings(selector_option or (), "--selector-option"),
             trainer=trainer,
@@ -199,9 +166,9 @@ def resume(
     """
     limits = Limits(budget, time, min_gain, patience)
     signals = StopSignals()
-    with _stopped_cleanly(path, limits, signals):
+    with signals.ending_with(lambda: _interrupted(path, limits)):
         study = opened_with_environment(path)
-        if not limits.given and "budget" not in study.database.facts():
+        if not limits.given and study.budget is None:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
                 "--time or --min-gain."
@@ -212,33 +179,10 @@ def resume(
         _run(study, limits, signals, as_json=as_json, quiet=quiet)
 
 
-def made_family(
-    env: str, space: str | None, levels: int | None, options: dict[str, Any]
-) -> EnvironmentFamily:
-    """The environments as they are named on the command line."""
-    from sdmbtl.environments import make_family
-
-    if ":" in env and space is None:
-        raise ArgumentError(
-            f"The environments of {env!r} need a context space: --space FILE.toml, with a table "
-            "[dimensions.NAME] for each dimension."
-        )
-    if levels is not None:
-        if space is not None and (space.endswith(".toml") or ":" in env):
-            raise ArgumentError(
-                f"--levels is for the spaces of a family; the file {space!r} has its own levels."
-            )
-        return make_family(env, space=make_family(env, **options).space(space, levels), **options)
-    is_file = space is not None and Path(space).is_file()
-    return make_family(env, space=Path(str(space)) if is_file else space, **options)
-
-
 def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, quiet: bool) -> None:
     from sdmbtl.cli.progress import RunDisplay
 
-    budget = limits.budget
-    if not limits.given:
-        budget = study.database.facts().get("budget", DEFAULT_BUDGET)
+    budget = limits.budget if limits.given else study.budget or DEFAULT_BUDGET
     time_limit = arguments.seconds(limits.time)
     display = RunDisplay(study, note_console(), budget=budget, time_limit=time_limit)
 
@@ -249,7 +193,7 @@ def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, q
 
     if not quiet:
         note(_introduction(study))
-    with _shown(display, wanted=not quiet):
+    with nullcontext() if quiet else display:
         reason = study.run(
             budget,
             time_limit=time_limit,
@@ -265,39 +209,15 @@ def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, q
         print_next_steps(study.path, status)
 
 
-@contextmanager
-def _shown(display: Any, *, wanted: bool) -> Iterator[None]:
-    if not wanted:
-        yield
-        return
-    with display:
-        yield
-
-
-@contextmanager
-def _stopped_cleanly(path: Path, limits: Limits, signals: StopSignals) -> Iterator[None]:
-    """Say what is kept when a signal ends a run, and how to go on."""
-    with signals.handled():
-        try:
-            yield
-            return
-        except Stopped as stop:
-            status = stop.exit_status
-    if not (path / "study.db").exists():
-        note("Interrupted before the study was made.")
-    else:
-        kept = counted(_finished(path), "policy is", "policies are")
-        note(
-            f"Interrupted; {kept} kept. "
-            f"Go on with: sdmbtl resume {quote(str(path))}{limits.to_options()}"
-        )
-    raise typer.Exit(status)
-
-
-def _finished(path: Path) -> int:
+def _interrupted(path: Path, limits: Limits) -> str:
+    """What is kept when a signal ends a run, and how to continue."""
     from sdmbtl.studies import Study
 
-    return Study.open(path).n_finished
+    if not (path / "study.db").exists():
+        return "Interrupted before the study was made."
+    kept = counted(Study.open(path).n_finished, "policy is", "policies are")
+    command = f"sdmbtl resume {quote(str(path))}{limits.to_options()}"
+    return f"Interrupted; {kept} kept. Continue with: {command}"
 
 
 def _introduction(study: Study) -> str:

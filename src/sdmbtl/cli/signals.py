@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
+
+import typer
+
+from sdmbtl.cli.output import note
 
 
 class Stopped(KeyboardInterrupt):
@@ -31,6 +35,22 @@ class StopSignals:
         """Raise `Stopped` if a signal came."""
         if self._received is not None:
             raise Stopped(self._received)
+
+    @contextmanager
+    def ending_with(self, message: Callable[[], str]) -> Iterator[None]:
+        """End the command at SIGINT and SIGTERM, saying what is kept and how to continue.
+
+        Raises:
+            typer.Exit: With the exit status of a program that this signal ended.
+        """
+        with self.handled():
+            try:
+                yield
+                return
+            except Stopped as stop:
+                status = stop.exit_status
+        note(message())
+        raise typer.Exit(status)
 
     @contextmanager
     def handled(self) -> Iterator[None]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from sdmbtl.cli.options import StudyArgument
 from sdmbtl.cli.output import (
     JsonOption,
     add_context_columns,
     chosen_by,
     context_cells,
-    counted,
     figure,
     gain_figure,
     plain_table,
@@ -23,10 +23,13 @@ from sdmbtl.cli.output import (
     print_line,
     result_console,
 )
-from sdmbtl.cli.study import StudyArgument
+from sdmbtl.wording import counted, expected_to_add
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+#: Scores below this are no better than none.
+NO_SCORE = 0.05
 
 #: Policies that are trained if nothing says when to stop.
 DEFAULT_BUDGET = 12
@@ -128,7 +131,7 @@ def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
         table.add_row(
             str(entry["id"]),
             *(_score(entry, name) for name in status["scores"]),
-            gain_figure(entry["numbers"].get("gain"), _known_span(status)),
+            gain_figure(entry["expected_gain"], _known_span(status)),
             gain_figure(entry["gain"], _known_span(status)),
         )
     table.add_row("mean", *(f"{score:.2f} " for score in status["scores"].values()))
@@ -186,12 +189,12 @@ def summary(status: Mapping[str, Any]) -> list[str]:
 
 def _structure_lines(status: Mapping[str, Any]) -> list[str]:
     """The structure, its score beside the others', and what is left to gain."""
-    from sdmbtl.wording import expected_to_add
-
     lines = []
     scores = dict(status["scores"])
     own = scores.pop(status["structure"], None)
-    if own is not None:
+    if own is not None and max(own, *scores.values()) < NO_SCORE:
+        lines.append("Structure: none of them predicts the gains yet; all scores are near 0")
+    elif own is not None:
         others = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
         lines.append(f"Structure: {status['structure']}, score {own:.2f}")
         lines += [f"  the others': {others}"] if others else []

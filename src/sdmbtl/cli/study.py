@@ -11,17 +11,18 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
+from sdmbtl.cli.options import StudyArgument
 from sdmbtl.cli.output import (
     JsonOption,
     add_context_columns,
     context_cells,
-    counted,
     figure,
     plain_table,
     print_json,
     result_console,
     warnings_as_notes,
 )
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 
 #: Contexts that are listed as the worst ones.
 WORST = 5
-
-StudyArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the study.")]
 
 
 def opened_with_environment(path: Path) -> Study:
@@ -78,7 +77,7 @@ def evaluate(
         "episodes": returns.shape[1],
         "seed": seed,
         "mean": float(means.mean()),
-        "interval": _interval(means),
+        "interval": _interval(means, study.return_range),
         "coverage": study.share(float(means.mean())),
         "worst": [{"context": contexts[i], "mean": means[i]} for i in order[:WORST]],
         "by_context": [
@@ -100,15 +99,16 @@ def _sampled(study: Study, count: int, seed: int) -> list[dict[str, float]]:
     return [study.space.context(vector) for vector in study.space.from_unit(units)]
 
 
-def _interval(means: Any) -> list[float] | None:
-    """95 % interval of the mean over the contexts, by Student's t."""
+def _interval(means: Any, possible: tuple[float, float] | None) -> list[float] | None:
+    """95 % interval of the mean over the contexts, by Student's t, within what is possible."""
     import numpy as np
     import scipy
 
     if len(means) < 2:
         return None
     margin = scipy.special.stdtrit(len(means) - 1, 0.975) * means.std(ddof=1) / np.sqrt(len(means))
-    return [float(means.mean() - margin), float(means.mean() + margin)]
+    low, high = possible or (-np.inf, np.inf)
+    return [max(float(means.mean() - margin), low), min(float(means.mean() + margin), high)]
 
 
 def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:

@@ -1,7 +1,21 @@
-"""Contexts: named dimensions, the targets Y, the box X around them."""
+"""Contexts: named dimensions, the targets Y, the box X around them; spaces from TOML files."""
 
 from sdmbtl.contexts.dimension import Dimension, Interval, Levels
+from sdmbtl.contexts.ranges import Range, space_from_ranges
 from sdmbtl.contexts.source import Source
 from sdmbtl.contexts.space import ContextLike, ContextSpace
+from sdmbtl.contexts.toml import SpaceLike, load_space, read_space
 
-__all__ = ["ContextLike", "ContextSpace", "Dimension", "Interval", "Levels", "Source"]
+__all__ = [
+    "ContextLike",
+    "ContextSpace",
+    "Dimension",
+    "Interval",
+    "Levels",
+    "Range",
+    "Source",
+    "SpaceLike",
+    "load_space",
+    "read_space",
+    "space_from_ranges",
+]

@@ -13,23 +13,23 @@
 Needs Gymnasium: `pip install 'sdmbtl[environments]'`.
 """
 
+from sdmbtl.errors import MissingPackageError as _MissingPackageError
+
 try:
     import gymnasium as _gymnasium  # noqa: F401 - first of all, for the message
 except ModuleNotFoundError as _error:
     if _error.name != "gymnasium":
         raise
-    raise ModuleNotFoundError(
+    raise _MissingPackageError(
         "Environments need Gymnasium, which is not installed. Install it with: "
         "pip install 'sdmbtl[environments]'",
         name="gymnasium",
     ) from None
 
-from sdmbtl.environments.carl import carl_family
 from sdmbtl.environments.checks import ContextualEnvReport, check_contextual_env
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.ranges import Range, load_space, space_from_ranges
 from sdmbtl.environments.registry import (
     family_names,
     make_family,
@@ -42,15 +42,11 @@ __all__ = [
     "ContextualEnvReport",
     "EnvironmentFamily",
     "FactoryFamily",
-    "Range",
-    "carl_family",
     "check_contextual_env",
     "family_names",
-    "load_space",
     "make_family",
     "register_environments",
     "register_family",
-    "space_from_ranges",
 ]
 
 register_environments()

@@ -10,8 +10,8 @@ import gymnasium
 from gymnasium.envs.classic_control.acrobot import AcrobotEnv
 from numpy.typing import NDArray
 
+from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
-from sdmbtl.environments.ranges import Range
 
 if TYPE_CHECKING:
     from sdmbtl.environments.functional import FunctionalEnvironment

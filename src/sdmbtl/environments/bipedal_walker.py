@@ -13,8 +13,8 @@ from typing import Any
 
 import gymnasium
 
+from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
-from sdmbtl.environments.ranges import Range
 from sdmbtl.errors import FamilyError
 
 #: The installed module, whose globals are the parameters of every walker in the process.

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import gymnasium
 
-from sdmbtl.environments.family import EnvironmentFamily, SpaceLike, make_variant
-from sdmbtl.environments.ranges import Range
+from sdmbtl.contexts import Range, SpaceLike
+from sdmbtl.environments.family import EnvironmentFamily, make_variant
 from sdmbtl.errors import FamilyError
 
 if TYPE_CHECKING:

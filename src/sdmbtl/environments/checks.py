@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from numpy.typing import NDArray
 
 from sdmbtl.checks import short_text
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
-from sdmbtl.environments.family import EnvironmentFamily, SpaceLike, read_space
+from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import make_family
 from sdmbtl.errors import FamilyError
 
@@ -73,15 +73,14 @@ def check_contextual_env(
         Traceback (most recent call last):
         sdmbtl.errors.FamilyError: The dimension 'masscart' does nothing: ...
     """
-    family, contexts = _family_and_space(environments, space)
-    middle = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
-    low, high = (contexts.context([b[end] for b in contexts.bounds.values()]) for end in (0, 1))
-    _check_spaces(family, (middle, low, high))
-    _check_seeds(family, (low, high))
-    _check_leaks(family, low, high)  # before: a leaking dimension looks as if it did nothing
-    first_difference = _check_dimensions(family, middle, contexts)
-    _check_switching(family, low, high)
-    remarks = _check_gymnasium(family, middle)
+    family, contexts = family_and_space(environments, space)
+    check_spaces_are_the_same_in_all_contexts(family, contexts)
+    check_same_seed_same_episode(family, contexts)
+    # Before the dimensions: one that leaks looks as if it did nothing.
+    check_contexts_do_not_leak(family, contexts)
+    first_difference = check_every_dimension_matters(family, contexts)
+    check_reset_switches_the_context(family, contexts)
+    remarks = check_gymnasium_has_no_objection(family, contexts)
     return ContextualEnvReport(
         (
             "Observation and action spaces are the same in all contexts.",
@@ -96,9 +95,14 @@ def check_contextual_env(
     )
 
 
-def _family_and_space(
+def family_and_space(
     environments: object, space: SpaceLike | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
+    """What is to be checked as a family, and the contexts to check it with.
+
+    Raises:
+        FamilyError: If it is none, or a function without a space.
+    """
     if isinstance(environments, str):
         environments = make_family(environments, space=space)
         space = None
@@ -117,10 +121,14 @@ def _family_and_space(
     return family, family.space()
 
 
-# -- the checks --------------------------------------------------------------------------
+# -- the checks; each raises FamilyError -------------------------------------------------
 
 
-def _check_spaces(family: EnvironmentFamily, contexts: Iterable[dict[str, float]]) -> None:
+def check_spaces_are_the_same_in_all_contexts(
+    family: EnvironmentFamily, space: ContextSpace
+) -> None:
+    """What a policy sees and does has one form, or no policy could be transferred."""
+    contexts = (_middle(space), *_ends(space))
     envs = [(c, family.build(family.full_context(c), None)) for c in contexts]
     for kind in ("observation_space", "action_space"):
         (first_context, first), *others = [(c, getattr(env, kind)) for c, env in envs]
@@ -135,8 +143,9 @@ def _check_spaces(family: EnvironmentFamily, contexts: Iterable[dict[str, float]
         env.close()
 
 
-def _check_seeds(family: EnvironmentFamily, contexts: Iterable[dict[str, float]]) -> None:
-    for context in contexts:
+def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """An episode follows from seed, context and actions alone."""
+    for context in _ends(space):
         env = family.make(context)
         actions = _actions(env, hold=4)
         episodes = [_play(env, actions), _play(env, actions), _play(family.make(context), actions)]
@@ -151,21 +160,19 @@ def _check_seeds(family: EnvironmentFamily, contexts: Iterable[dict[str, float]]
                 )
 
 
-def _check_dimensions(
-    family: EnvironmentFamily, middle: Mapping[str, float], space: ContextSpace
-) -> dict[str, int]:
-    found = {}
+def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace) -> dict[str, int]:
+    """For each dimension, the first step at which its ends lead to different episodes."""
+    found, middle = {}, _middle(space)
     for name, (low, high) in space.bounds.items():
         if low == high:
             continue
         envs = [family.make({**middle, name: value}) for value in (low, high)]
-        programs = [_actions(envs[0], hold) for hold in HOLDS]
-        differences = (_first_difference(*(_play(e, p) for e in envs)) for p in programs)
+        differences = (episodes_differ_at(*envs, hold=hold) for hold in HOLDS)
         step = next((d for d in differences if d is not None), None)
         if step is None:
             raise FamilyError(
                 f"The dimension {name!r} does nothing: {low:g} and {high:g} give the same "
-                f"observations and rewards in {STEPS} steps of {len(programs)} action sequences. "
+                f"observations and rewards in {STEPS} steps of {len(HOLDS)} action sequences. "
                 "Check that the environment uses the value, and not one computed before it was "
                 "set; or drop the dimension."
             )
@@ -173,7 +180,9 @@ def _check_dimensions(
     return found
 
 
-def _check_leaks(family: EnvironmentFamily, low: dict[str, float], high: dict[str, float]) -> None:
+def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Environments of several contexts may be in use at the same time."""
+    low, high = _ends(space)
     alone = []
     for context in (low, high):
         env = family.make(context)
@@ -205,9 +214,9 @@ def _check_leaks(family: EnvironmentFamily, low: dict[str, float], high: dict[st
             )
 
 
-def _check_switching(
-    family: EnvironmentFamily, low: dict[str, float], high: dict[str, float]
-) -> None:
+def check_reset_switches_the_context(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """After a switch it is the environment of the new context, until the next switch."""
+    low, high = _ends(space)
     env = family.make(low)
     actions = _actions(env, hold=4)
     _play(env, actions)
@@ -225,8 +234,11 @@ def _check_switching(
             )
 
 
-def _check_gymnasium(family: EnvironmentFamily, middle: dict[str, float]) -> tuple[str, ...]:
-    env = family.make(middle)
+def check_gymnasium_has_no_objection(
+    family: EnvironmentFamily, space: ContextSpace
+) -> tuple[str, ...]:
+    """What Gymnasium's own checker remarks, without its colours."""
+    env = family.make(_middle(space))
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
         try:
@@ -236,9 +248,18 @@ def _check_gymnasium(family: EnvironmentFamily, middle: dict[str, float]) -> tup
                 f"Gymnasium's checker objects: {type(error).__name__}: {error}"
             ) from error
     env.close()
-    # Gymnasium colours its remarks.
     plain = (re.sub(r"\x1b\[\d+m(WARN: )?", "", str(remark.message)) for remark in remarks)
     return tuple(dict.fromkeys(plain))
+
+
+def _middle(space: ContextSpace) -> dict[str, float]:
+    return space.context(space.from_unit([0.5] * space.n_dimensions))
+
+
+def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:
+    """The contexts with the lowest and with the highest value of every dimension."""
+    low, high = zip(*space.bounds.values(), strict=True)
+    return space.context(low), space.context(high)
 
 
 # -- episodes ----------------------------------------------------------------------------
@@ -294,6 +315,20 @@ def _copied(observation: Any) -> Any:
     is_array = isinstance(observation, np.ndarray)
     copied: NDArray[Any] = observation.copy() if is_array else observation
     return copied
+
+
+def episodes_differ_at(
+    first: gymnasium.Env[Any, Any], second: gymnasium.Env[Any, Any], *, hold: int = 4
+) -> int | None:
+    """The first step at which the same seed and actions lead to different episodes, or None.
+
+    Args:
+        first: An environment.
+        second: One to compare it with.
+        hold: For how many steps each action is held.
+    """
+    actions = _actions(first, hold)
+    return _first_difference(_play(first, actions), _play(second, actions))
 
 
 def _first_difference(first: list[Step], second: list[Step]) -> int | None:

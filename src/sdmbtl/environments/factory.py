@@ -13,7 +13,8 @@ from typing import Any
 import gymnasium
 
 from sdmbtl.checks import did_you_mean, short_text
-from sdmbtl.environments.family import EnvironmentFamily, SpaceLike, read_space
+from sdmbtl.contexts import SpaceLike, read_space
+from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]

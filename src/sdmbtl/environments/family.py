@@ -5,26 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium
 
 from sdmbtl.checks import checked_return_range, did_you_mean, finite_number, short_text
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Range, SpaceLike, read_space, space_from_ranges
 from sdmbtl.environments.contextual import ContextualEnv
-from sdmbtl.environments.ranges import (
-    Range,
-    load_space,
-    space_from_ranges,
-)
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
     from sdmbtl.environments.functional import FunctionalEnvironment
-
-#: A space, its `to_dict()`, the path of a TOML file, or the name of one of the family's spaces.
-SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
 
 
 class EnvironmentFamily(ABC):
@@ -178,24 +169,6 @@ class EnvironmentFamily(ABC):
                     f"Unknown context feature {name!r}; {self.name} has {list(self.defaults)}."
                     f"{did_you_mean(name, self.defaults)}"
                 )
-
-
-def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
-    """Turn what stands for a space into one, and what a TOML file says besides.
-
-    Raises:
-        FamilyError: If it stands for none.
-    """
-    if isinstance(given, ContextSpace):
-        return given, {}
-    if isinstance(given, str | Path):
-        return load_space(given)
-    if isinstance(given, Mapping):
-        return ContextSpace.from_dict(given), {}
-    raise FamilyError(
-        "A space is a ContextSpace, its to_dict(), or the path of a TOML file. "
-        f"Got {short_text(given)} instead."
-    )
 
 
 def make_variant(

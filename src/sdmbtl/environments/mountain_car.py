@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
-from sdmbtl.environments.ranges import Range
 from sdmbtl.errors import ContextError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
-from sdmbtl.environments.ranges import Range
 
 if TYPE_CHECKING:
     from sdmbtl.environments.functional import FunctionalEnvironment

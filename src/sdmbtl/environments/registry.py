@@ -9,14 +9,13 @@ from typing import Any
 import gymnasium
 
 from sdmbtl.checks import did_you_mean, known_options
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, SpaceLike
 from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
-from sdmbtl.environments.carl import carl_family
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.factory import FactoryFamily
-from sdmbtl.environments.family import EnvironmentFamily, SpaceLike
+from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.mountain_car import MountainCar
 from sdmbtl.environments.pendulum import Pendulum
 from sdmbtl.errors import FamilyError
@@ -32,10 +31,7 @@ OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
     BipedalWalker,
 )
 
-_FACTORIES: dict[str, FamilyFactory] = {
-    **{family.name: family for family in OWN_FAMILIES},
-    "CARL": carl_family,
-}
+_FACTORIES: dict[str, FamilyFactory] = {family.name: family for family in OWN_FAMILIES}
 
 
 def family_names() -> tuple[str, ...]:
@@ -98,7 +94,7 @@ def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
         name = family.settings()["name"]
     except FamilyError:
         return False
-    return ":" in name or name in {known.name for known in OWN_FAMILIES} or name == "CARL"
+    return ":" in name or name in {known.name for known in OWN_FAMILIES}
 
 
 def register_environments() -> None:

@@ -20,7 +20,7 @@ from sdmbtl.matrices.dataset import TransferDataset
 from sdmbtl.matrices.recipe import Recipe, keep_recipe
 from sdmbtl.matrices.software import keep_software, software_of
 from sdmbtl.matrices.transfer_matrices import TransferMatrices
-from sdmbtl.matrices.units import Rows, Unit, compute, units
+from sdmbtl.matrices.units import Rows, Unit, compute_with_retries, units
 from sdmbtl.parallel import computed
 
 #: Called with the work done and the work in all, in policies, and what was finished.
@@ -164,7 +164,8 @@ class MatrixFactory:
     def _results(self, todo: list[Unit], jobs: int) -> Iterator[tuple[Unit, Rows]]:
         """The rows of the units as they are finished."""
         try:
-            yield from computed(partial(compute, json.dumps(self.recipe.to_dict())), todo, jobs)
+            work = partial(compute_with_retries, json.dumps(self.recipe.to_dict()))
+            yield from computed(work, todo, jobs)
         except BrokenProcessPool as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "

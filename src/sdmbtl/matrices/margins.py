@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.benchmarks.metrics import expected_random_curve
+from sdmbtl.errors import MatrixError
 from sdmbtl.selectors.oracle_selector import oracle_sequence
 
 #: Choosing matters where the Myopic Oracle is so far above random choice after so many policies,
 #: as a share of the range of returns.
 CHOICE_MATTERS, CHOICE_ROUND = 0.03, 6
+
+#: How many matrix entries `expected_random_curve` copies at a time.
+_CHUNK_ELEMENTS = 2**20
 
 
 def sequence_curves(returns: NDArray[np.floating], indices: list[int]) -> NDArray[np.float64]:
@@ -37,3 +40,71 @@ def choice_margin(returns: NDArray[np.floating]) -> float:
     """
     rounds = min(CHOICE_ROUND, returns.shape[1])
     return float(oracle_curve(returns, rounds)[-1] - random_curve(returns, rounds)[-1])
+
+
+def expected_random_curve(returns: NDArray[np.number], rounds: int) -> NDArray[np.float64]:
+    """Exact expected performance of choosing sources uniformly at random, without replacement.
+
+    Entry k - 1 is the mean over targets of E[max of k random entries of the target's column]. In a
+    column of M values the largest of a random k-subset has the ascending rank r = 0..M-1 with
+    probability C(r, k-1) / C(M, k), so the curve is linear in the sorted columns: they are averaged
+    over the targets first, rank by rank, and weighted then. Columns are sorted a few at a time, so
+    a large (memory-mapped) matrix is never copied as a whole.
+
+    Args:
+        returns: Transfer matrix, sources x targets, shape (M, N); finite.
+        rounds: Number of rounds K, at most M.
+
+    Returns:
+        Expected performance after k = 1..K trained sources, shape (K,).
+
+    Raises:
+        MatrixError: If the matrix is empty, not two-dimensional or not finite, or if `rounds`
+            is not in 1..M.
+
+    >>> expected_random_curve(np.array([[0.0, 1.0], [1.0, 0.0]]), rounds=2)
+    array([0.5, 1. ])
+    """
+    matrix = np.asarray(returns)
+    if matrix.ndim != 2 or matrix.size == 0:
+        raise MatrixError(
+            f"expected_random_curve takes a matrix sources x targets, but got shape {matrix.shape}."
+        )
+    sources = matrix.shape[0]
+    if not 1 <= rounds <= sources:
+        raise MatrixError(
+            f"{rounds} rounds cannot be drawn without replacement from {sources} sources."
+        )
+    return np.asarray(_mean_by_rank(matrix) @ _rank_weights(sources, rounds))
+
+
+def _mean_by_rank(matrix: NDArray[np.number]) -> NDArray[np.float64]:
+    """Mean over the columns of the ascending sorted columns of an (M, N) matrix, shape (M,)."""
+    sources, targets = matrix.shape
+    step = max(1, _CHUNK_ELEMENTS // sources)
+    total = np.zeros(sources)
+    for start in range(0, targets, step):
+        columns = matrix[:, start : start + step].T.copy(order="C")
+        columns.sort(axis=1)
+        with np.errstate(invalid="ignore"):
+            total += columns.sum(axis=0, dtype=np.float64)
+    if not np.isfinite(total).all():
+        raise MatrixError("expected_random_curve needs finite returns, but some are not.")
+    return np.asarray(total / targets)
+
+
+def _rank_weights(sources: int, rounds: int) -> NDArray[np.float64]:
+    """P(the largest of a random k-subset has ascending rank r), shape (M, K), k = 1..K.
+
+    C(r, k-1) / C(M, k) by its recurrence in k. For each r the factors fall with k, so a weight
+    that underflows never has to come back, and at k - 1 = r + 1 a factor zero ends the product.
+    Each weight carries the rounding of about k products, where logarithms of factorials would lose
+    digits.
+    """
+    rank = np.arange(sources, dtype=np.float64)
+    weights = np.empty((sources, rounds))
+    weights[:, 0] = 1 / sources
+    for k in range(1, rounds):
+        factor = (rank - (k - 1)) * (k + 1) / (k * (sources - k))
+        weights[:, k] = weights[:, k - 1] * factor
+    return weights

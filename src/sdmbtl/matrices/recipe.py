@@ -11,12 +11,12 @@ from typing import Any, Self
 
 from sdmbtl.checks import short_text, whole_number
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
-from sdmbtl.trainers import Trainer
-from sdmbtl.trainers.registry import AUTO, trainer_from_settings, trainer_names
+from sdmbtl.json_data import differences
+from sdmbtl.trainers import Trainer, TrainerSpec, trainer_names
+from sdmbtl.trainers.registry import AUTO
 
 #: Number of source policies whose steps together the multi-task policies are trained with.
 MULTI_TASK_BUDGETS = (6, 12, 50)
@@ -119,19 +119,17 @@ class Recipe:
         """The contexts: sources and targets."""
         return ContextSpace.from_dict(self.targets)
 
-    def make_family(self) -> EnvironmentFamily:
-        """The environments."""
-        return make_family(self.family["name"], **self.family["options"])
-
-    def make_trainer(self, multi_task: int | None = None) -> Trainer:
-        """The trainer; for a multi-task policy with so many policies' steps, and the context seen.
+    def specification(self, multi_task: int | None = None) -> TrainerSpec:
+        """How policies are trained; a multi-task one with so many policies' steps.
 
         A policy for all contexts must see which one it is in.
         """
         settings = dict(self.training)
         if multi_task is not None:
             settings |= {"steps": settings["steps"] * multi_task, "observe_context": True}
-        return trainer_from_settings(self.trainer, self.make_family(), self.space, settings)
+        options = {name: v for name, v in self.family["options"].items() if name != "space"}
+        environment = {"name": self.family["name"], "options": options}
+        return TrainerSpec(environment, self.targets, self.trainer, settings)
 
 
 def keep_recipe(path: Path, recipe: Recipe) -> None:
@@ -149,13 +147,13 @@ def keep_recipe(path: Path, recipe: Recipe) -> None:
             )
         write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
         return
-    found = load_recipe(path).to_dict()
-    for name, value in wanted.items():
-        if found[name] != value:
-            raise MatrixError(
-                f"The matrix in {str(path.parent)!r} was begun with another {name!r}: "
-                f"{_difference(found[name], value)}. Give the same settings, or another directory."
-            )
+    changed = differences(load_recipe(path).to_dict(), wanted)
+    if changed:
+        raise MatrixError(
+            f"The matrix in {str(path.parent)!r} was begun with other settings:\n"
+            + "\n".join(f"  {line}" for line in changed)
+            + "\nGive the same settings, or another directory."
+        )
 
 
 def load_recipe(path: Path) -> Recipe:
@@ -171,12 +169,3 @@ def load_recipe(path: Path) -> Recipe:
     except ValueError as error:
         raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
     return recipe
-
-
-def _difference(before: Any, now: Any) -> str:
-    """The first thing in which two settings differ."""
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in {**before, **now}:
-            if before.get(key) != now.get(key):
-                return f"{key}: {_difference(before.get(key), now.get(key))}"
-    return f"{short_text(before)} then, {short_text(now)} now"

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from sdmbtl.checks import did_you_mean
-from sdmbtl.errors import BenchmarkError
+from sdmbtl.errors import MatrixError
 from sdmbtl.matrices.dataset import TransferDataset
 
 
@@ -27,22 +27,21 @@ def load_matrix(name: str | Path) -> TransferDataset:
         name: One of `matrix_names()`, or the path of an npz file or of its directory.
 
     Raises:
-        BenchmarkError: If there is no such data set.
-        MatrixError: If the file is damaged or another's.
+        MatrixError: If there is no such data set, or the file is damaged or another's.
     """
     if name in matrix_names():
         return TransferDataset.load(folder() / f"{name}.npz")
     path = Path(name)
     if path.is_dir():
         if not (path / "matrix.npz").is_file():
-            raise BenchmarkError(
+            raise MatrixError(
                 f"The directory {str(name)!r} has no matrix.npz; 'sdmbtl matrix' writes it when "
                 "all seeds are finished."
             )
         path = path / "matrix.npz"
     if not path.is_file():
         known = ", ".join(matrix_names()) or "none"
-        raise BenchmarkError(
+        raise MatrixError(
             f"There is no matrix {str(name)!r}. With the package come: {known}; others are given "
             f"by their path.{did_you_mean(str(name), matrix_names())}"
         )

@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import json
 import platform
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.benchmarks.journal import code_fingerprint
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
+from sdmbtl.fingerprint import code_fingerprint
+from sdmbtl.software import TRAINING, versions
 
-_PACKAGES = (
-    *("sdmbtl", "numpy", "gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d"),
-)
+_PACKAGES = ("sdmbtl", "numpy", *TRAINING)
 
 
 def software() -> dict[str, Any]:
     """Versions of this process, as JSON data."""
+    found = versions(_PACKAGES)
     return {
-        "versions": {name: _version(name) for name in _PACKAGES},
-        "python": platform.python_version(),
+        "versions": {name: found.get(name) for name in _PACKAGES},
+        "python": found["python"],
         "machine": platform.machine(),
-        "code": code_fingerprint(),
+        "code": code_fingerprint(
+            "sdmbtl.matrices.factory", "sdmbtl.trainers", "sdmbtl.environments"
+        ),
     }
 
 
@@ -55,10 +56,3 @@ def _recorded(path: Path) -> list[dict[str, Any]]:
             f"{path} is damaged ({error}). It records the versions that were used; delete it to "
             "go on without the earlier ones."
         ) from None
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None

@@ -15,7 +15,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.seeds import derived_seed
-from sdmbtl.trainers import Trainer, TrainingJob
+from sdmbtl.trainers import Failure, TrainerSpec, Training, TrainingJob, evaluate, train
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 KIND = "rows of a transfer matrix"
@@ -117,18 +117,18 @@ def units(recipe: Recipe, trial: int) -> list[Unit]:
     return [*rows, *[Unit(trial, multi_task=budget) for budget in recipe.multi_task]]
 
 
-def compute(recipe_text: str, unit: Unit) -> Rows:
+def compute_with_retries(recipe_text: str, unit: Unit) -> Rows:
     """Train and evaluate; the same recipe and unit give the same rows.
 
     Raises:
         TrainingError: If it went wrong with each of several seeds.
     """
-    recipe, trainer = _made(recipe_text, unit.multi_task)
+    recipe = _recipe(recipe_text)
     wasted = 0.0
     for attempt in range(ATTEMPTS):
         began = process_time()
         try:
-            rows = _attempted(trainer, recipe, unit, attempt)
+            rows = compute(recipe, unit, attempt)
             break
         except TrainingError as error:
             wasted += process_time() - began
@@ -141,17 +141,23 @@ def compute(recipe_text: str, unit: Unit) -> Rows:
     return replace(rows, cost=rows.cost + np.array([wasted, 0, 0, attempt]))
 
 
-def _attempted(trainer: Trainer, recipe: Recipe, unit: Unit, attempt: int) -> Rows:
-    contexts = [recipe.space.context(target) for target in recipe.space.targets]
+def compute(recipe: Recipe, unit: Unit, attempt: int) -> Rows:
+    """Train and evaluate once.
+
+    Raises:
+        TrainingError: If it went wrong.
+    """
+    spec = recipe.specification(unit.multi_task)
     began = process_time()
-    trainings = trainer.train(_jobs(recipe, unit, attempt, contexts))
+    trainings = _trained(spec, _jobs(recipe, unit, attempt))
     trained = process_time()
     key = "evaluation" if unit.multi_task is None else f"multi-task {unit.multi_task} evaluation"
     played = np.stack(
         [
-            trainer.evaluate(
+            evaluate(
+                spec,
                 training.policy,
-                contexts,
+                recipe.space.targets,
                 episodes=recipe.episodes,
                 seed=derived_seed(recipe.seed, key, unit.trial, *unit.sources[i : i + 1]),
             )
@@ -159,7 +165,6 @@ def _attempted(trainer: Trainer, recipe: Recipe, unit: Unit, attempt: int) -> Ro
         ]
     )
     evaluated = process_time()
-    _check_finite(played, contexts)
     variance = played.var(axis=2, ddof=1) if recipe.episodes > 1 else np.zeros(played.shape[:2])
     steps = sum(training.steps for training in trainings)
     return Rows(
@@ -170,32 +175,29 @@ def _attempted(trainer: Trainer, recipe: Recipe, unit: Unit, attempt: int) -> Ro
     )
 
 
-def _jobs(
-    recipe: Recipe, unit: Unit, attempt: int, contexts: list[dict[str, float]]
-) -> list[TrainingJob]:
+def _jobs(recipe: Recipe, unit: Unit, attempt: int) -> list[TrainingJob]:
+    targets = recipe.space.targets
     if unit.multi_task is not None:
         key = f"multi-task {unit.multi_task} training"
         seed = derived_seed(recipe.seed, key, unit.trial, attempt)
-        return [TrainingJob(tuple(contexts), seed)]
+        return [TrainingJob(targets, seed, attempt)]
+    seeds = [derived_seed(recipe.seed, "training", unit.trial, n, attempt) for n in unit.sources]
     return [
-        TrainingJob(
-            (contexts[source],),
-            derived_seed(recipe.seed, "training", unit.trial, source, attempt),
-        )
-        for source in unit.sources
+        TrainingJob(targets[[source]], seed, attempt)
+        for source, seed in zip(unit.sources, seeds, strict=True)
     ]
 
 
-def _check_finite(played: NDArray[np.float64], contexts: list[dict[str, float]]) -> None:
-    """Refuse (c, N, episodes) returns that no matrix can have."""
-    bad = np.argwhere(~np.isfinite(played))
-    if len(bad):
-        value, target = played[tuple(bad[0])], int(bad[0][1])
-        raise TrainingError(f"An episode in the context {contexts[target]} returned {value}.")
+def _trained(spec: TrainerSpec, jobs: list[TrainingJob]) -> list[Training]:
+    """All of them: which policies are trained together belongs to the recipe."""
+    trainings = []
+    for result in train(spec, jobs):
+        if isinstance(result, Failure):
+            raise TrainingError(result.error)
+        trainings.append(result)
+    return trainings
 
 
-@lru_cache(maxsize=2)
-def _made(recipe_text: str, multi_task: int | None) -> tuple[Recipe, Trainer]:
-    """The trainer of this process: made, and compiled, once."""
-    recipe = Recipe.from_dict(json.loads(recipe_text))
-    return recipe, recipe.make_trainer(multi_task)
+@lru_cache(maxsize=1)
+def _recipe(text: str) -> Recipe:
+    return Recipe.from_dict(json.loads(text))

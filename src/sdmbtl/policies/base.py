@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.errors import PolicyError
+from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.files import write_atomically
 
 VERSION = 1
@@ -62,8 +62,7 @@ def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> byte
         policy: The policy.
         notes: Anything worth keeping with it, as JSON data: where it was trained, with what.
     """
-    import safetensors.numpy
-
+    safetensors = _safetensors()
     header = {
         "version": VERSION,
         "kind": policy.kind,
@@ -71,7 +70,8 @@ def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> byte
         "notes": dict(notes or {}),
     }
     arrays = {name: np.ascontiguousarray(array) for name, array in policy.arrays().items()}
-    return safetensors.numpy.save(arrays, metadata={_HEADER: json.dumps(header, sort_keys=True)})
+    metadata = {_HEADER: json.dumps(header, sort_keys=True)}
+    return bytes(safetensors.numpy.save(arrays, metadata=metadata))
 
 
 def save_policy(path: str | Path, policy: Policy, notes: Mapping[str, Any] | None = None) -> None:
@@ -84,6 +84,7 @@ def load_policy(path: str | Path) -> Policy:
 
     Raises:
         PolicyError: If the file is damaged, or no policy of this package.
+        MissingPackageError: If safetensors is not installed.
         FileNotFoundError: If there is no file.
     """
     return policy_from_bytes(_content(path), str(path))
@@ -125,9 +126,7 @@ def _content(path: str | Path) -> bytes:
 
 def _opened(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays, each checked."""
-    import safetensors
-    import safetensors.numpy
-
+    safetensors = _safetensors()
     try:
         arrays = safetensors.numpy.load(content)
         # The format: eight bytes of length, then as much JSON, which has the metadata.
@@ -141,6 +140,23 @@ def _opened(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDAr
     if version != VERSION:
         raise PolicyError(f"{source} has format version {version}; this release reads {VERSION}.")
     return dict(header), arrays
+
+
+def _safetensors() -> Any:
+    """The package that policy files are read and written with.
+
+    Raises:
+        MissingPackageError: If it is not installed.
+    """
+    try:
+        import safetensors.numpy
+    except ModuleNotFoundError as error:
+        raise MissingPackageError(
+            "Policy files need safetensors, which is not installed. Install it with: "
+            "pip install 'sdmbtl[environments]'",
+            name=error.name,
+        ) from None
+    return safetensors
 
 
 def _damaged(source: str, error: Exception) -> PolicyError:

@@ -17,7 +17,7 @@ from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import did_you_mean, short_text
-from sdmbtl.errors import PolicyError
+from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies.base import Policy
 
 try:
@@ -34,9 +34,10 @@ try:
 except ModuleNotFoundError as _error:
     if _error.name not in ("stable_baselines3", "torch"):
         raise
-    raise PolicyError(
+    raise MissingPackageError(
         "This policy needs stable-baselines3, which is not installed. Install it with: "
-        "pip install 'sdmbtl[sb3]'"
+        "pip install 'sdmbtl[sb3]'",
+        name=_error.name,
     ) from None
 
 ALGORITHMS = ("PPO", "A2C", "SAC", "TD3", "DDPG", "DQN")

@@ -25,6 +25,9 @@ from sdmbtl.contexts import ContextSpace
 #: by the very episode that was left out, and the correction becomes noisy.
 MOST_FOLDS = 5
 
+#: Targets at most that tell how far off an interpolation is; further ones hardly count.
+MOST_NEIGHBOURS = 512
+
 Array = NDArray[np.float64]
 
 
@@ -38,6 +41,8 @@ class Estimate:
         optimism: By how much the first of these is too high, since it is the largest.
         uncertainty: Standard deviation of the first, corrected mean; NaN if nothing is known.
         degrees: Degrees of freedom of the uncertainty.
+        interpolation_error: How far off targets nearby are if predicted in the same way, from
+            others: 0 at an evaluated target, NaN if there are no others.
         n_targets: Number of targets the prediction rests on; 1 at an evaluated target.
         n_episodes: Number of the chosen member's episodes there.
     """
@@ -47,6 +52,7 @@ class Estimate:
     optimism: float
     uncertainty: float
     degrees: int
+    interpolation_error: float
     n_targets: int
     n_episodes: int
 
@@ -95,6 +101,7 @@ class Evaluations:
         self.means = first + gains.sum(axis=2) / np.maximum(self.counts, 1)
         deviations = np.where(known, self.episodes - self.means[:, :, None], 0.0)
         self.squares = (deviations**2).sum(axis=2)
+        self._left_out: dict[tuple[int, int], float] = {}
         self.width = (
             float(np.nanmax(self.means) - np.nanmin(self.means)) if width is None else width
         )
@@ -134,17 +141,17 @@ class Evaluations:
             unit: (D,) the context in unit coordinates.
             jump: Distance beyond the box that unit coordinates do not show.
         """
-        at_edge = np.clip(unit, 0.0, 1.0)
-        distance = np.round(np.abs(self.space.unit_targets - at_edge) @ self.space.steps, 9)
+        distance = self._distance(np.clip(unit, 0.0, 1.0))
         predictions = [self._predict(position, distance) for position in self._rivals(distance)]
         predicted = np.array([p.weights @ self.means[p.position, p.targets] for p in predictions])
         order = np.argsort(-predicted, kind="stable")
         winner = predictions[order[0]]
         noise, degrees = self._noise(winner)
         flattery = self._optimism(predictions, int(order[0]))
+        interpolation = self._interpolation_error(winner, distance)
         far = self.width * (self._beyond(winner.position, unit) + jump)
         # A correction is about as uncertain as it is large.
-        variance = self._variance(winner, noise) + flattery**2 + far**2
+        variance = self._variance(winner, noise, interpolation) + flattery**2 + far**2
         used = winner.targets[winner.weights > 0]
         return Estimate(
             positions=np.array([predictions[i].position for i in order]),
@@ -152,6 +159,7 @@ class Evaluations:
             optimism=flattery,
             uncertainty=float(np.sqrt(variance)),
             degrees=degrees,
+            interpolation_error=interpolation,
             n_targets=len(used),
             n_episodes=int(self.counts[winner.position, used].sum()),
         )
@@ -162,13 +170,53 @@ class Evaluations:
         least = distance[evaluated.any(axis=0)].min()
         return np.flatnonzero(evaluated[:, distance == least].any(axis=1)).tolist()
 
-    def _predict(self, position: int, distance: Array) -> _Prediction:
+    def _predict(self, position: int, distance: Array, without: int | None = None) -> _Prediction:
+        """A member's prediction in a context.
+
+        Args:
+            position: Of the member.
+            distance: (N,) of the context to each target.
+            without: A target to be left out, as if the member had not been evaluated on it.
+        """
         targets = np.flatnonzero(self.counts[position])
+        if without is not None:
+            targets = targets[targets != without]
         # As many as a cell of the grid has corners, and those equally far.
         number = min(2**self.space.n_dimensions, len(targets))
         limit = np.partition(distance[targets], number - 1)[number - 1]
         targets = targets[distance[targets] <= limit]
         return _Prediction(position, targets, inverse_distance_weights(distance[targets]))
+
+    def _distance(self, unit: Array) -> Array:
+        """(N,) distance of a context to each target: L1, in grid steps."""
+        return np.round(np.abs(self.space.unit_targets - unit) @ self.space.steps, 9)
+
+    def _interpolation_error(self, prediction: _Prediction, distance: Array) -> float:
+        """How far off targets nearby are, predicted likewise; 0 at an evaluated one, NaN if none.
+
+        Neighbours that agree are no proof: a return may drop between them. So each of the targets
+        nearby is predicted as if the member had not been evaluated on it. The nearer, the more its
+        error counts, but none counts nothing.
+        """
+        position = prediction.position
+        if not distance[prediction.targets].all():
+            return 0.0
+        known = np.flatnonzero(self.counts[position])
+        if len(known) < 2:
+            return np.nan
+        known = known[np.argsort(distance[known], kind="stable")][:MOST_NEIGHBOURS]
+        errors = np.array([self._left_out_error(position, int(target)) for target in known])
+        nearness = np.exp(distance[known[0]] - distance[known])
+        return float(np.sqrt(nearness @ errors**2 / nearness.sum()))
+
+    def _left_out_error(self, position: int, target: int) -> float:
+        """The mean on a target less what the other targets predict for it."""
+        if (position, target) not in self._left_out:
+            distance = self._distance(self.space.unit_targets[target])
+            p = self._predict(position, distance, without=target)
+            predicted = p.weights @ self.means[position, p.targets]
+            self._left_out[position, target] = float(self.means[position, target] - predicted)
+        return self._left_out[position, target]
 
     def _noise(self, prediction: _Prediction) -> tuple[float, int]:
         """Variance of an episode, and its degrees of freedom.
@@ -187,13 +235,13 @@ class Evaluations:
         means = self.means[position, targets]
         return _mean_square(((means - means.mean()) ** 2).sum(), len(means) - 1)
 
-    def _variance(self, prediction: _Prediction, noise: float) -> float:
-        """Variance of a prediction: of the means it is made of, and of how much they disagree."""
+    def _variance(self, prediction: _Prediction, noise: float, error: float) -> float:
+        """Variance of a prediction: of the means it is made of, and of interpolating them."""
         weights, targets = prediction.weights, prediction.targets
         means = self.means[prediction.position, targets]
         counts = self.counts[prediction.position, targets]
         disagreement = weights @ (means - weights @ means) ** 2
-        return float(noise * (weights**2 / counts).sum() + disagreement)
+        return float(noise * (weights**2 / counts).sum() + np.fmax(disagreement, error**2))
 
     def _beyond(self, position: int, unit: Array) -> float:
         """L1 distance in unit coordinates beyond all targets that a member was evaluated on."""

@@ -22,14 +22,14 @@ class Member:
     Attributes:
         id: Number of the policy, >= 0.
         context: The source it was trained on.
-        policy: The policy.
+        policy: The policy; None if it was trained elsewhere and can only be chosen here.
         returns: (N, E) return of each episode on each target, NaN = not evaluated. The number
             of episodes may differ between members, and between targets by leaving NaN.
     """
 
     id: int
     context: Mapping[str, float]
-    policy: Policy
+    policy: Policy | None
     returns: NDArray[np.float64]
 
 
@@ -41,10 +41,10 @@ def checked_member(member: Member, space: ContextSpace) -> Member:
         ContextError: If its context does not belong to the space.
     """
     number = whole_number("id", member.id, low=0, error=PortfolioError)
-    if not isinstance(member.policy, Policy):
+    if member.policy is not None and not isinstance(member.policy, Policy):
         raise PortfolioError(
-            f"Member {number} needs a sdmbtl.policies.Policy. Got {short_text(member.policy)} "
-            "instead."
+            f"Policy {number} must be a sdmbtl.policies.Policy, or None if it was trained "
+            f"elsewhere. Got {short_text(member.policy)} instead."
         )
     returns = _checked_returns(number, member.returns, space)
     return Member(number, space.context(space.vector(member.context)), member.policy, returns)
@@ -55,29 +55,24 @@ def _checked_returns(number: int, given: Any, space: ContextSpace) -> NDArray[np
         returns = np.array(given, dtype=np.float64)
     except (TypeError, ValueError):
         raise PortfolioError(
-            f"The returns of member {number} must be numbers. Got {short_text(given)} instead."
+            f"The returns of policy {number} must be numbers. Got {short_text(given)} instead."
         ) from None
     if returns.ndim != 2 or len(returns) != len(space):
         hint = " One return for each target is returns[:, None]." if returns.ndim == 1 else ""
         raise PortfolioError(
-            f"The returns of member {number} must have shape ({len(space)}, episodes), NaN where "
+            f"The returns of policy {number} must have shape ({len(space)}, episodes), NaN where "
             f"not evaluated. Got shape {returns.shape} instead.{hint}"
         )
     if np.isinf(returns).any():
         raise PortfolioError(
-            f"The returns of member {number} must be finite, or NaN for not evaluated. Got an "
+            f"The returns of policy {number} must be finite, or NaN for not evaluated. Got an "
             f"infinite one on target {int(np.argwhere(np.isinf(returns))[0, 0])}. "
-            "Leave the member out if its training diverged."
+            "Leave the policy out if its training diverged."
         )
     if np.isnan(returns).all():
         raise PortfolioError(
-            f"Member {number} was evaluated on no target, so nothing is known of it. "
+            f"Policy {number} was evaluated on no target, so nothing is known of it. "
             "Evaluate it, or leave it out."
         )
     returns.setflags(write=False)
     return returns
-
-
-def shown_context(context: Mapping[str, float]) -> str:
-    """A context as a short text."""
-    return "{" + ", ".join(f"{name}={value:g}" for name, value in context.items()) + "}"

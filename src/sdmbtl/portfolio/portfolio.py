@@ -18,11 +18,13 @@ from sdmbtl.checks import checked_return_range, finite_number, share_of_range, s
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.contexts.space import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
+from sdmbtl.policies import Policy
 from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.acting import Actor, ContextPolicy
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
-from sdmbtl.portfolio.member import Member, checked_member, shown_context
+from sdmbtl.portfolio.member import Member, checked_member
+from sdmbtl.wording import counted, percent, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv
@@ -92,11 +94,11 @@ class Portfolio:
             self.return_range = checked_return_range(return_range, error=PortfolioError)
         checked = sorted((checked_member(m, space) for m in members), key=lambda m: m.id)
         if not checked:
-            raise PortfolioError("A portfolio needs at least one member. Got none.")
+            raise PortfolioError("A portfolio needs at least one policy. Got none.")
         self._by_id = {member.id: member for member in checked}
         if len(self._by_id) < len(checked):
             ids = [member.id for member in checked]
-            raise PortfolioError(f"Members need different ids. Got {ids}. Number them anew.")
+            raise PortfolioError(f"Policies need different ids. Got {ids}. Number them anew.")
         self.members: tuple[Member, ...] = tuple(checked)
         self._evaluations = Evaluations(space, [m.returns for m in checked], self._width)
 
@@ -111,7 +113,7 @@ class Portfolio:
     def __getitem__(self, member: int) -> Member:
         if member not in self._by_id:
             raise PortfolioError(
-                f"There is no member {member!r}; there are {', '.join(map(str, self._by_id))}."
+                f"There is no policy {member!r}; there are {', '.join(map(str, self._by_id))}."
             )
         return self._by_id[member]
 
@@ -126,9 +128,11 @@ class Portfolio:
         the luck of the best (see `sdmbtl.portfolio.evaluations`).
 
         The uncertainty is made of the standard error over the episodes (if these do not differ,
-        from the targets nearby), the correction, how much the nearest targets disagree, and how
-        far the context lies beyond the targets: one length of the box may change anything, that
-        is, by the whole range of returns.
+        from the targets nearby), the correction, in a context that was not evaluated the error of
+        interpolation, and how far the context lies beyond the targets: one length of the box may
+        change anything, that is, by the whole range of returns. The error of interpolation is how
+        much the nearest targets disagree, or how far off the targets nearby are if each is
+        predicted from its neighbours, whichever is larger.
 
         Raises:
             ContextError: If this is no context of the space.
@@ -154,9 +158,27 @@ class Portfolio:
             ranking=tuple(zip(ids, estimate.predicted.tolist(), strict=True)),
         )
 
+    def policy(self, member: int) -> Policy:
+        """The policy of a member.
+
+        Raises:
+            PortfolioError: If it was trained elsewhere, so that it is not here.
+        """
+        found = self[member]
+        if found.policy is None:
+            raise PortfolioError(
+                f"Policy {member}, trained on {shown_context(found.context)}, was trained "
+                "elsewhere, and this portfolio has no file of it. Load it where it was trained."
+            )
+        return found.policy
+
     def policy_for(self, context: ContextLike) -> Actor:
-        """The policy that acts in a context, on the plain observations of its environment."""
-        policy = self[self.choose(context).member].policy
+        """The policy that acts in a context, on the plain observations of its environment.
+
+        Raises:
+            PortfolioError: If the policies were trained elsewhere, so that they are not here.
+        """
+        policy = self.policy(self.choose(context).member)
         if not self.observe_context:
             return policy
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
@@ -265,9 +287,9 @@ class Portfolio:
     def describe(self) -> str:
         """Which member covers how many targets, in words, a line for each."""
         lines = [
-            f"member {row['id']}, trained on {shown_context(row['context'])}: "
+            f"policy {row['id']}, trained on {shown_context(row['context'])}: "
             + (
-                f"{_number(row['targets'], 'target')}, mean return {row['mean_return']:.4g}"
+                f"{counted(row['targets'], 'target')}, mean return {row['mean_return']:.4g}"
                 if row["targets"]
                 else "no target, others are better everywhere"
             )
@@ -275,7 +297,7 @@ class Portfolio:
         ]
         missing = int(np.count_nonzero(self.best_members < 0))
         if missing:
-            lines.append(f"{_number(missing, 'target')} not evaluated")
+            lines.append(f"{counted(missing, 'target')} not evaluated")
         return "\n".join([self._summary(), *lines])
 
     def __repr__(self) -> str:
@@ -348,8 +370,8 @@ class Portfolio:
     def _reason(
         self, estimate: Estimate, target: int | None, outside: NDArray[np.float64] | None
     ) -> str:
-        rivals = _number(len(estimate.positions), "member")
-        episodes = _number(estimate.n_episodes, "episode")
+        rivals = counted(len(estimate.positions), "policy", "policies")
+        episodes = counted(estimate.n_episodes, "episode")
         if target is not None and self.best_members[target] >= 0:
             words = f"Best mean return of {rivals} on this target, over {episodes}."
         else:
@@ -358,7 +380,14 @@ class Portfolio:
                 targets = f"the {estimate.n_targets} nearest targets"
             words = f"Best of {rivals} by the returns on {targets}, over {episodes}."
             if target is not None:
-                words = f"Nobody was evaluated on this target. {words}"
+                words = f"No policy was evaluated on this target. {words}"
+            words += " This is interpolated"
+            if math.isfinite(estimate.interpolation_error):
+                words += (
+                    ": targets nearby, predicted in the same way, are "
+                    f"{estimate.interpolation_error:.3g} off"
+                )
+            words += "."
         if estimate.optimism:
             words += f" Corrected by {-estimate.optimism:+.3g} for the luck of the best."
         if math.isnan(estimate.uncertainty):
@@ -378,14 +407,10 @@ class Portfolio:
 
     def _summary(self) -> str:
         share = self.share(self.coverage)
-        percent = "" if share is None else f" ({share:.0%})".replace("%", " %")
-        policies = f"{len(self)} {'policy' if len(self) == 1 else 'policies'}"
-        targets = _number(len(self.space), "target")
-        return f"{policies}, {targets}, coverage {self.coverage:.4g}{percent}"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+        of_range = "" if share is None else f" ({percent(share)})"
+        policies = counted(len(self), "policy", "policies")
+        targets = counted(len(self.space), "target")
+        return f"{policies}, {targets}, coverage {self.coverage:.4g}{of_range}"
 
 
 def _checked_family(given: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -2,7 +2,7 @@
 
     portfolio.json                 version, space, family, members with their SHA-256
     returns.npz                    for each member its (N, E) returns
-    policies/0003.safetensors      the policy of member 3
+    policies/0003.safetensors      policy 3; none for a policy that was trained elsewhere
 
 A directory is written beside its place and then renamed, so that a reader finds a whole portfolio
 or none. To replace an older one, that is renamed first, to a name where `read` looks for it: if
@@ -75,9 +75,7 @@ def read(
     manifest = _read_manifest(directory)
     try:
         space = ContextSpace.from_dict(manifest["space"])
-        listed = [
-            (int(m["id"]), m["context"], str(m["file"]), m["sha256"]) for m in manifest["members"]
-        ]
+        listed = [(int(m["id"]), m["context"], m["file"], m["sha256"]) for m in manifest["members"]]
         settings = {k: manifest[k] for k in ("family", "observe_context", "return_range")}
         returns_sha256 = manifest["returns_sha256"]
     except (KeyError, TypeError, AttributeError, ValueError, SdmbtlError) as error:
@@ -86,10 +84,10 @@ def read(
     members, problems = [], []
     for number, context, file, sha256 in listed:
         try:
-            policy = load_policy(_verified(directory / file, sha256))
+            policy = None if file is None else load_policy(_verified(directory / file, sha256))
             members.append(Member(number, context, policy, returns[_key(number)]))
         except (PolicyError, PortfolioError, FileNotFoundError) as error:
-            problems.append(f"member {number}: {error}")
+            problems.append(f"policy {number}: {error}")
     _report(problems, len(members), skip_damaged=skip_damaged)
     return space, members, settings
 
@@ -122,17 +120,13 @@ def _write_files(
     (staging / POLICIES).mkdir(parents=True)
     listed = []
     for member in members:
-        context = dict(member.context)
-        file = f"{POLICIES}/{_key(member.id)}.safetensors"
-        save_policy(staging / file, member.policy, {"id": member.id, "context": context})
-        listed.append(
-            {
-                "id": member.id,
-                "context": context,
-                "file": file,
-                "sha256": _sha256(staging / file),
-            }
-        )
+        notes: dict[str, Any] = {"id": member.id, "context": dict(member.context)}
+        file = sha256 = None
+        if member.policy is not None:
+            file = f"{POLICIES}/{_key(member.id)}.safetensors"
+            save_policy(staging / file, member.policy, notes)
+            sha256 = _sha256(staging / file)
+        listed.append({**notes, "file": file, "sha256": sha256})
     returns = {_key(member.id): member.returns for member in members}
     save_arrays(staging / RETURNS, kind="portfolio returns", space=space, arrays=returns)
     manifest = {
@@ -198,7 +192,7 @@ def _read_returns(path: Path, sha256: str, ids: list[int]) -> dict[str, Any]:
         )
     except (SdmbtlError, FileNotFoundError) as error:
         raise PortfolioError(
-            f"The returns of the members cannot be read: {error} Without them no member can be "
+            f"The returns of the policies cannot be read: {error} Without them no policy can be "
             "chosen. Copy or export the portfolio again; the policies can still be read one by one "
             "with sdmbtl.policies.load_policy."
         ) from None
@@ -221,7 +215,7 @@ def _report(problems: list[str], usable: int, *, skip_damaged: bool) -> None:
             "export the portfolio again."
         )
     # The level of the caller of Portfolio.load.
-    warnings.warn(f"Members left out of the portfolio: {found}", stacklevel=4)
+    warnings.warn(f"Policies left out of the portfolio: {found}", stacklevel=4)
 
 
 def _verified(path: Path, sha256: str) -> Path:

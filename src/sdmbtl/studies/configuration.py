@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import checked_return_range, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ConfigurationError, StudyError
-from sdmbtl.selectors import make_selector
+from sdmbtl.json_data import differences
+from sdmbtl.selectors import Selector, make_selector
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-
-_ABSENT = object()
+    from sdmbtl.trainers import TrainerSpec
 
 
 @dataclass(frozen=True)
@@ -27,8 +25,8 @@ class Configuration:
 
     Attributes:
         space: The context space, `ContextSpace.to_dict()`.
-        family: The environments, `EnvironmentFamily.settings()` without the space; None if
-            training is the caller's and the study is only asked and told.
+        family: The environments, as in `TrainerSpec`; None if training is the caller's and the
+            study is only asked and told.
         trainer: Name and settings of the trainer; None as above.
         selector: Name and options of the selector.
         seed: Root of every random number.
@@ -52,9 +50,17 @@ class Configuration:
         for name, low in (("seed", 0), ("episodes", 1), ("batch", 1), ("retries", 0)):
             whole_number(name, getattr(self, name), low=low, error=StudyError)
 
+    def training(self) -> TrainerSpec | None:
+        """How policies are trained; None if training is the caller's."""
+        if self.family is None or self.trainer is None:
+            return None
+        from sdmbtl.trainers import TrainerSpec
+
+        return TrainerSpec(self.family, self.space, self.trainer["name"], self.trainer["settings"])
+
     def family_settings(self) -> dict[str, Any] | None:
-        """Name and options of the environments, the space among them, for `make_family`."""
-        if self.family is None:
+        """Name and options of the environments for `make_family`; None if it cannot make them."""
+        if self.family is None or not self.family.get("importable", True):
             return None
         options = {**self.family["options"], "space": self.space}
         return {"name": self.family["name"], "options": options}
@@ -74,7 +80,7 @@ class Configuration:
         Raises:
             ConfigurationError: With every difference, one a line.
         """
-        lines = _differences("", recorded.to_dict(), self.to_dict())
+        lines = differences(recorded.to_dict(), self.to_dict())
         if lines:
             raise ConfigurationError(
                 f"The study in {str(path)!r} was made with another configuration:\n"
@@ -84,105 +90,121 @@ class Configuration:
             )
 
 
-def _differences(path: str, recorded: object, given: object) -> list[str]:
-    """Where two pieces of JSON data differ, in words."""
-    if recorded == given:
-        return []
-    if isinstance(recorded, Mapping) and isinstance(given, Mapping):
-        lines = []
-        for key in dict.fromkeys([*recorded, *given]):
-            inner = f"{path}.{key}" if path else str(key)
-            lines += _differences(inner, recorded.get(key, _ABSENT), given.get(key, _ABSENT))
-        return lines
-    return [f"{path}: recorded {_shown(recorded)}, now {_shown(given)}"]
+@dataclass(frozen=True)
+class Setup:
+    """What a study works with, made once from its configuration.
+
+    Attributes:
+        configuration: The configuration.
+        space: The context space.
+        selector: The selector, which has seen nothing yet.
+        training: How policies are trained; None if training is the caller's.
+    """
+
+    configuration: Configuration
+    space: ContextSpace
+    selector: Selector
+    training: TrainerSpec | None
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> Setup:
+        """Make what a recorded configuration says; environments and trainer when needed."""
+        space = ContextSpace.from_dict(configuration.space)
+        chosen = configuration.selector
+        selector = make_selector(
+            chosen["name"], space, seed=configuration.seed, **chosen["options"]
+        )
+        return cls(configuration, space, selector, configuration.training())
 
 
-def _shown(value: object) -> str:
-    return "nothing" if value is _ABSENT else short_text(value)
-
-
-def configured(
-    env: str | EnvironmentFamily | None,
+def set_up(
+    env: str | EnvironmentFamily | Callable[..., Any] | None,
     *,
     space: str | Path | ContextSpace | None,
+    return_range: tuple[float, float] | None,
     selector: str,
     selector_options: Mapping[str, Any],
     trainer: str,
     trainer_options: Mapping[str, Any],
+    seed: int,
     **numbers: Any,
-) -> Configuration:
-    """Complete what a user gave to a configuration; wrong names are noticed here."""
-    targets, returns, parts = (
-        _space_alone(space) if env is None else _trained(env, space, trainer, trainer_options)
-    )
-    make_selector(selector, targets, **selector_options)
+) -> Setup:
+    """Make what a user describes, and complete the description to a configuration.
+
+    Wrong names are noticed here, and environments that cannot be made.
+    """
+    training: TrainerSpec | None = None
+    parts: dict[str, Any] = {}
+    if env is None:
+        targets, known_range = _space_alone(space)
+    else:
+        training, targets, known_range = _trained(env, space, trainer, trainer_options)
+        settings = {"name": training.trainer, "settings": training.settings}
+        parts = {"family": training.environment, "trainer": settings}
+    if return_range is not None:
+        known_range = checked_return_range(return_range, error=StudyError)
     made = Configuration(
         space=targets.to_dict(),
         selector={"name": selector, "options": dict(selector_options)},
-        return_range=None if returns is None else list(returns),
+        return_range=None if known_range is None else list(known_range),
+        seed=seed,
         **parts,
         **numbers,
     )
     try:  # as it will be read back: a tuple becomes a list
-        return Configuration.from_dict(json.loads(json.dumps(made.to_dict())))
+        configuration = Configuration.from_dict(json.loads(json.dumps(made.to_dict())))
     except TypeError as error:
         raise StudyError(
             f"The settings of a study are kept as JSON: numbers, texts, lists. {error}."
         ) from None
+    chosen = make_selector(selector, targets, seed=seed, **selector_options)
+    return Setup(configuration, targets, chosen, training)
 
 
-_Parts = tuple[ContextSpace, tuple[float, float] | None, dict[str, Any]]
+_Range = tuple[float, float] | None
 
 
-def _space_alone(space: str | Path | ContextSpace | None) -> _Parts:
+def _space_alone(space: str | Path | ContextSpace | None) -> tuple[ContextSpace, _Range]:
     """For training of one's own: the space, and the range of returns if its file names it."""
     if isinstance(space, ContextSpace):
-        return space, None, {}
-    from sdmbtl.environments.ranges import load_space
+        return space, None
+    from sdmbtl.contexts import load_space
 
     targets, extras = load_space(str(space))
-    return targets, extras.get("return_range"), {}
+    return targets, extras.get("return_range")
 
 
 def _trained(
-    env: str | EnvironmentFamily,
+    env: str | EnvironmentFamily | Callable[..., Any],
     space: str | Path | ContextSpace | None,
     trainer: str,
     options: Mapping[str, Any],
-) -> _Parts:
-    from sdmbtl.environments import make_family
-    from sdmbtl.trainers import make_trainer
+) -> tuple[TrainerSpec, ContextSpace, _Range]:
+    from sdmbtl.trainers import TrainerSpec, make_trainer
 
-    family = make_family(env, space=space) if isinstance(env, str) else env
-    targets = _targets(family, None if isinstance(env, str) else space)
+    family, targets = _family(env, space)
     family.make(targets.target(0)).close()  # if it cannot be made, no study is
     made = make_trainer(trainer, family, targets, **options)
-    settings = family.settings()
-    settings["options"].pop("space", None)  # recorded by itself, however it was named
-    parts = {
-        "family": settings,
-        "trainer": {"name": made.name, "settings": made.settings()},
-    }
-    return targets, family.return_range, parts
+    return TrainerSpec.of(made), targets, family.return_range
 
 
-def _targets(family: EnvironmentFamily, space: str | Path | ContextSpace | None) -> ContextSpace:
-    if space is None or (isinstance(space, str) and space in family.ranges):
-        return family.space(space)
-    from sdmbtl.environments.family import read_space
+def _family(
+    env: str | EnvironmentFamily | Callable[..., Any], space: str | Path | ContextSpace | None
+) -> tuple[EnvironmentFamily, ContextSpace]:
+    from sdmbtl.contexts import read_space
+    from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 
-    return read_space(space)[0]
-
-
-def versions(configuration: Configuration) -> dict[str, str]:
-    """The software that a study is made with."""
-    names = ["sdmbtl", "numpy", "scipy"]
-    if configuration.family is not None:
-        names += ["gymnasium", "jax", "jaxlib", "stable-baselines3", "torch"]
-    found = {"python": platform.python_version()}
-    for name in names:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    if isinstance(env, str):
+        family = make_family(env, space=space)
+        return family, family.space()
+    if isinstance(env, EnvironmentFamily):
+        if space is None or (isinstance(space, str) and space in env.ranges):
+            return env, env.space(space)
+        return env, read_space(space)[0]
+    if space is None:
+        raise StudyError(
+            "A function that makes environments needs a context space: "
+            "Study.open(path, function, space=...), a ContextSpace or the path of a TOML file."
+        )
+    family = FactoryFamily(env, space)
+    return family, family.space()

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import DamagedStudyError, PolicyError, SdmbtlError, StudyError
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import load_notes
-from sdmbtl.studies.database import StudyDatabase, TrialRecord
-from sdmbtl.studies.lock import exclusive
+from sdmbtl.selectors import Trial
+from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.configuration import Configuration
+from sdmbtl.studies.database import StudyDatabase
 from sdmbtl.studies.study import Study
 
 Level = Literal["ok", "note", "problem"]
@@ -96,13 +100,13 @@ def repair(path: str | Path) -> Diagnosis:
     """
     path = _study_directory(path)
     done: list[str] = []
-    with exclusive(path / "study.lock"):
-        database = StudyDatabase(path / "study.db")
+    database = StudyDatabase(path / "study.db")
+    with database.locked():
         if _trouble(database) is not None:
             done += _restore(path, database)
         if _trouble(database) is None:
             done += _mark_lost_policies(Study(path))
-            database.back_up()
+            database.make_backup()
         for leftover in _leftovers(path):
             leftover.unlink()
             done.append(f"Deleted {leftover.name}.")
@@ -131,7 +135,7 @@ def _trouble(database: StudyDatabase) -> str | None:
     return None
 
 
-def _counted(trials: list[TrialRecord]) -> str:
+def _counted(trials: Sequence[Trial]) -> str:
     counts = {s: sum(t.status == s for t in trials) for s in ("finished", "pending", "failed")}
     return ", ".join(f"{n} {status}" for status, n in counts.items() if n) or "no policies yet"
 
@@ -143,11 +147,11 @@ def _examine_backup(database: StudyDatabase, diagnosis: Diagnosis) -> None:
 
 
 def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
-    trained = [t for t in study.trials if t.policy_sha256 is not None]
+    trained = _trained(study)
     lost = 0
     for trial in trained:
         state = study.policy_state(trial)
-        if state != "whole":
+        if state != "intact":
             lost += 1
             diagnosis.add(
                 "problem",
@@ -166,10 +170,12 @@ def _but_for_rounding(study: Study) -> str:
 
 
 def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
-    if study.configuration.family is None:
+    family = study.configuration.family
+    if family is None:
         return
-    name = study.configuration.family["name"]
-    if ":" in name:  # code from somewhere, which one may not want to run to look at its results
+    name = family["name"]
+    # Code from somewhere, which one may not want to run to look at its results.
+    if ":" in name or not family.get("importable", True):
         diagnosis.add("note", f"The environment {name!r} is your own; it was not tried.")
         return
     try:
@@ -194,7 +200,8 @@ def _rescue(path: Path, database: StudyDatabase) -> str:
             "There is no whole copy of it either. The policies listed below can be loaded one by "
             "one with sdmbtl.policies.load_policy; start a new study in another directory."
         )
-    kept = copy.trials()
+    space = Configuration.from_dict(copy.facts()["configuration"]).space
+    kept = copy.trials(ContextSpace.from_dict(space))
     later = [p for p in _policy_files(path) if int(p.stem) >= len(kept)]
     lost = f"; lost are the records of {len(later)} later policies" if later else ""
     return (
@@ -243,13 +250,16 @@ def _free_name(path: Path) -> Path:
     return candidate
 
 
+def _trained(study: Study) -> list[Trial]:
+    return [t for t in study.trials if t.run is not None and t.run.policy_sha256 is not None]
+
+
 def _mark_lost_policies(study: Study) -> list[str]:
     done = []
-    for trial in study.trials:
-        if trial.policy_sha256 is None or study.policy_state(trial) == "whole":
+    for trial in _trained(study):
+        if trial.run is None or study.policy_state(trial) == "intact":
             continue
-        study.database.write(
-            trial.updated(status="pending", training=None, policy_sha256=None, returns=None)
-        )
+        run = TrainingRun(trial.run.attempt, trial.run.errors)
+        study.record(trial.updated(status="pending", row=None, run=run))
         done.append(f"Policy {trial.id} will be trained again when the study is resumed.")
     return done

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from sdmbtl.studies.database import TrialRecord
+from sdmbtl.selectors import Trial
 
 Stage = Literal["asked", "training", "saved", "trained", "evaluating", "failed", "finished"]
 
@@ -26,7 +26,7 @@ class Event:
     """
 
     stage: Stage
-    trial: TrialRecord
+    trial: Trial
     steps: int = 0
     total_steps: int = 0
     mean_return: float = float("nan")

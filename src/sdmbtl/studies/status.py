@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.selectors.trial import TrainingRun
 
 if TYPE_CHECKING:
-    from sdmbtl.selectors import Selector
-    from sdmbtl.studies.database import TrialRecord
+    from sdmbtl.selectors import Selector, Trial
     from sdmbtl.studies.study import Study
 
 #: For so many more policies it is said what they are expected to add.
@@ -21,7 +21,8 @@ POLICIES_AHEAD = 3
 def study_status(study: Study) -> dict[str, Any]:
     """Everything but `timing` is the same however often the study was interrupted."""
     configuration = study.configuration
-    facts = study.database.facts()
+    with study.database.opened():
+        facts, timing = study.database.facts(), _timing(study)
     rounds = _rounds(study)
     finished = [r for r in rounds if r["status"] == "finished"]
     return {
@@ -37,7 +38,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "policies": len(finished),
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),
-        "steps": sum((t.training or {}).get("steps", 0) for t in study.trials),
+        "steps": sum(r["steps"] or 0 for r in rounds),
         "performance": _number(study.performance),
         "coverage": study.share(study.performance),
         "return_range": configuration.return_range,
@@ -47,7 +48,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "remaining_gain": _remaining_gain(study),
         "rounds": rounds,
         "versions": facts.get("versions", {}),
-        "timing": _timing(study),
+        "timing": timing,
     }
 
 
@@ -59,7 +60,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     failed = set(study.selector.failed_trainings())
     rows = 0
     for trial in study.trials:
-        entry = _described(study, trial)
+        entry = _described(trial)
         if trial.row is not None:
             best = np.fmax(best, trial.row)
             mean = float(np.nanmean(best))
@@ -76,20 +77,22 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     return rounds
 
 
-def _described(study: Study, trial: TrialRecord) -> dict[str, Any]:
-    training = trial.training or {}
+def _described(trial: Trial) -> dict[str, Any]:
+    run = trial.run or TrainingRun()
     return {
         "id": trial.id,
-        "context": study.space.context(trial.source),
+        "context": trial.context,
         "status": trial.status,
         "structure": trial.structure,
         "strategy": trial.strategy,
         "reason": trial.reason,
         "numbers": trial.numbers,
-        "steps": training.get("steps"),
-        "training_return": training.get("source_return"),
-        "attempts": trial.attempt + 1,
-        "errors": trial.errors,
+        "expected_gain": trial.expected_gain,
+        "attributes": trial.attributes,
+        "steps": run.steps,
+        "training_return": run.training_return,
+        "attempts": run.attempt + 1,
+        "errors": list(run.errors),
         "performance": None,
         "coverage": None,
         "gain": None,
@@ -99,7 +102,7 @@ def _described(study: Study, trial: TrialRecord) -> dict[str, Any]:
 
 
 def _scores_by_row(selector: Selector) -> dict[int, dict[str, float]]:
-    """How well each structure foretold a row, for each row by the number of those before it."""
+    """How well each structure predicted a row, for each row by the number of those before it."""
     scores: dict[int, dict[str, float]] = {}
     for entry in selector.evidence():
         scores.setdefault(entry["rows"], {})[entry["structure"]] = entry["score"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,56 +19,56 @@ from sdmbtl.errors import DamagedStudyError, RowError, StudyError
 from sdmbtl.policies import load_policy
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.seeds import derived_seed
-from sdmbtl.selectors import Candidate, Selector, make_selector
-from sdmbtl.studies.configuration import Configuration, configured, versions
-from sdmbtl.studies.database import (
-    StudyDatabase,
-    TrialRecord,
-    mean_over_episodes,
-)
+from sdmbtl.selectors import Trial
+from sdmbtl.selectors.base import TrialLike
+from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.software import CORE, TRAINING, versions
+from sdmbtl.studies.configuration import Configuration, Setup, set_up
+from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.events import Observer, unobserved
-from sdmbtl.studies.lock import exclusive
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.trainers import Trainer
+    from sdmbtl.trainers import Trainer, TrainerSpec
 
 
 class Study:
     """A directory with a database and policy files, and the loop that fills them.
 
-    Make or resume one with `Study.open`.
+    Make or resume one with `Study.open`. What is recorded is in the database; in memory the
+    selector's history is the only book, and the database is always written first.
 
     Args:
         path: The directory.
+        given: What the study was set up with just now; made from what is recorded if left out.
+
+    Raises:
+        ConfigurationError: If it was set up in another way before.
+        DamagedStudyError: If its files are damaged.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, given: Setup | None = None) -> None:
         self.path = path
-        #: Settings of the trainer as given now; those that change the outcome are recorded ones.
-        self._passing_options: dict[str, Any] = {}
         self.database = StudyDatabase(path / "study.db")
-        facts = self.database.facts()
-        try:
-            self.configuration = Configuration.from_dict(facts["configuration"])
-        except (KeyError, TypeError) as error:
-            raise DamagedStudyError(
-                f"The configuration in {self.database.path} is damaged ({error}). "
-                f"Run: sdmbtl doctor {path}"
-            ) from None
-        self.space = ContextSpace.from_dict(self.configuration.space)
-        self.reload()
+        with self.database.opened():
+            self.configuration = self._recorded_configuration()
+            if given is not None:
+                given.configuration.check_same(self.configuration, path)
+            setup = given or Setup.of(self.configuration)
+            self.space, self.selector, self._training = setup.space, setup.selector, setup.training
+            self.selector.load_trials(self.database.trials(self.space))
 
     @classmethod
     def open(
         cls,
         path: str | Path,
-        env: str | EnvironmentFamily | None = None,
+        env: str | EnvironmentFamily | Callable[..., Any] | None = None,
         *,
         space: str | Path | ContextSpace | None = None,
+        return_range: tuple[float, float] | None = None,
         selector: str = "auto",
         selector_options: Mapping[str, Any] | None = None,
         trainer: str = "auto",
@@ -81,11 +82,15 @@ class Study:
 
         Args:
             path: The directory; made if missing.
-            env: Name of an environment family, "module:function", or a family. Without it and
-                with a space, training is yours: `ask` and `tell`. Without both, the study in the
-                directory is opened as it was made.
+            env: Name of an environment family, "module:function", a family, or a function that
+                makes the environment of a context. A function that can be imported is recorded
+                by name; one of a notebook, or a lambda, must be passed again to resume. Without
+                an environment and with a space, training is yours: `ask` and `tell`. Without
+                both, the study in the directory is opened as it was made.
             space: The context space: a `ContextSpace`, the name of one of the family's spaces,
                 or the path of a TOML file; the family's default one if left out.
+            return_range: Lowest and highest return of an episode, before what the family or the
+                file of the space say.
             selector: Name of the selector.
             selector_options: Its settings.
             trainer: Name of the trainer.
@@ -110,9 +115,10 @@ class Study:
                 )
             return cls(path)
         known = cls._is_study(path)
-        configuration = configured(
+        given = set_up(
             env,
             space=space,
+            return_range=return_range,
             selector=selector,
             selector_options=selector_options or {},
             trainer=trainer,
@@ -123,11 +129,8 @@ class Study:
             retries=retries,
         )
         if not known:
-            cls._create(path, configuration)
-        study = cls(path)
-        configuration.check_same(study.configuration, path)
-        study._passing_options = dict(trainer_options or {})
-        return study
+            cls._create(path, given.configuration)
+        return cls(path, given)
 
     @classmethod
     def _is_study(cls, path: Path) -> bool:
@@ -135,7 +138,7 @@ class Study:
             return True
         if path.exists() and (not path.is_dir() or not _is_as_good_as_empty(path)):
             raise StudyError(
-                f"{str(path)!r} exists and is no study. Choose a new directory, or an empty one."
+                f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
             )
         return False
 
@@ -147,28 +150,51 @@ class Study:
             raise StudyError(
                 f"Cannot make a study in {str(path)!r}: {error.strerror}. Choose another directory."
             ) from None
-        with exclusive(path / "study.lock"):
+        database = StudyDatabase(path / "study.db")
+        with database.locked():
             if cls._is_study(path):
                 return  # another process was faster
-            database = StudyDatabase(path / "study.db")
+            packages = CORE if configuration.family is None else (*CORE, *TRAINING)
             database.create(
-                {"configuration": configuration.to_dict(), "versions": versions(configuration)}
+                {"configuration": configuration.to_dict(), "versions": versions(packages)}
             )
-            database.back_up()
+            database.make_backup()
+
+    def _recorded_configuration(self) -> Configuration:
+        try:
+            return Configuration.from_dict(self.database.facts()["configuration"])
+        except (KeyError, TypeError) as error:
+            raise DamagedStudyError(
+                f"The configuration in {self.database.path} is damaged ({error}). "
+                f"Run: sdmbtl doctor {self.path}"
+            ) from None
 
     # -- what is known -------------------------------------------------------------------------
 
-    def reload(self) -> None:
-        """Take over what is recorded, for example by another process."""
-        self.trials = self.database.check()
-        options = self.configuration.selector
-        self.selector: Selector = make_selector(
-            options["name"], self.space, seed=self.configuration.seed, **options["options"]
-        )
-        state = self.selector.state_dict()
-        self.selector.load_state_dict(
-            {**state, "trials": [_selector_trial(t) for t in self.trials]}
-        )
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial so far, in order."""
+        return self.selector.trials
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials that were asked and not told yet."""
+        return self.selector.pending
+
+    @property
+    def n_finished(self) -> int:
+        """Number of finished policies."""
+        return sum(t.status == "finished" for t in self.trials)
+
+    def refresh(self) -> None:
+        """Take over what was recorded since, by another process."""
+        recorded = self.database.trials(self.space)
+        if len(recorded) < len(self.trials):  # an older copy was put in its place
+            self.selector.load_trials(recorded)
+            return
+        before = (*self.trials, *[None] * len(recorded))
+        changed = [t for t, known in zip(recorded, before, strict=False) if t is not known]
+        self.selector.record(*changed)
 
     @property
     def performance(self) -> float:
@@ -181,12 +207,18 @@ class Study:
 
         NaN where a policy was told with fewer episodes, or not evaluated.
         """
-        finished = [t.returns for t in self.trials if t.returns is not None]
+        finished = list(self._episodes().values())
         episodes = max((r.shape[1] for r in finished), default=self.configuration.episodes)
         returns = np.full((len(finished), len(self.space), episodes), np.nan)
-        for each, given in zip(returns, finished, strict=True):
-            each[:, : given.shape[1]] = given
+        for each, played in zip(returns, finished, strict=True):
+            each[:, : played.shape[1]] = played
         return returns
+
+    def _episodes(self) -> dict[int, NDArray[np.float64]]:
+        """(N, E) returns of each finished trial, by id; of a told row, E = 1."""
+        stored = self.database.episodes()
+        rows = {t.id: t.row for t in self.trials if t.row is not None}
+        return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
 
     @property
     def return_range(self) -> tuple[float, float] | None:
@@ -227,34 +259,60 @@ class Study:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
         return study_status(self)
 
+    def seconds(self) -> dict[int, dict[str, float]]:
+        """For each trial by id the seconds of its stages: choosing, training, evaluation."""
+        return self.database.seconds()
+
+    @property
+    def budget(self) -> int | None:
+        """The largest number of policies that was asked for so far; None if none was."""
+        budget: int | None = self.database.facts().get("budget")
+        return budget
+
     def policy_path(self, number: int) -> Path:
         """File of the policy with this id."""
         return self.path / "policies" / f"{number:04d}.safetensors"
 
-    @cached_property
-    def family(self) -> EnvironmentFamily:
-        """The environments."""
-        from sdmbtl.environments import make_family
+    def policy_state(self, trial: Trial) -> Literal["intact", "missing", "damaged"]:
+        """What became of a policy's file."""
+        try:
+            content = self.policy_path(trial.id).read_bytes()
+        except FileNotFoundError:
+            return "missing"
+        expected = None if trial.run is None else trial.run.policy_sha256
+        return "intact" if hashlib.sha256(content).hexdigest() == expected else "damaged"
 
-        settings = self.configuration.family_settings()
-        if settings is None:
+    @property
+    def training(self) -> TrainerSpec:
+        """How policies are trained, as data.
+
+        Raises:
+            StudyError: If training is not this study's, or its environments are not known here.
+        """
+        if self._training is None:
             raise StudyError(
                 f"The study in {str(self.path)!r} has no environment: training is yours, with ask "
                 "and tell. Make a study with an environment to have it trained."
             )
-        return make_family(settings["name"], **settings["options"])
+        environment = self._training.environment
+        if self._training.live is None and not environment.get("importable", True):
+            name = environment["name"]
+            raise StudyError(
+                f"The environments of the study in {str(self.path)!r} are made by the function "
+                f"{name!r}, which cannot be imported by name. Pass it again to resume: "
+                "Study.open(path, function, space=space)."
+            )
+        return self._training
 
-    @cached_property
+    @property
+    def family(self) -> EnvironmentFamily:
+        """The environments."""
+        return self.training.make_family()
+
+    @property
     def trainer(self) -> Trainer:
         """The trainer."""
-        from sdmbtl.trainers.registry import make_trainer, trainer_from_settings
-
-        family = self.family
-        recorded = self.configuration.trainer
-        if recorded is None:
-            return make_trainer("auto", family, self.space)
-        settings = {**self._passing_options, **recorded["settings"]}
-        return trainer_from_settings(recorded["name"], family, self.space, settings)
+        return self.training.make_trainer()
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -299,128 +357,120 @@ class Study:
         if not stops:
             raise StudyError("A run needs a 'budget', a 'time_limit', a 'min_gain' or a rule.")
         _ = self.trainer  # a study that cannot train says so before anything is chosen
-        with exclusive(self.path / "study.lock"):
-            self.reload()
-            if budget is not None and budget > self.database.facts().get("budget", 0):
+        with self._alone():
+            if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
             return Loop(self, observer or unobserved).run(stops, budget)
 
-    @property
-    def pending(self) -> list[TrialRecord]:
-        """Candidates that were asked and not told yet."""
-        return [t for t in self.trials if t.status == "pending"]
-
-    @property
-    def n_finished(self) -> int:
-        """Number of finished policies."""
-        return sum(t.status == "finished" for t in self.trials)
-
-    def policy_state(self, trial: TrialRecord) -> Literal["whole", "missing", "damaged"]:
-        """What became of a policy's file."""
-        try:
-            content = self.policy_path(trial.id).read_bytes()
-        except FileNotFoundError:
-            return "missing"
-        whole = hashlib.sha256(content).hexdigest() == trial.policy_sha256
-        return "whole" if whole else "damaged"
-
     # -- ask and tell --------------------------------------------------------------------------
 
-    def ask(self, n: int = 1) -> list[Candidate]:
-        """Choose contexts to be trained elsewhere; they are pending until told."""
-        with exclusive(self.path / "study.lock"):
-            self.reload()
-            candidates = self.selector.ask(n)
-            self.record(*[TrialRecord.asked(c, self.space) for c in candidates])
-            return candidates
+    @overload
+    def ask(self, n: None = None) -> Trial: ...
+    @overload
+    def ask(self, n: int) -> list[Trial]: ...
+    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+        """Choose the next context, or the next `n`, to be trained elsewhere.
+
+        They are pending until told; as `Selector.ask`.
+        """
+        with self._alone():
+            trials = self.selector.next_trials(1 if n is None else n)
+            self.record(*trials)
+        return trials[0] if n is None else trials
 
     def tell(
         self,
-        candidate: Candidate | int | ContextLike,
+        trial: TrialLike,
         returns: ArrayLike | None = None,
         *,
         status: Literal["finished", "failed", "cancelled"] = "finished",
         source_return: float | None = None,
         error: str | None = None,
-    ) -> None:
-        """Report what became of a candidate that was trained elsewhere.
+        skip_if_finished: bool = False,
+        repeat: bool = False,
+        correct: bool = False,
+    ) -> Trial:
+        """Report what became of a trial that was trained elsewhere; as `Selector.tell`.
 
         Args:
-            candidate: The candidate, its id, or a context that was never asked.
+            trial: The trial, its id, or a context, also one that was never asked.
             returns: (N,) mean return on every target, NaN where not evaluated, or (N, E) the
                 return of each episode.
             status: "finished", "failed" or "cancelled".
-            source_return: J(pi_x, x), for a source that is no target.
+            source_return: J(pi_x, x), for a source that is not an evaluated target.
             error: What went wrong, for "failed".
+            skip_if_finished: Ignore the call if this trial was told already.
+            repeat: With a context: add one more policy trained on it.
+            correct: Replace what was told of a trial before.
+
+        Returns:
+            The trial as it is recorded now.
         """
-        with exclusive(self.path / "study.lock"):
-            self.reload()
-            array = None if returns is None else _episodes(returns)
-            row = None if array is None else mean_over_episodes(array)
-            self.selector.tell(candidate, row, status=status, source_return=source_return)
-            number = candidate.id if isinstance(candidate, Candidate) else candidate
-            if not isinstance(number, int | np.integer):  # a context, asked or new
-                source = self.space.vector(number)
-                number = self.selector.history.with_source(source)[-1].id
-            told = self.selector.trials[int(number)]
-            if told.id < len(self.trials):
-                record = self.trials[told.id]
-            else:
-                record = TrialRecord(
-                    id=told.id,
-                    source=told.source.tolist(),
-                    strategy=told.strategy,
-                    structure=told.structure,
-                    reason=told.reason,
-                    numbers=told.numbers,
-                )
-            errors = [*record.errors, error] if error else record.errors
-            self.record(
-                record.updated(
-                    status=status, returns=array, source_return=told.source_return, errors=errors
-                )
+        with self._alone():
+            played = None if returns is None else _episodes(returns)
+            told = self.selector.told_trial(
+                trial,
+                None if played is None else mean_over_episodes(played),
+                status=status,
+                source_return=source_return,
+                skip_if_finished=skip_if_finished,
+                repeat=repeat,
+                correct=correct,
             )
+            if any(told is known for known in self.trials):
+                return told  # skipped
+            if error:
+                run = told.run or TrainingRun()
+                told = told.updated(run=replace(run, errors=(*run.errors, error)))
+            self.record(told, episodes={} if played is None else {told.id: played})
             self.database.back_up()
+        return told
+
+    def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
+        """Attach what you want to remember of a trial; as `Selector.annotate`."""
+        with self._alone():
+            annotated = self.selector.annotated_trial(trial, attributes)
+            self.record(annotated)
+        return annotated
 
     def retry_failed(self) -> int:
         """Give contexts whose training failed back to the selector; returns how many."""
-        with exclusive(self.path / "study.lock"):
-            self.reload()
+        with self._alone():
             failed = [t.updated(status="cancelled") for t in self.trials if t.status == "failed"]
-            if failed:
-                self.record(*failed)
-                self.reload()
-            return len(failed)
+            self.record(*failed)
+        return len(failed)
 
     # -- the result ----------------------------------------------------------------------------
 
     def portfolio(self) -> Portfolio:
-        """The trained policies as one object.
+        """The policies as one object.
 
-        A policy whose file is missing or damaged is left out with a warning.
+        A policy whose file is missing or damaged is left out with a warning. If all policies were
+        trained elsewhere, the portfolio chooses among them but has none that could act.
 
         Raises:
             StudyError: If there is none yet.
         """
+        finished = [t for t in self.trials if t.row is not None]
+        trained = [t for t in finished if t.run is not None and t.run.policy_sha256 is not None]
         members = []
-        for trial in self.trials:
-            if trial.returns is None or trial.policy_sha256 is None:
-                continue
-            state = self.policy_state(trial)
-            if state != "whole":
+        episodes = self._episodes() if finished else {}
+        for trial in trained or finished:
+            state = self.policy_state(trial) if trained else None
+            if state in ("missing", "damaged"):
                 warnings.warn(
                     f"The policy file {self.policy_path(trial.id)} is {state}; policy {trial.id} "
                     f"is left out. Run: sdmbtl doctor {self.path}",
                     stacklevel=2,
                 )
                 continue
-            context = self.space.context(trial.source)
-            policy = load_policy(self.policy_path(trial.id))
-            members.append(Member(trial.id, context, policy, trial.returns))
+            policy = load_policy(self.policy_path(trial.id)) if trained else None
+            members.append(Member(trial.id, trial.context, policy, episodes[trial.id]))
         if not members:
+            way_out = "Continue with: sdmbtl resume" if self._training else "See: sdmbtl tell"
             raise StudyError(
-                f"The study in {str(self.path)!r} has no trained policies yet. "
-                f"Go on with: sdmbtl resume {self.path}"
+                f"The study in {str(self.path)!r} has no finished policies yet. {way_out} "
+                f"{self.path}"
             )
         trainer = self.configuration.trainer or {"settings": {}}
         return Portfolio(
@@ -433,7 +483,7 @@ class Study:
 
     def evaluate(
         self,
-        contexts: Iterable[Mapping[str, float]] | None = None,
+        contexts: Iterable[ContextLike] | None = None,
         *,
         episodes: int | None = None,
         seed: int = 0,
@@ -450,33 +500,54 @@ class Study:
         Returns:
             (n, episodes) returns.
         """
-        listed = list(self.space) if contexts is None else list(contexts)
-        if not listed:
+        from sdmbtl.trainers import evaluate
+
+        vectors = self.space.targets
+        if contexts is not None:
+            vectors = np.array([self.space.vector(context) for context in contexts])
+        if not len(vectors):
             raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
         seed = whole_number("seed", seed, low=0, error=StudyError)
-        portfolio = self.portfolio()
-        chosen = np.array([portfolio.choose(context).member for context in listed])
         count = self.configuration.episodes
         if episodes is not None:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
-        returns = np.empty((len(listed), count))
-        for number in np.unique(chosen):
-            rows = np.flatnonzero(chosen == number)
-            returns[rows] = self.trainer.evaluate(
-                portfolio[int(number)].policy,
-                [listed[i] for i in rows],
+        training, portfolio = self.training, self.portfolio()
+        chosen = np.array([portfolio.choose(vector).member for vector in vectors])
+        returns = np.empty((len(vectors), count))
+        for number in np.unique(chosen).tolist():
+            returns[chosen == number] = evaluate(
+                training,
+                portfolio.policy(number),
+                vectors[chosen == number],
                 episodes=count,
-                seed=derived_seed(self.configuration.seed, "fresh", seed, int(number)),
+                seed=derived_seed(self.configuration.seed, "fresh", seed, number),
             )
         return returns
 
     # -- inside --------------------------------------------------------------------------------
 
-    def record(self, *trials: TrialRecord) -> None:
-        """Write trials to the database, then take them over."""
-        self.database.write(*trials)
-        for trial in trials:
-            self.trials[trial.id : trial.id + 1] = [trial]
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Hold the lock and one connection, with all that other processes have recorded."""
+        with self.database.locked(), self.database.opened():
+            self.refresh()
+            yield
+
+    def record(
+        self,
+        *trials: Trial,
+        episodes: Mapping[int, NDArray[np.float64]] | None = None,
+        seconds: Mapping[tuple[int, str], float] | None = None,
+    ) -> None:
+        """Write trials to the database, then into the selector's history.
+
+        Args:
+            *trials: The trials, all of them or none.
+            episodes: See `StudyDatabase.write`.
+            seconds: See `StudyDatabase.write`.
+        """
+        self.database.write(*trials, episodes=episodes, seconds=seconds)
+        self.selector.record(*trials)
 
     def __repr__(self) -> str:
         return (
@@ -495,15 +566,6 @@ def _is_as_good_as_empty(path: Path) -> bool:
     policies = path / "policies"
     has_policies = policies.is_dir() and any(policies.iterdir())
     return set(names) <= {"policies", "study.lock"} and not has_policies
-
-
-def _selector_trial(trial: TrialRecord) -> dict[str, Any]:
-    """A trial as the selectors keep it."""
-    keys = ("source", "status", "strategy", "structure", "reason", "numbers", "source_return")
-    row = trial.row
-    return {key: getattr(trial, key) for key in keys} | {
-        "row": None if row is None else row.tolist()
-    }
 
 
 def _episodes(returns: ArrayLike) -> NDArray[np.float64]:

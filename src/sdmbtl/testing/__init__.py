@@ -1,4 +1,4 @@
-"""Conformance suites: run them on selectors of your own.
+"""Conformance suites: run them on selectors, environments and trainers of your own.
 
 import pytest
 from sdmbtl.testing import selector_checks
@@ -6,6 +6,8 @@ from sdmbtl.testing import selector_checks
 @pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
 def test_my_selector(check):
     check(MySelector)          # called as MySelector(space, seed=seed)
+
+Those of environments are in `sdmbtl.testing.environments`, which needs Gymnasium.
 """
 
 from sdmbtl.testing.selectors import SelectorFactory, check_selector, selector_checks

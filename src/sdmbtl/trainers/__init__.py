@@ -2,5 +2,17 @@
 
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.registry import make_trainer, trainer_names
+from sdmbtl.trainers.spec import Failure, TrainerSpec, evaluate, train
 
-__all__ = ["Progress", "Trainer", "Training", "TrainingJob", "make_trainer", "trainer_names"]
+__all__ = [
+    "Failure",
+    "Progress",
+    "Trainer",
+    "TrainerSpec",
+    "Training",
+    "TrainingJob",
+    "evaluate",
+    "make_trainer",
+    "train",
+    "trainer_names",
+]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import truth_value
+from sdmbtl.checks import short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
@@ -20,18 +21,34 @@ from sdmbtl.policies import Policy
 Progress = Callable[[int, int, float], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TrainingJob:
     """One policy to be trained.
 
     Attributes:
-        contexts: The contexts it is trained on: one for a source policy, all targets for the
-            multi-task baseline. Every episode takes one of them at random.
+        contexts: (M, D) contexts it is trained on, in the order of the space's dimensions: one
+            for a source policy, all targets for the multi-task baseline. Every episode takes one
+            of them at random.
         seed: Root of every random number of this training.
+        attempt: How often this policy was tried before, for whoever retries.
+
+    Raises:
+        TrainerError: If there is no context, or the contexts are not an array of numbers.
     """
 
-    contexts: tuple[Mapping[str, float], ...]
+    contexts: NDArray[np.float64]
     seed: int
+    attempt: int = 0
+
+    def __post_init__(self) -> None:
+        contexts = context_array(self.contexts)
+        if not len(contexts):
+            raise TrainerError("A training needs at least one context. Got none.")
+        contexts.setflags(write=False)
+        object.__setattr__(self, "contexts", contexts)
+        for name in ("seed", "attempt"):
+            number = whole_number(name, getattr(self, name), low=0, error=TrainerError)
+            object.__setattr__(self, name, number)
 
 
 @dataclass(frozen=True)
@@ -53,7 +70,9 @@ class Training:
 
 
 class Trainer(ABC):
-    """Trains and evaluates policies in one family of environments.
+    """Trains and evaluates policies in one family of environments, in this process.
+
+    `sdmbtl.trainers.train` uses it, in several processes if `processes` says so.
 
     Args:
         family: The environments.
@@ -62,9 +81,15 @@ class Trainer(ABC):
             end of each observation. Off by default: a policy that is trained on one context never
             sees it change, so that its untrained weights on it only add noise on other contexts.
             The multi-task baseline needs it.
+
+    Attributes:
+        chunk: Number of jobs that are trained together.
+        processes: Number of processes for several chunks.
     """
 
     name: ClassVar[str]
+    chunk: int = 1
+    processes: int = 1
 
     def __init__(
         self, family: EnvironmentFamily, space: ContextSpace, *, observe_context: bool = False
@@ -72,28 +97,114 @@ class Trainer(ABC):
         self.family = family
         self.space = space
         self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
+        self._usable: set[bytes] = set()
+
+    # -- what a trainer of your own implements -------------------------------------------------
 
     @abstractmethod
-    def train(
+    def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
     ) -> list[Training]:
-        """Train one policy for each job. The same job gives the same policy.
+        """Train one policy for each of at most `chunk` jobs. The same jobs give the same policies.
 
         Raises:
             TrainingError: If a training went wrong.
+            TrainerError: If the set-up is wrong, so that no training could go well.
         """
 
     @abstractmethod
     def evaluate(
-        self,
-        policy: Policy,
-        contexts: Sequence[Mapping[str, float]],
-        *,
-        episodes: int,
-        seed: int,
+        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
     ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on n contexts. The same seed gives the same returns."""
+        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
+
+    # -- what they share -----------------------------------------------------------------------
+
+    def train(
+        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+    ) -> list[Training]:
+        """Train one policy for each job, one chunk after another.
+
+        Raises:
+            TrainingError: If a training went wrong.
+        """
+        trained: list[Training] = []
+        for chunk in self.chunks(jobs):
+            part = part_of_progress(progress, len(trained), len(chunk), len(jobs))
+            trained += self.train_chunk(chunk, part)
+        return trained
+
+    def chunks(self, jobs: Sequence[TrainingJob]) -> list[Sequence[TrainingJob]]:
+        """The jobs in groups that are trained together."""
+        return [jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)]
+
+    def shown(self, job: TrainingJob) -> str:
+        """The contexts of a job, for a message."""
+        if len(job.contexts) == 1:
+            return f"the context {self.space.context(job.contexts[0])}"
+        return f"{len(job.contexts)} contexts"
+
+    def usable_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]:
+        """(n, D) contexts, each checked by the family; the same array is checked once.
+
+        Raises:
+            TrainerError: If they are not an (n, D) array.
+            ContextError: If the physics makes no sense in one of them.
+        """
+        array = context_array(contexts)
+        if len(array) and array.shape[1] != self.space.n_dimensions:
+            raise TrainerError(
+                f"Contexts have {self.space.n_dimensions} values, in the order "
+                f"{list(self.space.names)}. Got an array of shape {array.shape} instead."
+            )
+        digest = hashlib.sha256(array.tobytes()).digest()
+        if digest not in self._usable:
+            for vector in array:
+                self.family.full_context(self.space.context(vector))
+            self._usable.add(digest)
+        return array
+
+
+def context_array(contexts: ArrayLike) -> NDArray[np.float64]:
+    """(n, D) contexts as an array of their own.
+
+    Raises:
+        TrainerError: If they are something else.
+    """
+    try:
+        array = np.array(contexts, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.size == 0:
+        return array.reshape(0, 0)
+    if array.ndim != 2:
+        raise TrainerError(
+            "Contexts are an array with one row for each, in the order of the space's dimensions; "
+            f"space.vector(context) makes one of a dict. Got {short_text(contexts)} instead."
+        )
+    return array
+
+
+def part_of_progress(
+    progress: Progress | None, before: int, size: int, jobs: int
+) -> Progress | None:
+    """How a chunk reports, so that it comes out as progress of all jobs.
+
+    Args:
+        progress: Called with the progress of all jobs.
+        before: Number of jobs that are done.
+        size: Number of jobs of the chunk.
+        jobs: Number of all jobs.
+    """
+    if progress is None:
+        return None
+
+    def report(steps: int, total: int, mean_return: float) -> None:
+        each = total // size
+        progress(before * each + steps, jobs * each, mean_return)
+
+    return report

@@ -12,19 +12,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import known_options, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
-from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.ppo import PPO, TINY, PPOSettings, Scaling, Tasks, TrainState, Weights
-from sdmbtl.trainers.workers import available_cores, train_in_workers
+from sdmbtl.trainers.workers import available_cores
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
 EPISODES_AT_ONCE = 1024
@@ -82,32 +81,19 @@ class BatchedPPOTrainer(Trainer):
         settings = {**asdict(self.ppo_settings), "hidden": list(self.ppo_settings.hidden)}
         return {"observe_context": self.observe_context, "chunk": self.chunk, **settings}
 
-    def train(
+    def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
     ) -> list[Training]:
-        """Train one policy for each job, in chunks.
+        """Train one policy for each job, side by side.
 
         The same chunk gives the same policies. In another chunk a policy comes out a little
         different: the rounding of products depends on how many are computed at once.
         """
-        chunks = [jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)]
-        processes = min(self.processes, len(chunks))
-        if processes > 1 and can_be_made_anywhere(self.family):
-            return train_in_workers(self, chunks, processes, progress)
-        trained: list[Training] = []
-        for chunk in chunks:
-            trained += self._train_chunk(chunk, progress, before=len(trained), jobs=len(jobs))
-        return trained
-
-    def _train_chunk(
-        self, chunk: Sequence[TrainingJob], progress: Progress | None, *, before: int, jobs: int
-    ) -> list[Training]:
-        """Train a chunk of all the jobs, `before` of which are done."""
         settings = self.ppo_settings
         whole = settings.iterations * settings.batch
-        tasks = self._stacked_tasks(chunk)
-        states = self._ppo.start(tasks, [job.seed for job in chunk])
-        curves: list[list[tuple[int, float]]] = [[] for _ in chunk]
+        tasks = self._stacked_tasks(jobs)
+        states = self._ppo.start(tasks, [job.seed for job in jobs])
+        curves: list[list[tuple[int, float]]] = [[] for _ in jobs]
         for first in range(0, settings.iterations, settings.evaluate_every):
             last = min(first + settings.evaluate_every, settings.iterations)
             states, means = self._ppo.advance(states, tasks, jnp.arange(first, last))
@@ -115,8 +101,8 @@ class BatchedPPOTrainer(Trainer):
             for curve, value in zip(curves, returns, strict=True):
                 curve.append((last * settings.batch, float(value)))
             if progress is not None:
-                done = before * whole + last * settings.batch * len(chunk)
-                progress(done, whole * jobs, float(returns.mean()))
+                done = last * settings.batch * len(jobs)
+                progress(done, whole * len(jobs), float(returns.mean()))
         return [
             Training(
                 policy=self._policy(states, number, job),
@@ -124,23 +110,17 @@ class BatchedPPOTrainer(Trainer):
                 source_return=float(states.best_return[number]),
                 curve=curve,
             )
-            for number, (job, curve) in enumerate(zip(chunk, curves, strict=True))
+            for number, (job, curve) in enumerate(zip(jobs, curves, strict=True))
         ]
 
     def evaluate(
-        self,
-        policy: Policy,
-        contexts: Sequence[Mapping[str, float]],
-        *,
-        episodes: int,
-        seed: int,
+        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
     ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on n contexts. The same seed gives the same returns."""
+        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
         episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
         weights, scaling = self._loaded(policy)
-        tasks = self._tasks(contexts)
-        repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in tasks]
-        total = len(contexts) * episodes
+        repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
+        total = len(repeated[0])
         keys = np.asarray(
             jax.random.split(jax.random.PRNGKey(seed % 2**32), total), dtype=np.uint32
         )
@@ -153,26 +133,24 @@ class BatchedPPOTrainer(Trainer):
             block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
             played = self._ppo.play(weights, scaling, block, jnp.asarray(keys[rows]))
             returns[first : first + size] = np.asarray(played)[: total - first]
-        return returns.reshape(len(contexts), episodes)
+        return returns.reshape(-1, episodes)
 
     # -- between contexts and arrays -----------------------------------------------------------
 
-    def _tasks(self, contexts: Sequence[Mapping[str, float]]) -> Tasks:
-        if not contexts:
+    def _tasks(self, contexts: ArrayLike) -> Tasks:
+        vectors = self.usable_contexts(contexts)
+        if not len(vectors):
             raise TrainerError("There are no contexts: give at least one.")
-        for context in contexts:
-            self.family.full_context(context)  # raises where the physics makes no sense
-        vectors = np.stack([self.space.vector(context) for context in contexts])
         parameters = self._ppo.environment.parameters(self.space.names, vectors)
         seen = self.space.to_unit(vectors) if self.observe_context else np.empty((len(vectors), 0))
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
 
     def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
         counts = {len(job.contexts) for job in jobs}
-        if len(counts) != 1 or 0 in counts:
+        if len(counts) != 1:
             raise TrainerError(
-                "Jobs that are trained side by side need the same number of contexts, at least "
-                f"one. Got {sorted(counts)} instead. Train them one after another."
+                "Jobs that are trained side by side need the same number of contexts. "
+                f"Got {sorted(counts)} instead. Train them one after another."
             )
         each = [self._tasks(job.contexts) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
@@ -182,8 +160,8 @@ class BatchedPPOTrainer(Trainer):
         values = (states.best_return[number], weights, scaling)
         if not all(np.isfinite(x).all() for x in jax.tree.leaves(values)):
             raise TrainingError(
-                f"The training on {_shown(job)} with seed {job.seed} gave returns or weights that "
-                "are not finite. A smaller learning_rate may help."
+                f"The training on {self.shown(job)} with seed {job.seed} gave returns or weights "
+                "that are not finite. A smaller learning_rate may help."
             )
         normalize = self.ppo_settings.normalize
         actions = self._ppo.environment.actions
@@ -226,12 +204,6 @@ def _checked_settings(settings: Mapping[str, Any]) -> PPOSettings:
     known = [f.name for f in fields(PPOSettings)]
     known_options("ppo", settings, known, error=TrainerError)
     return PPOSettings(**settings)
-
-
-def _shown(job: TrainingJob) -> str:
-    if len(job.contexts) == 1:
-        return str(dict(job.contexts[0]))
-    return f"{len(job.contexts)} contexts"
 
 
 def _start_backend() -> None:

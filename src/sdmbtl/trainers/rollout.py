@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,7 @@ def evaluate_in_gymnasium(
     policy: Policy,
     family: EnvironmentFamily,
     space: ContextSpace,
-    contexts: Sequence[Mapping[str, float]],
+    contexts: NDArray[np.float64],
     *,
     observe_context: bool,
     episodes: int,
@@ -37,7 +37,7 @@ def evaluate_in_gymnasium(
         policy: Any policy for the family's observations.
         family: The environments.
         space: The space in which the context is observed.
-        contexts: The n contexts.
+        contexts: (n, D) contexts in the order of the space's dimensions.
         observe_context: Whether the policy sees the context.
         episodes: Number of episodes on each context.
         seed: With the position of the context and the number of the episode, it sets the start
@@ -54,7 +54,7 @@ def evaluate_in_gymnasium(
     observed = space if observe_context else False
     returns = np.zeros((len(contexts), episodes))
     todo = iter(np.ndindex(returns.shape))
-    playing: dict[int, tuple[tuple[int, ...], ContextualEnv]] = {}
+    playing: dict[int, tuple[tuple[int, ...], dict[str, float], ContextualEnv]] = {}
     observations: NDArray[Any] = np.zeros((LANES, 0))
 
     def start(lane: int) -> None:
@@ -62,11 +62,11 @@ def evaluate_in_gymnasium(
         nonlocal observations
         if (episode := next(todo, None)) is None:
             return
-        context = contexts[episode[0]]
+        context = space.context(contexts[episode[0]])
         with failures_named(context):
             # A new one: Box2D's results depend on what its world did before the reset.
             environment = family.make(context, observe_context=observed)
-            playing[lane] = episode, environment
+            playing[lane] = episode, context, environment
             if not observations.size:
                 observations = _batch_of_observations(environment)
             observations[lane], _ = environment.reset(seed=_episode_seed(seed, episode))
@@ -76,8 +76,8 @@ def evaluate_in_gymnasium(
             start(lane)
         while playing:
             actions = policy.act(observations)
-            for lane, (episode, environment) in list(playing.items()):
-                with failures_named(contexts[episode[0]]):
+            for lane, (episode, context, environment) in list(playing.items()):
+                with failures_named(context):
                     observations[lane], reward, terminated, truncated, _ = environment.step(
                         actions[lane]
                     )
@@ -87,7 +87,7 @@ def evaluate_in_gymnasium(
                     environment.close()
                     start(lane)
     finally:
-        for _, environment in playing.values():
+        for _, _, environment in playing.values():
             environment.close()
     return returns
 

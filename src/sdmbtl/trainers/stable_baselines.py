@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import gymnasium
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
@@ -24,7 +24,6 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, Ve
 from sdmbtl.checks import did_you_mean, finite_number, short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import PolicyError, SdmbtlError, TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.policies.stable_baselines import (
@@ -35,7 +34,6 @@ from sdmbtl.policies.stable_baselines import (
 )
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium, failures_named
-from sdmbtl.trainers.workers import train_in_workers
 
 #: Arguments of an algorithm that are not hyperparameters: ours to give, for output, or classes.
 _RESERVED = frozenset(
@@ -132,54 +130,41 @@ class StableBaselinesTrainer(Trainer):
             "evaluate_episodes": self.evaluate_episodes,
         }
 
-    def train(
+    def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
     ) -> list[Training]:
-        """Train one policy for each job. The same job gives the same policy.
+        """Train one policy for each job; a chunk is a single one. The same job, the same policy.
 
         Raises:
             TrainingError: If a training went wrong; the message has the context and the cause.
             TrainerError: If the algorithm does not take the settings or the environment.
             ContextError: If a context is not usable.
         """
-        for job in jobs:
-            self._check(job)
-        processes = min(self.processes, len(jobs))
-        if processes > 1 and can_be_made_anywhere(self.family):
-            return train_in_workers(self, [[job] for job in jobs], processes, progress)
-        report = _Report(progress, self.steps, len(jobs))
-        return [self._train_here(job, partial(report, n)) for n, job in enumerate(jobs)]
+        return [self._train_one(job, progress) for job in jobs]
 
     def evaluate(
-        self,
-        policy: Policy,
-        contexts: Sequence[Mapping[str, float]],
-        *,
-        episodes: int,
-        seed: int,
+        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
     ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on n contexts. The same seed gives the same returns."""
+        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
         with _one_thread():
             return evaluate_in_gymnasium(
                 policy,
                 self.family,
                 self.space,
-                contexts,
+                self.usable_contexts(contexts),
                 observe_context=self.observe_context,
                 episodes=episodes,
                 seed=seed,
             )
 
-    def _check(self, job: TrainingJob) -> None:
-        whole_number("seed", job.seed, low=0, error=TrainerError)
-        if not job.contexts:
-            raise TrainerError("A training needs at least one context. Got none.")
-        for context in job.contexts:
-            self.family.full_context(context)
-
     # -- one training --------------------------------------------------------------------
 
-    def _train_here(self, job: TrainingJob, report: Callable[[int, float], None]) -> Training:
+    def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
+        def report(steps: int, mean_return: float) -> None:
+            if progress is not None:
+                progress(min(steps, self.steps), self.steps, mean_return)
+
+        self.usable_contexts(job.contexts)
         seeds = _Seeds.of(job.seed)
         with _one_thread(), _contained_randomness(seeds.training):
             environments = self._environments(job, seeds.contexts)
@@ -203,15 +188,22 @@ class StableBaselinesTrainer(Trainer):
         except TrainingError:
             raise
         except Exception as error:
-            raise _failed(job, f"{type(error).__name__}: {error}") from error
+            raise self.failed(job, f"{type(error).__name__}: {error}") from error
+
+    def failed(self, job: TrainingJob, cause: str) -> TrainingError:
+        """The error for a training that went wrong."""
+        return TrainingError(
+            f"The training on {self.shown(job)} with seed {job.seed} failed: {cause}."
+        )
 
     def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
         made: list[gymnasium.Env[Any, Any]] = []
         observed = self.space if self.observe_context else False
+        first = self.space.context(job.contexts[0])
         for generator in np.random.default_rng(seed).spawn(self.envs):
-            with failures_named(job.contexts[0]):
-                env = self.family.make(job.contexts[0], observe_context=observed)
-            made.append(_OneContextEachEpisode(env, job.contexts, generator))
+            with failures_named(first):
+                env = self.family.make(first, observe_context=observed)
+            made.append(_OneContextEachEpisode(env, self.space, job.contexts, generator))
         environments: VecEnv = VecMonitor(DummyVecEnv([partial(_same, env) for env in made]))
         if self.normalize:
             environments = VecNormalize(environments, gamma=self._discount())
@@ -255,20 +247,6 @@ class _Seeds(NamedTuple):
         return cls(*(int(s) for s in np.random.SeedSequence(root).generate_state(3)))
 
 
-class _Report:
-    """Sums up the progress of several trainings."""
-
-    def __init__(self, progress: Progress | None, steps: int, jobs: int) -> None:
-        self._progress = progress
-        self._steps = steps
-        self._done = [0] * jobs
-
-    def __call__(self, number: int, steps: int, mean_return: float) -> None:
-        self._done[number] = min(steps, self._steps)
-        if self._progress is not None:
-            self._progress(sum(self._done), self._steps * len(self._done), mean_return)
-
-
 class _Watcher(BaseCallback):
     """Evaluates the policy during training and keeps the best one."""
 
@@ -304,16 +282,23 @@ class _Watcher(BaseCallback):
         """
         policy = StableBaselinesPolicy.from_model(self.model)
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
-            raise _failed(self._job, f"weights are not finite after {self.num_timesteps} steps")
+            raise self._trainer.failed(
+                self._job, f"weights are not finite after {self.num_timesteps} steps"
+            )
         returns = self._trainer.evaluate(
             policy, self._contexts, episodes=self._trainer.evaluate_episodes, seed=self._seed
         )
         mean = float(returns.mean())
         if not math.isfinite(mean):
-            raise _failed(self._job, f"the mean return is {mean} after {self.num_timesteps} steps")
+            raise self._trainer.failed(
+                self._job, f"the mean return is {mean} after {self.num_timesteps} steps"
+            )
         self.curve.append((self.num_timesteps, mean))
         if mean >= self.best_return:
             self.best_policy, self.best_return = policy, mean
+
+    def _failed(self, what: str) -> TrainingError:
+        return self._trainer.failed(self._job, f"{what} after {self.num_timesteps} steps")
 
     def _on_step(self) -> bool:
         # When all steps are taken, one more update follows, and the evaluation of the end.
@@ -340,19 +325,22 @@ class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
     def __init__(
         self,
         env: gymnasium.Env[Any, Any],
-        contexts: Sequence[Mapping[str, float]],
+        space: ContextSpace,
+        contexts: NDArray[np.float64],
         generator: np.random.Generator,
     ) -> None:
         super().__init__(env)
         self._contexts = contexts
+        self._space = space
         self._generator = generator
-        self._context = contexts[0]
+        self._context = space.context(contexts[0])
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Start an episode on another context."""
-        self._context = self._contexts[int(self._generator.integers(len(self._contexts)))]
+        number = int(self._generator.integers(len(self._contexts)))
+        self._context = self._space.context(self._contexts[number])
         with failures_named(self._context):
             return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
 
@@ -390,18 +378,12 @@ def _noise(deviation: float, environments: VecEnv) -> NormalActionNoise:
     return NormalActionNoise(zeros, zeros + deviation)
 
 
-def _some(contexts: Sequence[Mapping[str, float]], seed: int) -> list[Mapping[str, float]]:
-    """All contexts, or as many of them as an evaluation can play."""
+def _some(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+    """All of (M, D) contexts, or as many of them as an evaluation can play."""
     if len(contexts) <= MOST_EVALUATED:
-        return list(contexts)
+        return contexts
     chosen = np.random.default_rng(seed).choice(len(contexts), MOST_EVALUATED, replace=False)
-    return [contexts[int(i)] for i in sorted(chosen)]
-
-
-def _failed(job: TrainingJob, cause: str) -> TrainingError:
-    contexts = [dict(context) for context in job.contexts]
-    where = f"the context {contexts[0]}" if len(contexts) == 1 else f"{len(contexts)} contexts"
-    return TrainingError(f"The training on {where} with seed {job.seed} failed: {cause}.")
+    return contexts[np.sort(chosen)]
 
 
 def _same(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:

@@ -6,64 +6,54 @@ import json
 import os
 from collections.abc import Sequence
 from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache, partial
-from typing import Any
+from functools import partial
 
-from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments import make_family
 from sdmbtl.errors import TrainingError
 from sdmbtl.parallel import computed
 from sdmbtl.policies import policy_bytes, policy_from_bytes
-from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
-from sdmbtl.trainers.registry import trainer_from_settings
+from sdmbtl.trainers.base import Progress, Training, TrainingJob
+from sdmbtl.trainers.spec import Failure, TrainerSpec, train
 
-_Group = tuple[int, list[tuple[list[dict[str, float]], int]]]
-_Results = list[tuple[bytes, int, float, list[tuple[int, float]]]]
+_Chunk = tuple[int, Sequence[TrainingJob]]
+_Result = tuple[bytes, int, float, list[tuple[int, float]]] | Failure
 
 
 def train_in_workers(
-    trainer: Trainer,
-    groups: Sequence[Sequence[TrainingJob]],
+    spec: TrainerSpec,
+    chunks: Sequence[Sequence[TrainingJob]],
     processes: int,
     progress: Progress | None = None,
-) -> list[Training]:
-    """Train groups of jobs, each group at once in one of the processes.
+) -> list[Training | Failure]:
+    """Train chunks of jobs, each chunk in one of the processes.
 
     Args:
-        trainer: Made again in each process, from its settings.
-        groups: The jobs.
+        spec: What is trained and how.
+        chunks: The jobs.
         processes: Number of processes.
-        progress: Called when a group is done.
+        progress: Called when a chunk is done.
+
+    Returns:
+        For each job a training, or what went wrong.
 
     Raises:
-        TrainingError: If a training went wrong, or a process died.
+        TrainingError: If a process died.
     """
-    recipe = json.dumps(
-        {
-            "trainer": trainer.name,
-            "settings": trainer.settings(),
-            "family": trainer.family.settings(),
-            "space": trainer.space.to_dict(),
-        }
-    )
-    items: list[_Group] = [
-        (number, [([dict(c) for c in job.contexts], job.seed) for job in group])
-        for number, group in enumerate(groups)
-    ]
-    done: dict[int, list[Training]] = {}
+    work = partial(_train_chunk, json.dumps(spec.to_dict()))
+    done: dict[int, list[Training | Failure]] = {}
     try:
-        for (number, _), results in computed(partial(_train_group, recipe), items, processes):
-            done[number] = [Training(policy_from_bytes(r[0]), *r[1:]) for r in results]
+        for (number, _), results in computed(work, list(enumerate(chunks)), processes):
+            done[number] = [_received(result) for result in results]
             if progress is not None:
-                share = len(done) / len(groups)
-                steps = sum(t.steps for trainings in done.values() for t in trainings)
-                mean = sum(t.source_return for t in done[number]) / len(done[number])
-                progress(steps, round(steps / share), mean)
+                trained = [t for each in done.values() for t in each if isinstance(t, Training)]
+                steps = sum(t.steps for t in trained)
+                latest = [t.source_return for t in done[number] if isinstance(t, Training)]
+                mean = sum(latest) / len(latest) if latest else float("nan")
+                progress(steps, round(steps * len(chunks) / len(done)), mean)
     except BrokenProcessPool as error:
         raise TrainingError(
             "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
         ) from error
-    return [training for number in range(len(groups)) for training in done[number]]
+    return [result for number in range(len(chunks)) for result in done[number]]
 
 
 def available_cores() -> int:
@@ -73,15 +63,19 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
-def _train_group(recipe: str, group: _Group) -> _Results:
-    trainings = _made(recipe).train([TrainingJob(tuple(c), seed) for c, seed in group[1]])
-    return [(policy_bytes(t.policy), t.steps, t.source_return, t.curve) for t in trainings]
+def _train_chunk(spec: str, chunk: _Chunk) -> list[_Result]:
+    results = train(TrainerSpec.from_dict(json.loads(spec)), chunk[1])
+    return [r if isinstance(r, Failure) else _sent(r) for r in results]
 
 
-@lru_cache(maxsize=1)
-def _made(recipe: str) -> Trainer:
-    """The trainer of this process: made, and compiled, once."""
-    data: dict[str, Any] = json.loads(recipe)
-    family = make_family(data["family"]["name"], **data["family"]["options"])
-    space = ContextSpace.from_dict(data["space"])
-    return trainer_from_settings(data["trainer"], family, space, data["settings"])
+def _sent(training: Training) -> _Result:
+    policy = policy_bytes(training.policy)
+    return policy, training.steps, training.source_return, training.curve
+
+
+def _received(result: _Result) -> Training | Failure:
+    return (
+        result
+        if isinstance(result, Failure)
+        else Training(policy_from_bytes(result[0]), *result[1:])
+    )

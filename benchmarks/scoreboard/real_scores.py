@@ -1,0 +1,72 @@
+"""Scores on matrices of real training, for every data set where choosing matters."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sdmbtl.benchmarks import BenchmarkResult
+from sdmbtl.benchmarks.columns import choosing, titles
+from sdmbtl.benchmarks.paper_benchmarks import LEAST_MARGIN
+from sdmbtl.benchmarks.tables import Cell, Table, TableRow
+
+#: Scores are looked at from so many policies on.
+FIRST = 3
+
+
+def scores_at(result: BenchmarkResult, selector: str, budget: int) -> dict[str, float]:
+    """Data set -> score with so many policies, of those that enter the aggregate."""
+    return {
+        problem.name: float(problem.score_curve(selector, LEAST_MARGIN)[budget - 1])
+        for problem in result.entering(budget)
+    }
+
+
+def lowest_scores(result: BenchmarkResult, selector: str, last: int) -> dict[str, float]:
+    """Data set -> lowest score with 3 to `last` policies, of those where choosing matters.
+
+    Numbers of policies with which nothing is left to gain do not count.
+    """
+    found = {}
+    for problem in result.problems:
+        scores = problem.score_curve(selector, LEAST_MARGIN)[FIRST - 1 : last]
+        if problem.matters and not np.isnan(scores).all():
+            found[problem.name] = float(np.nanmin(scores))
+    return found
+
+
+def behind_best(result: BenchmarkResult, selector: str, budget: int) -> dict[str, float]:
+    """Data set -> how far the score is behind the best of the others; below 0 it is ahead.
+
+    The others are the selectors of the result and random choice, whose score is 0.
+    """
+    others = [scores_at(result, n, budget) for n in choosing(result.selectors) if n != selector]
+    return {
+        name: max([0.0, *(scores[name] for scores in others)]) - own
+        for name, own in scores_at(result, selector, budget).items()
+    }
+
+
+def lowest_table(result: BenchmarkResult, last: int) -> Table:
+    """Lowest score of every selector on every data set with 3 to `last` policies."""
+    return _plain_table(
+        f"Lowest score on real matrices with k = {FIRST}..{last} policies",
+        {name: lowest_scores(result, name, last) for name in choosing(result.selectors)},
+    )
+
+
+def behind_table(result: BenchmarkResult, budget: int) -> Table:
+    """How far every selector is behind the best of the others on every data set."""
+    return _plain_table(
+        f"Score behind the best of the others and Random on real matrices, K = {budget}",
+        {name: behind_best(result, name, budget) for name in choosing(result.selectors)},
+    )
+
+
+def _plain_table(title: str, values: dict[str, dict[str, float]]) -> Table:
+    """A table of selector -> data set -> value; all selectors have the same data sets."""
+    names = list(values)
+    rows = [
+        TableRow((data,), tuple(Cell(values[name][data]) for name in names))
+        for data in (values[names[0]] if names else ())
+    ]
+    return Table(title, ("data",), titles(names), tuple(rows))

@@ -1,0 +1,178 @@
+"""The paper's two experiments: on synthetic matrices, and on matrices of real training."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from sdmbtl.benchmarks.benchmark import Benchmark
+from sdmbtl.benchmarks.columns import (
+    ABLATION,
+    INDEPENDENT,
+    MYOPIC,
+    RANDOM,
+    SEQUENTIAL,
+    with_both_ends,
+)
+from sdmbtl.benchmarks.matrix_problem import MatrixProblem
+from sdmbtl.benchmarks.synthetic import (
+    GRIDS,
+    SyntheticConfiguration,
+    SyntheticProblem,
+    further_configurations,
+    paper_configurations,
+)
+from sdmbtl.checks import whole_number
+from sdmbtl.errors import BenchmarkError
+from sdmbtl.matrices.shipped import matrix_names
+
+#: The paper's selectors; on real matrices also its ablation and the baselines.
+SYNTHETIC_SELECTORS = (RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", MYOPIC)
+REAL_SELECTORS = (
+    *(INDEPENDENT, RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl"),
+    *(*ABLATION, MYOPIC, SEQUENTIAL),
+)
+#: K of the synthetic tables, and of those on real matrices, where the paper has 12 and 50.
+SYNTHETIC_ROUNDS = 50
+REAL_BUDGETS = (6, 12, 50)
+#: Matrices that are drawn from the seeds, as in the paper.
+REAL_TRIALS = 100
+#: Data enter the aggregate for K policies while the oracle is so far above random choice.
+LEAST_MARGIN = 0.01
+
+_SYNTHETIC_NOTES = (
+    "J = f(x) + g(y) + h(x,y) + 500 + noise: policy quality, task difficulty, dissimilarity.",
+    "Random is the exact expectation over all random choices; the oracle knows the matrices.",
+)
+_REAL_NOTES = (
+    "A trial is a matrix with each row from one of the seeds. The intervals say how well the mean "
+    "over such matrices is known, not how other trainings would come out.",
+    "Margin: Myopic Oracle less Random with K policies.",
+    "Independent trains a policy on every context, N instead of K. Multi-task is one policy that "
+    "sees its context, trained with the steps of K.",
+)
+
+
+def synthetic_benchmark(
+    dim: int,
+    noise: float,
+    trials: int | None = None,
+    rounds: int = SYNTHETIC_ROUNDS,
+    selectors: Sequence[str] = SYNTHETIC_SELECTORS,
+    configurations: Sequence[SyntheticConfiguration] = (),
+) -> Benchmark:
+    """The experiment on synthetic matrices.
+
+    Args:
+        dim: Number of dimensions: 3, 5 or 7.
+        noise: Standard deviation of the noise.
+        trials: W; the paper's number if None. Without noise all trials are equal: one is run.
+        rounds: K, the number of trained policies.
+        selectors: Names of selectors.
+        configurations: Kinds of matrices; the paper's if left out.
+
+    Raises:
+        BenchmarkError: If an argument makes no sense.
+    """
+    kinds = tuple(configurations) or paper_configurations(dim)
+    if any(kind.dim != dim for kind in kinds):
+        raise BenchmarkError(f"Every configuration must have {dim} dimensions.")
+    usual = GRIDS[dim][3]
+    wanted = whole_number(
+        "trials", usual if trials is None else trials, low=1, error=BenchmarkError
+    )
+    targets = len(kinds[0].space)
+    if not 1 <= rounds <= targets:
+        raise BenchmarkError(
+            f"The number of rounds must be between 1 and {targets}, the number of targets. "
+            f"Got {rounds} instead."
+        )
+    problems = tuple(SyntheticProblem(kind, noise) for kind in kinds)
+    name = f"synthetic-{dim}d-noise{noise:g}{_which(kinds)}"
+    # A quick look must not take the place of the paper's experiment.
+    if noise > 0 and wanted != usual:
+        name += f"-w{wanted}"
+    further = (
+        f" with {', '.join(dict.fromkeys(c.f for c in kinds))} f" if _is_further(kinds) else ""
+    )
+    return Benchmark(
+        problems=problems,
+        selectors=tuple(selectors),
+        trials=wanted if noise > 0 else 1,
+        budgets=(rounds,),
+        name=name if rounds == SYNTHETIC_ROUNDS else f"{name}-k{rounds}",
+        title=f"{dim}D synthetic data{further}, noise {noise:g}",
+        settings={"kind": "synthetic", "dim": dim, "noise": noise},
+        seeds="noise of trial t: np.random.RandomState(t); selectors: seed t",
+        notes=_SYNTHETIC_NOTES,
+    )
+
+
+def real_benchmark(
+    data: Sequence[str] = (),
+    trials: int = REAL_TRIALS,
+    budgets: Sequence[int] = REAL_BUDGETS,
+    selectors: Sequence[str] = REAL_SELECTORS,
+) -> Benchmark:
+    """The experiment on matrices of real training.
+
+    Args:
+        data: Names of shipped data sets, or paths; all shipped ones if left out.
+        trials: Number of matrices that are drawn from the seeds of each data set: every row, a
+            training run, comes from one of the seeds.
+        budgets: Numbers of trained policies that are reported.
+        selectors: Names of selectors.
+
+    Raises:
+        BenchmarkError: If an argument makes no sense.
+        MatrixError: If there is no such data set.
+    """
+    places = tuple(data) or matrix_names()
+    if not places:
+        raise BenchmarkError("No matrices ship with this package. Give the paths of some.")
+    problems = tuple(map(MatrixProblem, places))
+    name = "real"  # what is not the whole must not take its place
+    if places != matrix_names():
+        name += f"-{short_names([problem.name for problem in problems])}"
+    every = with_both_ends(selectors)
+    if set(every) != set(REAL_SELECTORS):
+        chosen = [s for s in every if s not in (RANDOM, MYOPIC)]
+        name += f"-{short_names(chosen or [RANDOM])}"
+    if trials != REAL_TRIALS:
+        name += f"-w{trials}"
+    reported = tuple(sorted(set(budgets)))
+    return Benchmark(
+        problems=problems,
+        selectors=tuple(selectors),
+        trials=trials,
+        budgets=reported,
+        name=name if reported == REAL_BUDGETS else f"{name}-k{_joined(reported)}",
+        title="real matrices",
+        headers=("data", "N", "seeds", "margin"),
+        settings={"kind": "real"},
+        seeds="matrix t: rows drawn with a seed derived from t; selectors: seed t",
+        notes=_REAL_NOTES,
+        least_margin=LEAST_MARGIN,
+    )
+
+
+def short_names(names: Sequence[str]) -> str:
+    """Names in the name of a file; a few in full, many by a hash."""
+    if len(names) > 3:
+        return f"{len(names)}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:6]}"
+    return _joined(name.replace("/", "") for name in names)
+
+
+def _joined(parts: Iterable[object]) -> str:
+    return "-".join(map(str, parts))
+
+
+def _is_further(kinds: tuple[SyntheticConfiguration, ...]) -> bool:
+    return any(kind.f == "quadratic" for kind in kinds)
+
+
+def _which(kinds: tuple[SyntheticConfiguration, ...]) -> str:
+    """What a file name says about the kinds of matrices."""
+    dim = kinds[0].dim
+    known = {paper_configurations(dim): "", further_configurations(dim): "-further"}
+    return known.get(kinds, "-some")

@@ -1,0 +1,610 @@
+"""The result of a benchmark: typed, JSON there and back, and the tables that are made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.benchmarks.columns import (
+    ABLATION,
+    INDEPENDENT,
+    MULTI_TASK,
+    MYOPIC,
+    ORACLES,
+    RANDOM,
+    choosing,
+    column_order,
+    titles,
+)
+from sdmbtl.benchmarks.metrics import normalised_performance
+from sdmbtl.benchmarks.published import Printed, printed_beside
+from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
+from sdmbtl.detection import MOUNTAIN
+from sdmbtl.errors import BenchmarkError
+from sdmbtl.files import write_atomically
+from sdmbtl.json_data import as_json
+from sdmbtl.matrices.margins import CHOICE_MATTERS, CHOICE_ROUND
+from sdmbtl.wording import counted
+
+#: What is measured with K policies: performance, its mean over 1..K policies, performance on the
+#: scale where Random is 0 and the Myopic Oracle 1, and performance less Random's in the same trial.
+METRICS = {
+    "final": "Performance",
+    "auc": "Area under the performance curve",
+    "score": "Score",
+    "ahead": "Performance less that of Random",
+}
+#: What stands for the trials, as the beginning of a title.
+STATISTICS = {"mean": "", "median": "Median of ", "iqm": "Interquartile mean of "}
+
+#: Performance within this share of what all policies together reach counts as near-optimal.
+EPSILONS = (0.1, 0.05, 0.02)
+#: Rounds for which tables say which strategy chose.
+SHOWN_ROUNDS = (1, 5, 6, 8, 10, 12, 16, 20, 30, 40, 50)
+#: Digits behind the point that a result file keeps.
+DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """A number over the trials, and half the widths of its 95 % intervals, None if unknown."""
+
+    mean: float
+    half_width: float | None = None
+    median: float | None = None
+    median_half_width: float | None = None
+    iqm: float | None = None
+    iqm_half_width: float | None = None
+
+    def cell(self, statistic: str = "mean", published: float | None = None) -> Cell | None:
+        """The cell of a table, None if the statistic is not known."""
+        value = getattr(self, statistic)
+        if value is None:
+            return None
+        key = "half_width" if statistic == "mean" else f"{statistic}_half_width"
+        return Cell(value, getattr(self, key), published)
+
+
+@dataclass(frozen=True)
+class RoundsTo:
+    """How soon the trials were near-optimal.
+
+    Attributes:
+        reached: Share of the trials that got there.
+        rounds: Mean number of rounds of those; None if there are none.
+        median: Median with those that never get there as the latest; None if it is one of them.
+    """
+
+    reached: float
+    rounds: float | None = None
+    median: float | None = None
+
+
+@dataclass(frozen=True)
+class SelectorResult:
+    """One selector on one problem.
+
+    Attributes:
+        at: Number of policies -> metric -> statistics over the trials.
+        curve: (K,) mean performance with 1..K policies.
+        rounds_to: Epsilon, as text -> rounds to epsilon-suboptimal.
+        strategies: Strategy -> (K,) share of the trials in which it chose in each round.
+        structures: Structure -> share of the rounds after the fifth in which it was detected.
+    """
+
+    at: Mapping[int, Mapping[str, Statistics]]
+    curve: tuple[float, ...] = ()
+    rounds_to: Mapping[str, RoundsTo] = field(default_factory=dict)
+    strategies: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    structures: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `as_json` made of it."""
+        return cls(
+            at={
+                int(k): {metric: Statistics(**values) for metric, values in metrics.items()}
+                for k, metrics in data["at"].items()
+            },
+            curve=tuple(data["curve"]),
+            rounds_to={e: RoundsTo(**values) for e, values in data["rounds_to"].items()},
+            strategies={name: tuple(shares) for name, shares in data["strategies"].items()},
+            structures=data["structures"],
+        )
+
+
+@dataclass(frozen=True)
+class ProblemResult:
+    """All selectors on one problem; performance is min-max normalised over the problem.
+
+    Attributes:
+        name: Name of the problem.
+        labels: Header -> text of its row in a table.
+        rounds: K, the number of trained policies.
+        low: The return that became 0.
+        high: The return that became 1.
+        selectors: Selector -> what it reached.
+        mountain: Whether it is known to have the Mountain structure.
+        all_policies: What all N policies together reach; None if it was not kept.
+        margin: What choosing can gain on all that is known; None if that was not measured.
+        matters: Whether that is enough for choosing to matter.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    rounds: int
+    low: float
+    high: float
+    selectors: Mapping[str, SelectorResult]
+    mountain: bool = False
+    all_policies: float | None = None
+    margin: float | None = None
+    matters: bool = True
+
+    def margin_at(self, budget: int) -> float | None:
+        """Myopic Oracle less Random with so many policies; None if fewer were trained."""
+        if budget > self.rounds:
+            return None
+        oracle, random = (self.selectors[name].curve[budget - 1] for name in (MYOPIC, RANDOM))
+        return oracle - random
+
+    def statistics(self, selector: str, budget: int, metric: str) -> Statistics | None:
+        """What a selector reached with so many policies; None if it is not known."""
+        return self.of(selector).at.get(budget, {}).get(metric)
+
+    def of(self, selector: str) -> SelectorResult:
+        """What a selector reached; nothing if it has no values here, as Multi-task may."""
+        return self.selectors.get(selector, SelectorResult({}))
+
+    def score_curve(self, selector: str, least: float) -> NDArray[np.float64]:
+        """(K,) scores with 1..K policies; NaN where the oracle is less than `least` above random.
+
+        The score is (performance - Random) / (Myopic Oracle - Random), all means over the trials.
+        """
+        own, random, oracle = (
+            np.array(self.selectors[name].curve) for name in (selector, RANDOM, MYOPIC)
+        )
+        left = oracle - random >= least
+        scores = np.full(len(own), np.nan)
+        scores[left] = normalised_performance(own[left], random[left], oracle[left])
+        return scores
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """What `as_json` made of it."""
+        selectors = data["selectors"].items()
+        return cls(
+            **{**data, "selectors": {name: SelectorResult.from_dict(s) for name, s in selectors}}
+        )
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """The paper's aggregate of a selector: the mean of its scores over the problems.
+
+    Attributes:
+        mean: The aggregate, None if there is none.
+        half_width: Half the width of its 95 % interval, None if all trials are equal.
+        why: Why there is none.
+        without: Problems that lack a value and were left out.
+    """
+
+    mean: float | None
+    half_width: float | None = None
+    why: str | None = None
+    without: tuple[str, ...] = ()
+
+    @property
+    def cell(self) -> Cell | None:
+        """The cell of a table."""
+        return None if self.mean is None else Cell(self.mean, self.half_width)
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """Everything worth keeping of a finished benchmark.
+
+    Attributes:
+        name: Name of the benchmark and of its file.
+        title: What it was measured on, in words.
+        headers: What stands left in its tables: keys of the problems' labels, "K" or "margin".
+        trials: W, the number of matrices of each problem.
+        budgets: Numbers of trained policies that are reported.
+        selectors: Selectors and baselines.
+        problems: What they reached.
+        aggregated: Number of policies -> selector -> metric -> the paper's aggregate.
+        least_margin: Problems enter the aggregate while choosing matters and the oracle is so far
+            above random choice; None if all of them do.
+        settings: What the matrices depend on, as JSON data.
+        seeds: Where random numbers come from, in words.
+        code: Fingerprint of the code that made the numbers.
+        versions: Of Python and of the packages.
+        notes: What to know about the data.
+    """
+
+    name: str
+    title: str
+    headers: tuple[str, ...]
+    trials: int
+    budgets: tuple[int, ...]
+    selectors: tuple[str, ...]
+    problems: tuple[ProblemResult, ...]
+    aggregated: Mapping[int, Mapping[str, Mapping[str, Aggregate]]]
+    least_margin: float | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    seeds: str = ""
+    code: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    # -- files -----------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON data; numbers with six digits behind the point."""
+        return {key: as_json(value, DIGITS) for key, value in vars(self).items()}
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """What `to_dict` returned.
+
+        Raises:
+            BenchmarkError: If something is missing or unknown.
+        """
+        try:
+            aggregated = {
+                int(k): {
+                    name: {
+                        metric: Aggregate(**{**one, "without": tuple(one["without"])})
+                        for metric, one in metrics.items()
+                    }
+                    for name, metrics in names.items()
+                }
+                for k, names in data["aggregated"].items()
+            }
+            lists = {k: tuple(data[k]) for k in ("headers", "budgets", "selectors", "notes")}
+            problems = tuple(map(ProblemResult.from_dict, data["problems"]))
+            return cls(**{**data, **lists, "problems": problems, "aggregated": aggregated})
+        except KeyError as error:
+            raise BenchmarkError(f"This is not a result of a benchmark: no {error}.") from None
+        except (AttributeError, TypeError, ValueError) as error:
+            raise BenchmarkError(f"This is not a result of a benchmark: {error}.") from None
+
+    def save(self, path: Path) -> None:
+        """Write a result file, atomically."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, (json.dumps(self.to_dict(), indent=1) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a result file.
+
+        Raises:
+            BenchmarkError: If it is none.
+        """
+        try:
+            return cls.from_dict(json.loads(path.read_text()))
+        except (OSError, ValueError) as error:  # of JSON, of UTF-8 or ours
+            raise BenchmarkError(f"{path} is not a result file: {error}") from None
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def problem(self, name: str) -> ProblemResult:
+        """The result on one problem."""
+        return next(problem for problem in self.problems if problem.name == name)
+
+    def entering(self, budget: int) -> tuple[ProblemResult, ...]:
+        """The problems that enter the aggregate for so many policies.
+
+        If there is a least margin, those where choosing matters, as long as there is something
+        left to gain: a score that is divided by nearly nothing says nothing.
+        """
+        run = [(p, p.margin_at(budget)) for p in self.problems]
+        return tuple(
+            problem
+            for problem, margin in run
+            if margin is not None
+            and (self.least_margin is None or (problem.matters and margin >= self.least_margin))
+        )
+
+    # -- tables ----------------------------------------------------------------------------------
+
+    def tables(self, *, auc: bool = False, statistic: str = "mean") -> Iterator[Table]:
+        """The main tables, from what there is to gain to which strategy chose.
+
+        Args:
+            auc: Show the area under the curve too.
+            statistic: What stands for the trials.
+        """
+        if any(problem.margin is not None for problem in self.problems):
+            yield self.margin_table()
+        for metric in ("final", "auc") if auc else ("final",):
+            for ablation in (False, True) if set(ABLATION) & set(self.selectors) else (False,):
+                for budget in self.budgets:
+                    yield self.performance_table(budget, metric, statistic, ablation=ablation)
+        shares = self.mountain_table()
+        if shares is not None:
+            yield shares
+        yield from self.strategy_tables()
+
+    def performance_table(
+        self,
+        budget: int | None = None,
+        metric: str = "final",
+        statistic: str = "mean",
+        *,
+        ablation: bool = False,
+    ) -> Table:
+        """The paper's table: a row for each problem, a column for each selector, the aggregate.
+
+        Args:
+            budget: K; after the last round of each problem if left out.
+            metric: One of `METRICS`.
+            statistic: "mean" over the trials, "median" or "iqm" (interquartile mean).
+            ablation: Show the strategies alone and with random choice, instead of the main table.
+        """
+        budget = self._common(budget)
+        names = self._columns(metric, ablation=ablation)
+        printed = Printed()
+        if statistic == "mean" and budget is not None:
+            problems = [problem.name for problem in self.problems]
+            printed = printed_beside(self.settings, problems, budget, metric, self.trials)
+        rows = [
+            self._row(problem, names, budget, metric, statistic, printed)
+            for problem in self.problems
+            if budget is None or budget <= problem.rounds
+        ]
+        notes = [
+            "Performance is min-max normalised over the problem; intervals are 95 % bootstrap "
+            "over the trials.",
+            *self.notes,
+        ]
+        aggregated = self._aggregates(budget, metric)
+        if statistic == "mean" and aggregated:
+            rows.append(_aggregated_row(aggregated, names, printed))
+            rows += self._paper_rows(names, printed)
+            notes += [self._note_on_aggregate(budget), *_notes_without(aggregated, names)]
+        return Table(
+            title=f"{STATISTICS[statistic]}{METRICS[metric]}, {self._measured_on(budget)}"
+            + (", ablation" if ablation else ""),
+            label_headers=self.headers,
+            columns=titles(names),
+            rows=tuple(rows),
+            notes=(*notes, *printed.notes),
+        )
+
+    def score_table(self, budget: int | None = None) -> Table:
+        """Score of every selector on every problem that enters the aggregate, and the aggregate.
+
+        Args:
+            budget: K; after the last round of each problem if left out.
+        """
+        budget = self._common(budget)
+        names = self._columns("score")
+        problems = self.problems if budget is None else self.entering(budget)
+        rows = [self._row(p, names, budget, "score", "mean", Printed()) for p in problems]
+        aggregated = self._aggregates(budget, "final")
+        if aggregated:
+            rows.append(_aggregated_row(aggregated, names, Printed()))
+        least = self.least_margin
+        where = "" if least is None else f", where choosing matters and the margin is >= {least:g}"
+        return Table(
+            title=f"Score, {self._measured_on(budget)}",
+            label_headers=self.headers,
+            columns=titles(names),
+            rows=tuple(rows),
+            notes=(
+                f"Score: (performance - Random) / (Myopic Oracle - Random){where}. Margin: Myopic "
+                "Oracle less Random. Intervals are 95 % bootstrap over the trials.",
+            ),
+        )
+
+    def margin_table(self) -> Table:
+        """How much there is to gain by choosing, for every problem."""
+        headers = tuple(h for h in self.headers if h != "margin")
+        rows = [
+            TableRow(
+                (*(p.labels[h] for h in headers), "yes" if p.matters else "no"),
+                tuple(
+                    None if value is None else Cell(value, None)
+                    for value in (p.margin, *map(p.margin_at, self.budgets), p.all_policies)
+                ),
+            )
+            for p in self.problems
+        ]
+        return Table(
+            title="What choosing can gain: Myopic Oracle less Random",
+            label_headers=(*headers, "matters"),
+            columns=("margin", *[f"drawn, K = {k}" for k in self.budgets], "all policies"),
+            rows=tuple(rows),
+            notes=(
+                f"Margin: with {CHOICE_ROUND} policies, on the seeds as they are; choosing matters "
+                f"where it is at least {CHOICE_MATTERS:g}. Beside it, on the drawn matrices.",
+                "All policies: what all N together reach, the best for each target.",
+            ),
+        )
+
+    def rounds_table(self, epsilon: float, statistic: str = "median") -> Table:
+        """Rounds until performance is within `epsilon` of what all policies together reach.
+
+        Args:
+            epsilon: One of `EPSILONS`.
+            statistic: "mean" of the trials, if all of them get there, or else their median.
+        """
+        names = [n for n in column_order(self.selectors) if n not in (MULTI_TASK, INDEPENDENT)]
+        rows = []
+        for problem in self.problems:
+            found = [problem.of(n).rounds_to.get(f"{epsilon:g}") for n in names]
+            cells = tuple(_rounds_cell(one, statistic) for one in found)
+            rows.append(self._table_row(problem, CHOICE_ROUND, cells))
+        mean = statistic == "mean"
+        missing = "some trial does not get" if mean else "less than half of the trials get"
+        return Table(
+            title=f"Rounds to {epsilon:g}-suboptimal, {self.title}, {'mean' if mean else 'median'}",
+            label_headers=self.headers,
+            columns=titles(names),
+            rows=tuple(rows),
+            notes=(
+                f"Empty where {missing} there in {self.budgets[-1]} rounds. Random: the round in "
+                "which its expected performance gets there.",
+            ),
+        )
+
+    def mountain_table(self) -> Table | None:
+        """Share of rounds with Mountain detected, for selectors that detect; None without any."""
+        names = [
+            n
+            for n in self.selectors
+            if any(set(p.of(n).structures) - {"None"} for p in self.problems)
+        ]
+        if not names:
+            return None
+        rows = [
+            self._table_row(
+                p,
+                p.rounds,
+                tuple(Cell(p.of(n).structures.get(MOUNTAIN, 0.0)) for n in names),
+            )
+            for p in self.problems
+        ]
+        return Table(
+            title="Share of rounds after the fifth in which Mountain was detected, "
+            f"{self._measured_on(self._common(None))}",
+            label_headers=self.headers,
+            columns=titles(names),
+            rows=tuple(rows),
+        )
+
+    def strategy_tables(self) -> list[Table]:
+        """The strategies of every selector that has several, the ablations left out."""
+        names = [n for n in column_order(self.selectors) if n not in (*ABLATION, MULTI_TASK)]
+        return [table for table in map(self.strategy_table, names) if table is not None]
+
+    def strategy_table(self, selector: str) -> Table | None:
+        """Which strategy chose in some of the rounds; None if the selector has one or none."""
+        found = [p for p in self.problems if len(p.of(selector).strategies) > 1]
+        if not found:
+            return None
+        rounds = [k for k in SHOWN_ROUNDS if k <= max(p.rounds for p in found)]
+        rows = [
+            TableRow(
+                (problem.name, strategy),
+                tuple(Cell(shares[k - 1]) if k <= len(shares) else None for k in rounds),
+            )
+            for problem in found
+            for strategy, shares in problem.of(selector).strategies.items()
+        ]
+        return Table(
+            title=f"Share of the trials in which a strategy chose, {titles([selector])[0]}",
+            label_headers=("problem", "strategy"),
+            columns=tuple(f"round {k}" for k in rounds),
+            rows=tuple(rows),
+        )
+
+    # -- parts of tables -------------------------------------------------------------------------
+
+    def _common(self, budget: int | None) -> int | None:
+        """A number of policies; if none is given, that of all problems, None if they differ."""
+        rounds = {problem.rounds for problem in self.problems} or {self.budgets[-1]}
+        return rounds.pop() if budget is None and len(rounds) == 1 else budget
+
+    def _measured_on(self, budget: int | None) -> str:
+        policies = "" if budget is None else f", K = {budget}"
+        return f"{self.title}{policies}, {counted(self.trials, 'trial')}"
+
+    def _columns(self, metric: str, *, ablation: bool = False) -> list[str]:
+        if metric in ("score", "ahead"):  # without what sets their scale
+            return choosing(self.selectors)
+        names = column_order(self.selectors)
+        if ablation:
+            wanted = {RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", *ABLATION, MYOPIC}
+            return [n for n in names if n in wanted]
+        return [n for n in names if n not in ABLATION and (metric == "final" or n != MULTI_TASK)]
+
+    def _aggregates(self, budget: int | None, metric: str) -> dict[str, Aggregate]:
+        """Selector -> aggregate; empty if there are none."""
+        by_name = {} if budget is None else self.aggregated.get(budget, {})
+        return {name: metrics[metric] for name, metrics in by_name.items() if metric in metrics}
+
+    def _row(
+        self,
+        problem: ProblemResult,
+        names: list[str],
+        budget: int | None,
+        metric: str,
+        statistic: str,
+        printed: Printed,
+    ) -> TableRow:
+        budget = problem.rounds if budget is None else budget
+        cells: list[Cell | None] = []
+        for name in names:
+            found = problem.statistics(name, budget, metric)
+            paper = printed.cells.get(problem.name, {}).get(name)
+            cells.append(None if found is None else found.cell(statistic, paper and paper.mean))
+        oracles = {i for i, name in enumerate(names) if name in ORACLES}
+        return self._table_row(problem, budget, mark_best(cells, oracles))
+
+    def _table_row(
+        self, problem: ProblemResult, budget: int, cells: tuple[Cell | None, ...]
+    ) -> TableRow:
+        margin = problem.margin_at(budget) if "margin" in self.headers else None
+        computed = {
+            "K": str(budget),
+            "margin": "-" if margin is None else f"{round(margin, 3) + 0.0:.3f}",  # no -0.000
+        }
+        labels = {**computed, **problem.labels}
+        return TableRow(tuple(labels[h] for h in self.headers), cells, shaded=problem.mountain)
+
+    def _paper_rows(self, names: list[str], printed: Printed) -> list[TableRow]:
+        """The paper's values on its own matrices."""
+        return [
+            TableRow(
+                (title, *[""] * (len(self.headers) - 1)),
+                tuple(Cell(*values[n]) if n in values else None for n in names),
+            )
+            for title, values in printed.rows.items()
+        ]
+
+    def _note_on_aggregate(self, budget: int | None) -> str:
+        over = "the rows"
+        if self.least_margin is not None and budget is not None:
+            names = ", ".join(problem.name for problem in self.entering(budget))
+            over = (
+                f"{names or 'no data set'}: where choosing matters, and the margin is still at "
+                f"least {self.least_margin:g}"
+            )
+        return f"Aggregated: mean of (performance - Random) / (Myopic Oracle - Random) over {over}."
+
+
+def _aggregated_row(
+    aggregated: Mapping[str, Aggregate], names: list[str], printed: Printed
+) -> TableRow:
+    """The aggregate; a column over fewer problems does not compete with the others."""
+    cells: list[Cell | None] = []
+    for name in names:
+        one, paper = aggregated[name], printed.aggregated.get(name)
+        cell = None if one.mean is None else Cell(one.mean, one.half_width, paper and paper.mean)
+        cells.append(cell)
+    apart = {i for i, n in enumerate(names) if n in ORACLES or aggregated[n].without}
+    return TableRow(("Aggregated",), mark_best(cells, apart))
+
+
+def _notes_without(aggregated: Mapping[str, Aggregate], names: list[str]) -> list[str]:
+    return [
+        f"The aggregate of {titles([name])[0]} is without {', '.join(aggregated[name].without)}."
+        for name in names
+        if aggregated[name].without
+    ]
+
+
+def _rounds_cell(found: RoundsTo | None, statistic: str) -> Cell | None:
+    if found is None:
+        return None
+    known = found.rounds if found.reached == 1 else None
+    rounds = known if statistic == "mean" else found.median
+    return None if rounds is None else Cell(rounds)

@@ -1,0 +1,144 @@
+"""Context spaces from a small TOML file, or from whatever else stands for one."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sdmbtl.checks import checked_return_range, did_you_mean, short_text
+from sdmbtl.contexts.dimension import Levels
+from sdmbtl.contexts.ranges import Range
+from sdmbtl.contexts.space import ContextSpace
+from sdmbtl.errors import ContextError
+
+#: A space, its `to_dict()`, or the path of a TOML file; of a family also the name of a space.
+SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
+
+
+def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
+    """Read a context space from a TOML file.
+
+    ```toml
+    [dimensions.mass]
+    values = [0.1, 1, 10]     # the values, with an optional scale ...
+    [dimensions.length]
+    low = 0.05                # ... or a range
+    high = 5.0
+    levels = 8
+    scale = "log"
+    [returns]                 # optional: lowest and highest return of an episode
+    min = 0
+    max = 500
+    ```
+
+    Returns:
+        The space, and what else the file says: `{"return_range": (min, max)}` or `{}`.
+
+    Raises:
+        ContextError: If the file cannot be read or does not describe a space; the message names
+            the file and the place.
+    """
+    path = Path(path)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ContextError(
+            f"The context space {str(path)!r} cannot be read: {error.strerror}. Give the path of "
+            "a TOML file with a table [dimensions.NAME] for each dimension."
+        ) from None
+    except UnicodeDecodeError:
+        raise ContextError(f"{path}: this is no text in UTF-8, so no TOML file.") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ContextError(f"{path}: this is not valid TOML: {error}.") from None
+    try:
+        _check_keys("The file", data, ("dimensions", "returns"))
+        return _dimensions(data.get("dimensions")), _returns(data)
+    except ContextError as error:
+        raise ContextError(f"{path}: {error}") from None
+
+
+def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
+    """Turn what stands for a space into one, and what a TOML file says besides.
+
+    Raises:
+        ContextError: If it stands for none.
+    """
+    if isinstance(given, ContextSpace):
+        return given, {}
+    if isinstance(given, str | Path):
+        return load_space(given)
+    if isinstance(given, Mapping):
+        return ContextSpace.from_dict(given), {}
+    raise ContextError(
+        "A space is a ContextSpace, its to_dict(), or the path of a TOML file. "
+        f"Got {short_text(given)} instead."
+    )
+
+
+def _dimensions(tables: object) -> ContextSpace:
+    if not isinstance(tables, Mapping) or not tables:
+        raise ContextError(
+            "A context space needs at least one table [dimensions.NAME], with 'values', or with "
+            f"'low', 'high' and 'levels'. Got {short_text(tables)} instead."
+        )
+    dimensions: dict[str, object] = {}
+    for name, table in tables.items():
+        try:
+            dimensions[name] = _dimension(table)
+        except ContextError as error:
+            raise ContextError(f"[dimensions.{name}]: {error}") from None
+    return ContextSpace(**dimensions)
+
+
+def _dimension(table: object) -> Levels:
+    if not isinstance(table, Mapping):
+        raise ContextError(
+            "A dimension is a table with 'values', or with 'low', 'high' and 'levels'. "
+            f"Got {short_text(table)} instead."
+        )
+    _check_keys("A dimension", table, ("values", "low", "high", "levels", "scale"))
+    ranged = [key for key in ("low", "high", "levels") if key in table]
+    if "values" in table:
+        if ranged:
+            raise ContextError(
+                f"A dimension has either 'values' or a range. Got 'values' and {ranged[0]!r}. "
+                "Drop one of them."
+            )
+        if not isinstance(table["values"], list):
+            raise ContextError(
+                f"'values' must be a list of numbers. Got {short_text(table['values'])} instead."
+            )
+        return Levels(table["values"], scale=table.get("scale", "steps"))
+    missing = [key for key in ("low", "high", "levels") if key not in table]
+    if missing:
+        raise ContextError(
+            f"A range needs 'low', 'high' and 'levels'. {missing[0]!r} is missing. "
+            "Or give 'values'."
+        )
+    return Range(**table).dimension
+
+
+def _returns(data: Mapping[str, Any]) -> dict[str, Any]:
+    if "returns" not in data:
+        return {}
+    table = data["returns"]
+    if not isinstance(table, Mapping):
+        raise ContextError(
+            f"[returns] is a table with 'min' and 'max'. Got {short_text(table)} instead."
+        )
+    _check_keys("[returns]", table, ("min", "max"))
+    for key in ("min", "max"):
+        if key not in table:
+            raise ContextError(f"[returns] needs 'min' and 'max'. {key!r} is missing.")
+    return {"return_range": checked_return_range((table["min"], table["max"]), error=ContextError)}
+
+
+def _check_keys(what: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:
+    for key in table:
+        if key not in known:
+            raise ContextError(
+                f"{what} has {', '.join(map(repr, known))}; there is no {key!r}."
+                f"{did_you_mean(key, known)}"
+            )

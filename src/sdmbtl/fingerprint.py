@@ -1,0 +1,155 @@
+"""A hash of the code that makes some numbers, to tell results of different code apart.
+
+What counts is the modules that are named and everything they import, directly or not, inside the
+same package. Imports are read from the source, nothing is executed. Comments, docstrings and the
+layout do not count.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from collections.abc import Collection, Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def code_fingerprint(*modules: str, stop_at: Collection[str] = ()) -> str:
+    """A short hash of modules and of what they import from their own package.
+
+    Args:
+        *modules: Names of modules, or of packages: all their modules. The top-level package must
+            be importable.
+        stop_at: Modules whose imports are not followed, such as a registry, which imports
+            everything that has a name.
+    """
+    return _fingerprint(tuple(sorted(set(modules))), frozenset(stop_at))
+
+
+def import_closure(*modules: str, stop_at: Collection[str] = ()) -> frozenset[str]:
+    """The names of modules, and of those that they import from their own package.
+
+    What an `__init__.py` only passes on counts as imported from where it is defined.
+
+    Args:
+        *modules: As of `code_fingerprint`.
+        stop_at: As of `code_fingerprint`.
+    """
+    waiting = [inner for module in modules for inner in _with_submodules(module)]
+    found: set[str] = set()
+    while waiting:
+        module = waiting.pop()
+        if module not in found:
+            found.add(module)
+            if module not in stop_at:
+                waiting += _imported(module)
+    return frozenset(found)
+
+
+@cache
+def _fingerprint(modules: tuple[str, ...], stop_at: frozenset[str]) -> str:
+    digest = hashlib.sha256()
+    for module in sorted(import_closure(*modules, stop_at=stop_at)):
+        digest.update(module.encode())
+        tree = _tree(module)
+        if tree is not None:
+            digest.update(ast.dump(_without_docstrings(tree), annotate_fields=False).encode())
+    return digest.hexdigest()[:16]
+
+
+def _imported(module: str) -> Iterator[str]:
+    """Modules of the same package that a module imports; for the type checker only is not."""
+    tree = _tree(module)
+    for node in () if tree is None else _executed(tree):
+        if isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if _path(a.name, module) is not None)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                origin = _origin(node.module, alias.name)
+                if _path(origin, module) is not None:
+                    yield origin
+
+
+def _origin(module: str, name: str) -> str:
+    """The module that `from module import name` is about."""
+    if _path(f"{module}.{name}") is not None:
+        return f"{module}.{name}"
+    path = _path(module)
+    tree = _tree(module) if path is not None and path.name == "__init__.py" else None
+    for node in () if tree is None else tree.body:
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                if (alias.asname or alias.name) == name:
+                    return _origin(node.module, alias.name)
+    return module
+
+
+def _executed(tree: ast.Module) -> Iterator[ast.AST]:
+    """Every node but those below `if TYPE_CHECKING:`."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            waiting += node.orelse
+        else:
+            waiting += ast.iter_child_nodes(node)
+
+
+def _without_docstrings(tree: ast.Module) -> ast.Module:
+    """The tree without docstrings, and without strings that are statements by themselves."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [s for s in node.body if not _is_text(s)]
+    return tree
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _with_submodules(module: str) -> list[str]:
+    """A module; for a package, all modules in it."""
+    path = _path(module)
+    if path is None or path.name != "__init__.py":
+        return [module]
+    folder = path.parent
+    parts = (p.relative_to(folder).with_suffix("").parts for p in folder.rglob("*.py"))
+    return [".".join([module, *inner]).removesuffix(".__init__") for inner in parts]
+
+
+def _tree(module: str) -> ast.Module | None:
+    """The syntax of a module; None if it has no source, as what is typed into a shell."""
+    path = _path(module)
+    return None if path is None else ast.parse(path.read_bytes())
+
+
+def _path(module: str, beside: str | None = None) -> Path | None:
+    """The file of a module, None if there is none or it is of another package than `beside`."""
+    top, *inner = module.split(".")
+    if beside is not None and beside.split(".")[0] != top:
+        return None
+    base = _folder(top)
+    if base is None:
+        return None
+    path = base.joinpath(*inner)
+    for candidate in (path / "__init__.py", path.with_suffix(".py")):
+        if candidate.is_file():
+            return candidate
+    return None
+
+
+@cache
+def _folder(package: str) -> Path | None:
+    """Where the modules of a top-level package are; None if it is not one."""
+    try:
+        spec = find_spec(package)
+    except ValueError:  # __main__
+        return None
+    places = None if spec is None else spec.submodule_search_locations
+    return Path(next(iter(places))) if places else None

@@ -1,0 +1,239 @@
+"""What is trained and how, as data, and the two functions that use it.
+
+A specification can be written to a file or sent to another process or machine, where `train` and
+`evaluate` give the same: the trainer is made from it there, once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments import EnvironmentFamily, make_family
+from sdmbtl.environments.registry import can_be_made_anywhere
+from sdmbtl.errors import FamilyError, TrainerError, TrainingError
+from sdmbtl.policies import Policy
+from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob, part_of_progress
+from sdmbtl.trainers.registry import trainer_from_settings
+
+
+@dataclass(frozen=True)
+class TrainerSpec:
+    """Everything that decides what training gives, as JSON data.
+
+    Attributes:
+        environment: Name and options of the environments, as `EnvironmentFamily.settings()` but
+            without the space. With "importable": False, the environments are made by a function
+            that only the process that has it can call.
+        space: `ContextSpace.to_dict()`.
+        trainer: Name of the trainer.
+        settings: `Trainer.settings()`.
+        live: The trainer of this process; made from the rest where it is missing.
+    """
+
+    environment: dict[str, Any]
+    space: dict[str, Any]
+    trainer: str
+    settings: dict[str, Any]
+    live: Trainer | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, trainer: Trainer) -> TrainerSpec:
+        """The specification of a trainer, which is used itself in this process."""
+        parts = {
+            "environment": _environment(trainer.family),
+            "space": trainer.space.to_dict(),
+            "settings": trainer.settings(),
+        }
+        try:
+            plain = json.loads(json.dumps(parts))  # as it will be read back: lists, not tuples
+        except TypeError as error:
+            raise TrainerError(
+                f"The settings of the trainer {trainer.name!r} must be JSON data: numbers, texts, "
+                f"lists. {error}."
+            ) from None
+        return cls(**plain, trainer=trainer.name, live=trainer)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification as JSON data."""
+        names = ("environment", "space", "trainer", "settings")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TrainerSpec:
+        """Read it back.
+
+        Raises:
+            TrainerError: If it is something else.
+        """
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise TrainerError(f"This does not specify a training: {error}.") from None
+
+    def make_family(self) -> EnvironmentFamily:
+        """The environments: made once in each process.
+
+        Raises:
+            FamilyError: If they cannot be made from data.
+        """
+        if self.live is not None:
+            return self.live.family
+        return _made_family(json.dumps(self.environment), json.dumps(self.space))
+
+    def make_trainer(self) -> Trainer:
+        """The trainer: made, and compiled, once in each process."""
+        if self.live is not None:
+            return self.live
+        return _made_trainer(json.dumps(self.to_dict()))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A training, or an evaluation, that went wrong.
+
+    Attributes:
+        error: What went wrong.
+        attempt: Number of the attempt, as the job had it.
+    """
+
+    error: str
+    attempt: int = 0
+
+    @classmethod
+    def of(cls, error: Exception, attempt: int) -> Failure:
+        """What an attempt ended with."""
+        return cls(f"{type(error).__name__}: {error}", attempt)
+
+
+def train(
+    spec: TrainerSpec, jobs: Sequence[TrainingJob], progress: Progress | None = None
+) -> list[Training | Failure]:
+    """Train one policy for each job, in as many processes as the trainer is set to.
+
+    Nothing is tried twice with other seeds: a retry is another job, and the caller's business.
+
+    Args:
+        spec: What is trained and how.
+        jobs: The policies.
+        progress: Called now and then; what it raises passes through.
+
+    Returns:
+        For each job a training, or what went wrong. If several jobs that were trained together
+        failed, each was tried alone, to find out which of them it was.
+
+    Raises:
+        TrainerError: If the set-up is wrong, so that no job could go well.
+        TrainingError: If a worker process died.
+    """
+    trainer = spec.make_trainer()
+    chunks = trainer.chunks(jobs)
+    processes = min(trainer.processes, len(chunks))
+    if processes > 1 and can_be_made_anywhere(trainer.family):
+        from sdmbtl.trainers.workers import train_in_workers
+
+        return train_in_workers(spec, chunks, processes, progress)
+    results: list[Training | Failure] = []
+    for chunk in chunks:
+        part = part_of_progress(progress, len(results), len(chunk), len(jobs))
+        results += _tried(trainer, chunk, None if part is None else _marked(part))
+    return results
+
+
+def evaluate(
+    spec: TrainerSpec, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
+) -> NDArray[np.float64]:
+    """Play a policy on contexts.
+
+    Args:
+        spec: With what it was trained.
+        policy: The policy.
+        contexts: (n, D) contexts in the order of the space's dimensions.
+        episodes: Number of episodes on each.
+        seed: The same seed gives the same episodes.
+
+    Returns:
+        (n, episodes) returns, all finite.
+
+    Raises:
+        TrainingError: If an environment fails or a return is not finite; it names the context.
+    """
+    trainer = spec.make_trainer()
+    returns = trainer.evaluate(policy, contexts, episodes=episodes, seed=seed)
+    bad = np.argwhere(~np.isfinite(returns))
+    if len(bad):
+        where, value = int(bad[0, 0]), returns[tuple(bad[0])]
+        number = len(np.unique(bad[:, 0]))
+        context = trainer.space.context(np.asarray(contexts)[where])
+        raise TrainingError(
+            f"The policy's return is not finite on {number} of {len(returns)} contexts, for "
+            f"example {value} in {context}."
+        )
+    return returns
+
+
+class _ProgressError(BaseException):
+    """Carries an error of the progress callback past those who handle errors of a training."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+def _marked(progress: Progress) -> Progress:
+    def report(steps: int, total: int, mean_return: float) -> None:
+        try:
+            progress(steps, total, mean_return)
+        except Exception as error:
+            raise _ProgressError(error) from error
+
+    return report
+
+
+def _tried(
+    trainer: Trainer, jobs: Sequence[TrainingJob], progress: Progress | None
+) -> list[Training | Failure]:
+    try:
+        return [*trainer.train_chunk(jobs, progress)]
+    except _ProgressError as error:
+        raise error.cause from None
+    except TrainerError:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+        if len(jobs) == 1:
+            return [Failure.of(error, jobs[0].attempt)]
+    return [result for job in jobs for result in _tried(trainer, [job], progress)]
+
+
+def _environment(family: EnvironmentFamily) -> dict[str, Any]:
+    try:
+        settings = family.settings()
+    except FamilyError:  # made by a function that has no name to import it by
+        return {"name": family.name, "options": {}, "importable": False}
+    options = {name: value for name, value in settings["options"].items() if name != "space"}
+    return {"name": settings["name"], "options": options}
+
+
+@lru_cache(maxsize=4)
+def _made_family(environment: str, space: str) -> EnvironmentFamily:
+    data = json.loads(environment)
+    if not data.get("importable", True):
+        raise FamilyError(
+            f"The environments are made by the function {data['name']!r}, which cannot be imported "
+            "by name. Only a process that has the function can use it."
+        )
+    return make_family(data["name"], space=json.loads(space), **data["options"])
+
+
+@lru_cache(maxsize=4)
+def _made_trainer(text: str) -> Trainer:
+    spec = TrainerSpec.from_dict(json.loads(text))
+    space = ContextSpace.from_dict(spec.space)
+    return trainer_from_settings(spec.trainer, spec.make_family(), space, spec.settings)
