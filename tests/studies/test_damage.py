@@ -44,10 +44,12 @@ def test_damaged_database(how, number, copied, reference):
     diagnosis = examine(copied)
     if not diagnosis.healthy:
         # Opening reads the trials, the doctor everything. Nobody is given wrong numbers.
+        message = "is damaged, see sdmbtl doctor"
         try:
             assert outcome(Study.open(copied)) == reference
         except DamagedStudyError as error:
-            assert re.search("damaged.*doctor", str(error))
+            message = str(error)
+        assert re.search("damaged.*doctor", message)
         assert any("0003.safetensors is whole" in f.text for f in diagnosis.findings)
         mended = repair(copied)
         assert mended.healthy, mended.findings

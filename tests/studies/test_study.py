@@ -1,18 +1,42 @@
 """Studies: the loop, its rules, failures as data, ask and tell, the result."""
 
+import importlib
 import json
 import re
 import sys
+from collections import Counter
 
+import gymnasium
 import numpy as np
 import pytest
 from small_study import TRAINER, open_small
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import ConfigurationError, FamilyError, RowError, StudyError, TrainerError
+from sdmbtl.environments.cartpole import CartPole
+from sdmbtl.errors import (
+    ConfigurationError,
+    DuplicateTellError,
+    ExhaustedError,
+    FamilyError,
+    RowError,
+    StudyError,
+    TrainerError,
+)
 from sdmbtl.policies import load_notes
+from sdmbtl.selectors import make_selector
 from sdmbtl.selectors.random_selector import RandomSelector
-from sdmbtl.studies import Budget, NoGain, Standing, StopRule, Study, TimeLimit
+from sdmbtl.studies import (
+    Budget,
+    Configuration,
+    NoGain,
+    Standing,
+    StopRule,
+    Study,
+    TimeLimit,
+    database,
+)
+from sdmbtl.studies.doctor import examine
+from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 
@@ -250,6 +274,59 @@ def test_batches(tmp_path):
     assert stages[:2] == [("asked", 0), ("asked", 1)]
     assert stages.index(("finished", 1)) < stages.index(("asked", 2))
     assert study.n_finished == 4
+
+
+# -- environments from a function ------------------------------------------------------------------
+
+
+def make_cartpole(context):
+    env = gymnasium.make("CartPole-v1")
+    env.unwrapped.length = context["length"]
+    return env
+
+
+def test_a_function_that_can_be_imported_is_recorded_by_name(tmp_path, monkeypatch):
+    (tmp_path / "own_environments.py").write_text(FAULTY.format(broken=[]))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    make = importlib.import_module("own_environments").make
+    arguments = {"space": ContextSpace(length=[0.2, 0.4]), "trainer_options": QUICK_SB3}
+    study = Study.open(tmp_path / "study", make, **arguments)
+    assert study.configuration.family == {"name": "own_environments:make", "options": {}}
+    again = Study.open(tmp_path / "study")
+    again.run(budget=1)
+    assert again.n_finished == 1
+
+
+@pytest.mark.parametrize("function", [make_cartpole, lambda context: make_cartpole(context)])
+def test_a_function_of_a_notebook_must_be_passed_again(tmp_path, monkeypatch, function):
+    monkeypatch.setattr(make_cartpole, "__module__", "__main__")
+    arguments = {"space": ContextSpace(length=[0.2, 0.4]), "trainer_options": QUICK_SB3}
+    path = tmp_path / "study"
+    Study.open(path, function, **arguments).run(budget=1)
+    looking = Study.open(path)
+    assert looking.status()["environment"] == function.__qualname__
+    assert len(looking.portfolio()) == 1
+    with pytest.raises(StudyError, match=r"Pass it again to resume: Study.open\(path, function"):
+        looking.run(budget=2)
+    study = Study.open(path, function, **arguments)
+    study.run(budget=2)
+    assert study.n_finished == 2
+    assert examine(path).healthy
+
+
+def test_a_function_needs_a_space(tmp_path):
+    with pytest.raises(StudyError, match="needs a context space"):
+        Study.open(tmp_path / "study", make_cartpole)
+
+
+def test_the_given_range_of_returns_counts(tmp_path):
+    study = open_small(tmp_path / "study", return_range=(0, 100))
+    assert study.return_range == (0.0, 100.0)
+    assert Study.open(study.path).return_span == 100
+    with pytest.raises(ConfigurationError, match="return_range"):
+        open_small(study.path)
+    with pytest.raises(StudyError, match="lowest return must be below"):
+        open_small(tmp_path / "other", return_range=(3, 3))
 
 
 # -- stop rules ------------------------------------------------------------------------------------
@@ -553,6 +630,111 @@ def test_warm_start(tmp_path):
     assert study.ask().context != {"a": 1.0, "b": 0.0}
 
 
+def test_ask_has_the_contract_of_a_selector(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE, selector="random")
+    alone = make_selector("random", SPACE)
+    assert study.ask() == alone.ask()
+    assert study.ask(2) == alone.ask(2)
+    assert study.ask(9) == alone.ask(9), "what is left"
+    assert [t.id for t in study.pending] == list(range(6))
+    with pytest.raises(ExhaustedError):
+        study.ask()
+
+
+def test_tell_has_the_contract_of_a_selector(tmp_path):
+    path = tmp_path / "study"
+    study = Study.open(path, space=SPACE)
+    trial = study.ask()
+    told = study.tell(trial, np.arange(12.0).reshape(6, 2), source_return=None)
+    assert (told.id, told.status) == (trial.id, "finished")
+    assert told.row.tolist() == (2 * np.arange(6.0) + 0.5).tolist()
+    with pytest.raises(DuplicateTellError, match="was told already"):
+        study.tell(trial, np.ones(6))
+    assert study.tell(trial, np.ones(6), skip_if_finished=True) is told
+    assert Study.open(path).returns.shape == (1, 6, 2)
+    corrected = study.tell(trial, np.ones(6), correct=True)
+    assert corrected.row.tolist() == [1.0] * 6
+    assert Study.open(path).returns.tolist() == [[[1.0]] * 6], "the old episodes are gone"
+    again = study.tell(trial.context, np.full(6, 2.0), repeat=True)
+    assert again.id == 1
+    assert [t.row.tolist() for t in Study.open(path).trials] == [[1.0] * 6, [2.0] * 6]
+
+
+def test_attributes_are_recorded(tmp_path):
+    path = tmp_path / "study"
+    study = Study.open(path, space=SPACE)
+    trial = study.ask()
+    study.tell(trial, np.ones((6, 3)))
+    annotated = study.annotate(trial, job=17)
+    assert study.annotate(0, link="x").attributes == {"job": 17, "link": "x"}
+    assert annotated.status == "finished"
+    again = Study.open(path)
+    assert again.trials[0].attributes == {"job": 17, "link": "x"}
+    assert again.returns.shape == (1, 6, 3)
+    assert again.status()["rounds"][0]["attributes"] == {"job": 17, "link": "x"}
+
+
+def test_two_who_work_on_one_study(tmp_path, monkeypatch):
+    """Each takes over what the other has recorded, and reads nothing else again."""
+    read = []
+    original = database._decoded
+    monkeypatch.setattr(database, "_decoded", lambda r, s: read.append(r[0]) or original(r, s))
+    one = Study.open(tmp_path / "study", space=SPACE)
+    other = Study.open(tmp_path / "study")
+    first = one.ask()
+    second = other.ask()
+    assert second.context != first.context
+    assert read == [0]
+    one.tell(second, np.arange(6.0))
+    assert read == [0, 1]
+    other.tell(first, np.ones(6))
+    assert read == [0, 1, 1]
+    one.refresh()
+    assert read == [0, 1, 1, 0]
+    assert one.selector.state_dict() == other.selector.state_dict()
+
+
+def test_the_database_comes_first(tmp_path, monkeypatch):
+    """What could not be recorded was not chosen, nor told."""
+    study = Study.open(tmp_path / "study", space=SPACE)
+    trial = study.ask()
+
+    def full(*_, **__):
+        raise StudyError("no room")
+
+    monkeypatch.setattr(study.database, "write", full)
+    for change in (study.ask, lambda: study.tell(trial, np.ones(6))):
+        with pytest.raises(StudyError, match="no room"):
+            change()
+        assert [t.status for t in study.trials] == ["pending"]
+
+
+def test_everything_is_made_once(tmp_path, monkeypatch):
+    made = []
+    for kind in (RandomSelector, Configuration, CartPole, BatchedPPOTrainer):
+        original = kind.__init__
+
+        def counted(self, *arguments, _kind=kind, _original=original, **named):
+            made.append(_kind.__name__)
+            _original(self, *arguments, **named)
+
+        monkeypatch.setattr(kind, "__init__", counted)
+    connect, connected = database._connect, []
+    monkeypatch.setattr(database, "_connect", lambda p: connected.append(p.name) or connect(p))
+    study = open_small(tmp_path / "study", selector="random")
+    assert Counter(made) == {
+        "RandomSelector": 1,
+        "Configuration": 3,  # as given, as it will be read back, and as it is read
+        "CartPole": 1,
+        "BatchedPPOTrainer": 1,
+    }
+    made.clear()
+    connected.clear()
+    study.run(budget=2)
+    assert not made
+    assert Counter(connected) == {"study.db": 1, "study.backup.db": 2}  # one for each policy
+
+
 @pytest.mark.parametrize("returns", [[1, 2], "abc", [[1, 2], [3]], None])
 def test_a_wrong_row_changes_nothing(returns, tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
@@ -577,6 +759,19 @@ def test_portfolio_of_a_study(finished, tmp_path):
     env = loaded.make_env(target)
     observation, _ = env.reset(seed=0)
     assert loaded.act(target, observation) in (0, 1)
+
+
+def test_portfolio_of_policies_trained_elsewhere(tmp_path):
+    """It says which policy for which context; none of them could act."""
+    study = Study.open(tmp_path / "study", space=SPACE, return_range=(0, 9))
+    with pytest.raises(StudyError, match="no finished policies yet.*sdmbtl tell"):
+        study.portfolio()
+    study.tell({"a": 0.0, "b": 0.0}, [5, 5, 1, 1, 1, 1])
+    study.tell({"a": 2.0, "b": 0.0}, [[1, 1], [1, 1], [3, 3], [4, 4], [5, 5], [6, 6]])
+    portfolio = study.portfolio()
+    assert [member.policy for member in portfolio] == [None, None]
+    assert portfolio.best_members.tolist() == [0, 0, 1, 1, 1, 1]
+    assert portfolio.return_range == (0, 9)
 
 
 def test_fresh_evaluation(finished):

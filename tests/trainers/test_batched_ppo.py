@@ -7,7 +7,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes
-from sdmbtl.trainers import TrainingJob, make_trainer
+from sdmbtl.trainers import TrainerSpec, TrainingJob, make_trainer, train
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
 QUICK = {"steps": 4096, "epochs": 2, "evaluate_every": 1, "evaluate_episodes": 2}
@@ -26,7 +26,7 @@ def learned():
     trainer = make_trainer("ppo", family, space, steps=40_960)
     calls = []
     (training,) = trainer.train(
-        [TrainingJob((space.target(0),), 7)], lambda *progress: calls.append(progress)
+        [TrainingJob(space.targets[:1], 7)], lambda *progress: calls.append(progress)
     )
     return trainer, training, calls
 
@@ -42,7 +42,7 @@ def test_it_learns(learned):
 
 def test_evaluation_agrees_with_gymnasium(learned):
     trainer, training, _ = learned
-    contexts = list(trainer.space)
+    contexts = trainer.space.targets
     ours = trainer.evaluate(training.policy, contexts, episodes=50, seed=1)
     assert ours.shape == (4, 50)
     assert ours[0].mean() >= 450
@@ -60,7 +60,7 @@ def test_evaluation_agrees_with_gymnasium(learned):
 
 def test_evaluation_repeats_itself(learned):
     trainer, training, _ = learned
-    contexts = list(trainer.space)
+    contexts = trainer.space.targets
     first = trainer.evaluate(training.policy, contexts, episodes=3, seed=5)
     assert np.array_equal(first, trainer.evaluate(training.policy, contexts, episodes=3, seed=5))
     assert not np.array_equal(
@@ -70,14 +70,14 @@ def test_evaluation_repeats_itself(learned):
 
 def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
     trainer, training, _ = learned
-    contexts = list(trainer.space)
+    contexts = trainer.space.targets
     whole = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
     monkeypatch.setattr("sdmbtl.trainers.batched_ppo.EPISODES_AT_ONCE", 8)
     assert np.array_equal(whole, trainer.evaluate(training.policy, contexts, episodes=5, seed=2))
 
 
 def test_the_same_job_gives_the_same_bytes():
-    job = TrainingJob((cartpole().space.target(3),), 11)
+    job = TrainingJob(cartpole().space.targets[[3]], 11)
     one, other = (policy_bytes(cartpole(**QUICK).train([job])[0].policy) for _ in range(2))
     assert one == other
     different = TrainingJob(job.contexts, 12)
@@ -87,9 +87,10 @@ def test_the_same_job_gives_the_same_bytes():
 def test_processes_and_chunks():
     """Two chunks in two processes are the two chunks in one."""
     space = cartpole().space
-    jobs = [TrainingJob((space.target(i),), i) for i in range(4)]
+    jobs = [TrainingJob(space.targets[[i]], i) for i in range(4)]
     calls = []
-    split = cartpole(chunk=2, processes=2, **QUICK).train(jobs, lambda *c: calls.append(c))
+    spec = TrainerSpec.of(cartpole(chunk=2, processes=2, **QUICK))
+    split = train(spec, jobs, lambda *c: calls.append(c))
     alone = cartpole(chunk=2, processes=1, **QUICK).train(jobs)
     assert [policy_bytes(t.policy) for t in split] == [policy_bytes(t.policy) for t in alone]
     assert [t.curve for t in split] == [t.curve for t in alone]
@@ -100,9 +101,9 @@ def test_processes_and_chunks():
 def test_multi_task():
     """One policy on several contexts, which it sees."""
     trainer = cartpole(observe_context=True, **QUICK)
-    (training,) = trainer.train([TrainingJob(tuple(trainer.space), 0)])
+    (training,) = trainer.train([TrainingJob(trainer.space.targets, 0)])
     assert training.policy.observation_size == 4 + 3
-    returns = trainer.evaluate(training.policy, list(trainer.space), episodes=2, seed=0)
+    returns = trainer.evaluate(training.policy, trainer.space.targets, episodes=2, seed=0)
     assert returns.shape == (8, 2)
     first, *others = training.policy.weights
     blind = MlpPolicy(
@@ -111,7 +112,7 @@ def test_multi_task():
         training.policy.shift,
         training.policy.scale,
     )
-    unseen = trainer.evaluate(blind, list(trainer.space), episodes=2, seed=0)
+    unseen = trainer.evaluate(blind, trainer.space.targets, episodes=2, seed=0)
     assert not np.array_equal(returns, unseen)
 
 
@@ -120,13 +121,13 @@ def test_normalized_observations_travel_with_the_policy():
     space = family.space("wide", levels=1)
     trainer = make_trainer("ppo", family, space, steps=2048, epochs=1)
     assert trainer.settings()["normalize"] is True
-    (training,) = trainer.train([TrainingJob((space.target(0),), 0)])
+    (training,) = trainer.train([TrainingJob(space.targets[:1], 0)])
     policy = training.policy
     assert policy.limit == 10.0
     assert not np.allclose(policy.scale, 1.0)
-    ours = trainer.evaluate(policy, list(space), episodes=20, seed=0)
+    ours = trainer.evaluate(policy, space.targets, episodes=20, seed=0)
     theirs = evaluate_in_gymnasium(
-        policy, family, space, list(space), observe_context=False, episodes=10, seed=0
+        policy, family, space, space.targets, observe_context=False, episodes=10, seed=0
     )
     assert np.allclose(ours.mean(), theirs.mean(), rtol=0.2)
 
@@ -135,7 +136,7 @@ def test_continuous_actions_stay_within_bounds():
     family = make_family("Pendulum")
     space = family.space("wide", levels=1)
     trainer = make_trainer("ppo", family, space, steps=2048, epochs=1)
-    (training,) = trainer.train([TrainingJob((space.target(0),), 0)])
+    (training,) = trainer.train([TrainingJob(space.targets[:1], 0)])
     assert training.policy.bounds == (-2.0, 2.0)
     action = training.policy.act(np.full((4, 3), 5.0))
     assert action.shape == (4, 1)
@@ -164,18 +165,16 @@ def test_no_pure_function_twin():
 
 def test_jobs_must_fit_together():
     trainer = cartpole(**QUICK)
-    target = trainer.space.target(0)
+    targets = trainer.space.targets
     with pytest.raises(TrainerError, match="same number of contexts"):
-        trainer.train([TrainingJob((target,), 0), TrainingJob((target, target), 0)])
-    with pytest.raises(TrainerError, match="at least one"):
-        trainer.train([TrainingJob((), 0)])
+        trainer.train([TrainingJob(targets[:1], 0), TrainingJob(targets[:2], 0)])
 
 
 def test_contexts_that_make_no_sense():
     family = make_family("CartPole")
     trainer = make_trainer("ppo", family, ContextSpace(length=[0.0, 0.5]), **QUICK)
     with pytest.raises(ContextError, match="'length' of CartPole must be above 0"):
-        trainer.train([TrainingJob(({"length": 0.0},), 0)])
+        trainer.train([TrainingJob([[0.0]], 0)])
 
 
 def test_a_training_that_diverges():
@@ -183,7 +182,7 @@ def test_a_training_that_diverges():
     space = family.space("wide", levels=1)
     trainer = make_trainer("ppo", family, space, steps=2048, epochs=1, learning_rate=1e38)
     with pytest.raises(TrainingError, match="not finite"):
-        trainer.train([TrainingJob((space.target(0),), 0)])
+        trainer.train([TrainingJob(space.targets[:1], 0)])
 
 
 def test_multi_task_is_judged_on_the_same_contexts():
@@ -198,13 +197,7 @@ def test_a_policy_of_another_shape(learned):
     layers = [np.zeros((4, 2), np.float32)]
     other = MlpPolicy(layers, [np.zeros(2)], np.zeros(4), np.ones(4))
     with pytest.raises(TrainerError, match="layers \\[4, 64, 64, 2\\]"):
-        trainer.evaluate(other, [trainer.space.target(0)], episodes=1, seed=0)
-
-
-def test_settings_make_it_again(learned):
-    trainer, _, _ = learned
-    again = make_trainer("ppo", trainer.family, trainer.space, **trainer.settings())
-    assert again.settings() == trainer.settings()
+        trainer.evaluate(other, trainer.space.targets[:1], episodes=1, seed=0)
 
 
 @pytest.mark.slow
@@ -214,8 +207,8 @@ def test_settings_make_it_again(learned):
 def test_recommended_settings_learn_the_usual_context(name, reached):
     family = make_family(name)
     space = family.space()
-    usual = {feature: family.defaults[feature] for feature in space.names}
+    usual = [[family.defaults[feature] for feature in space.names]]
     trainer = make_trainer("ppo", family, space)
-    for training in trainer.train([TrainingJob((usual,), seed) for seed in range(3)]):
-        returns = trainer.evaluate(training.policy, [usual], episodes=50, seed=1)
+    for training in trainer.train([TrainingJob(usual, seed) for seed in range(3)]):
+        returns = trainer.evaluate(training.policy, usual, episodes=50, seed=1)
         assert returns.mean() > reached

@@ -12,7 +12,8 @@ from sdmbtl.policies import Policy
 from sdmbtl.trainers import rollout
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
-CONTEXTS = [{"length": 0.1}, {"length": 0.5, "masspole": 1.0}, {"length": 3.0}]
+SPACE = ContextSpace(length=[0.1, 0.5, 3.0], masspole=[0.1, 1.0])
+CONTEXTS = np.array([[0.1, 0.1], [0.5, 1.0], [3.0, 0.1]])
 
 
 class Leaning(Policy):
@@ -40,10 +41,11 @@ class Leaning(Policy):
 
 
 def play(contexts=CONTEXTS, *, family=None, space=None, policy=None, **arguments):
-    family = family or make_family("cartpole")
+    if family is None:
+        family, space = make_family("cartpole"), space or SPACE
     arguments = {"observe_context": False, "episodes": 7, "seed": 5} | arguments
     return evaluate_in_gymnasium(
-        policy or Leaning(), family, space or family.space(), contexts, **arguments
+        policy or Leaning(), family, space or family.space(), np.array(contexts), **arguments
     )
 
 
@@ -52,7 +54,7 @@ def test_returns_are_those_of_a_plain_loop():
     expected = np.zeros((3, 7))
     for i, context in enumerate(CONTEXTS):
         for e in range(7):
-            env = family.make(context)
+            env = family.make(SPACE.context(context))
             seed = int(np.random.SeedSequence([5, i, e]).generate_state(1)[0])
             observation, _ = env.reset(seed=seed)
             ended = False
@@ -84,10 +86,11 @@ class Waving(Leaning):
 def test_nothing_remains_of_the_episode_before(monkeypatch):
     """Box2D computes other digits in a world that was used, however it was seeded."""
     family = make_family("BipedalWalker")
-    arguments = {"family": family, "policy": Waving(), "episodes": 3}
-    expected = play([{"friction": 1.0}], **arguments)
+    space = ContextSpace(friction=[1.0, 2.0])
+    arguments = {"family": family, "space": space, "policy": Waving(), "episodes": 3}
+    expected = play([[1.0]], **arguments)
     monkeypatch.setattr(rollout, "LANES", 1)
-    np.testing.assert_array_equal(play([{"friction": 1.0}], **arguments), expected)
+    np.testing.assert_array_equal(play([[1.0]], **arguments), expected)
 
 
 def test_a_policy_always_acts_on_batches_of_one_size():
@@ -102,15 +105,14 @@ def test_the_seed_sets_the_episodes():
 
 
 def test_the_context_is_observed_in_the_space():
-    space = ContextSpace(length=[0.1, 0.5, 3.0])
     policy = Leaning()
-    observed = play(policy=policy, space=space, observe_context=True)
-    assert set(policy.shapes) == {(rollout.LANES, 5)}
+    observed = play(policy=policy, observe_context=True)
+    assert set(policy.shapes) == {(rollout.LANES, 6)}
     np.testing.assert_array_equal(observed, play())
 
 
 def test_no_contexts_and_unusable_numbers():
-    assert play([]).shape == (0, 7)
+    assert play(np.empty((0, 2))).shape == (0, 7)
     with pytest.raises(TrainerError, match="'episodes' must be a whole number >= 1"):
         play(episodes=0)
     with pytest.raises(TrainerError, match="'seed' must be a whole number >= 0"):
@@ -149,7 +151,7 @@ FRAGILE = FactoryFamily(Fragile, ContextSpace(a=[0.0, 1.0, 2.0]))
 
 def test_returns_that_are_not_finite_come_back_as_they_are():
     Fragile.open_ones = 0
-    returns = play([{"a": 0.0}, {"a": 1.0}], family=FRAGILE, episodes=2)
+    returns = play([[0.0], [1.0]], family=FRAGILE, episodes=2)
     np.testing.assert_array_equal(returns, [[6.0, 6.0], [np.nan, np.nan]])
     assert Fragile.open_ones == 0, "every environment is closed"
 
@@ -159,7 +161,7 @@ def test_a_failing_environment_is_named_and_all_are_closed():
     with pytest.raises(
         TrainingError, match=r"context \{'a': 2.0\}: ZeroDivisionError: the wheel came off"
     ):
-        play([{"a": 0.0}, {"a": 2.0}], family=FRAGILE)
+        play([[0.0], [2.0]], family=FRAGILE)
     assert Fragile.open_ones == 0
 
 
@@ -169,7 +171,7 @@ def test_an_environment_that_cannot_be_built_is_named():
 
     family = FactoryFamily(broken, ContextSpace(a=[0.0, 1.0]))
     with pytest.raises(TrainingError, match=r"context \{'a': 1.0\}.*no display"):
-        play([{"a": 1.0}], family=family)
+        play([[1.0]], family=family)
 
 
 def test_observations_must_be_arrays():
@@ -178,4 +180,4 @@ def test_observations_must_be_arrays():
 
     family = FactoryFamily(Parts, ContextSpace(a=[0.0, 1.0]))
     with pytest.raises(TrainerError, match="one array.*Flatten them"):
-        play([{"a": 0.0}], family=family)
+        play([[0.0]], family=family)

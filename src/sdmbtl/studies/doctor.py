@@ -170,10 +170,11 @@ def _but_for_rounding(study: Study) -> str:
 
 
 def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
-    if study.configuration.family is None:
+    family = study.configuration.family
+    if family is None:
         return
-    name = study.configuration.family["name"]
-    if ":" in name:  # code from somewhere, which one may not want to run to look at its results
+    name = family["name"]
+    if ":" in name or not family.get("importable", True):  # code from somewhere, which one may not want to run to look at its results
         diagnosis.add("note", f"The environment {name!r} is your own; it was not tried.")
         return
     try:
