@@ -80,7 +80,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
                 (tmp_path / command[3]).write_text(json.dumps([-500.0] * 18))
             printed += run(shorter(command), tmp_path)
             ran += 1
-    assert ran == 20
+    assert ran == 21
     for text in (
         "12 policies on 27 targets",  # run
         "27 targets: mean best return",  # status
@@ -109,10 +109,10 @@ def test_the_structure_of_ones_own_works():
     space = ContextSpace(a=range(5), b=range(4))
     selector = PredictiveSelector(space, structures=[names["AlwaysAsBefore"]()])
     for number in range(4):
-        candidate = selector.ask()
-        selector.tell(candidate, np.arange(20.0) % (number + 3))
-    assert candidate.structure == "as-before"
-    assert "policies are all alike" in candidate.reason
+        trial = selector.ask()
+        selector.tell(trial, np.arange(20.0) % (number + 3))
+    assert trial.structure == "as-before"
+    assert "policies are all alike" in trial.reason
 
 
 def test_links_lead_somewhere():
