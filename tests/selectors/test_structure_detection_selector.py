@@ -53,18 +53,18 @@ def test_mountain_is_detected_and_left_alone_otherwise():
         assert run.strategies[5:] == [strategy] * 7
 
 
-def test_candidate_carries_structure_and_reason():
+def test_trial_carries_structure_and_reason():
     space = MOUNTAIN.space
     selector = MGPSelector(space)
     matrix = MOUNTAIN.trial(0, 5.0)
     for _ in range(5):
-        candidate = selector.ask()
-        assert candidate.structure is None
-        assert "assumed" in candidate.reason
-        selector.tell(candidate, matrix[candidate.index])
-    candidate = selector.ask()
-    assert candidate.structure == "mountain"
-    assert "falls on both sides in every dimension (c1, c2, c3)" in candidate.reason
+        trial = selector.ask()
+        assert trial.structure is None
+        assert "assumed" in trial.reason
+        selector.tell(trial, matrix[trial.index])
+    trial = selector.ask()
+    assert trial.structure == "mountain"
+    assert "falls on both sides in every dimension (c1, c2, c3)" in trial.reason
     assert selector.detection is not None
     assert selector.detection.slopes.falling.all()
 
@@ -77,13 +77,13 @@ def test_switching_keeps_both_sides_right():
     for _ in range(10):
         fresh = {"even": GPSelector(space), "odd": MountainSelector(space)}
         structure = "odd" if len(selector.rows) % 2 or len(selector.rows) < 2 else "even"
-        for trial in selector.trials:
-            fresh[structure].tell(space.context(trial.source), trial.row)
+        for told in selector.trials:
+            fresh[structure].tell(told.context, told.row)
         expected = fresh[structure].ask()
-        candidate = selector.ask()
-        assert candidate.context == expected.context
-        assert candidate.strategy == fresh[structure].name
-        selector.tell(candidate, matrix[candidate.index])
+        trial = selector.ask()
+        assert trial.context == expected.context
+        assert trial.strategy == fresh[structure].name
+        selector.tell(trial, matrix[trial.index])
 
 
 def test_detection_waits_for_rows():
