@@ -9,17 +9,20 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.benchmarks import simulate
-from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError
+from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError, StructureError
 from sdmbtl.prediction import (
     AdditiveModel,
     FirstRowModel,
-    MountainModel,
+    PlateauModel,
     PredictionContest,
+    TrackRecord,
     UnstructuredModel,
+    default_models,
 )
 from sdmbtl.selectors import MountainSelector, RandomSelector
-from sdmbtl.selectors import predictive_selector as predictive_module
-from sdmbtl.selectors.predictive_selector import PredictiveSelector, default_models
+from sdmbtl.selectors import acquisition as acquisition_module
+from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
+from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.testing import example_matrix, example_spaces
 
 GRID = ContextSpace(a=range(7), b=range(6))
@@ -72,11 +75,9 @@ class TestChoice:
     def test_the_second_is_the_best_that_the_first_row_lets_expect(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.3)
         (first,) = told(selector, matrix, 1)
-        contest = PredictionContest([FirstRowModel()])
+        contest = PredictionContest([FirstRowModel()], predicted_improvement)
         contest.watch(selector.rows)
-        values = contest.improvements(
-            "first-row", GRID.unit_targets, slice(None), matrix[first.index]
-        ).mean(axis=1)
+        values = predicted_gains(contest.verdict().model, GRID.unit_targets, matrix[first.index])
         values[first.index] = -1.0
         trial = selector.ask()
         assert trial.index == int(values.argmax())
@@ -88,17 +89,17 @@ class TestChoice:
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
         selector, matrix = PredictiveSelector(GRID), additive()
         told(selector, matrix, rounds)
-        contest = PredictionContest(default_models())
+        contest = PredictionContest(default_models(), predicted_improvement)
         contest.watch(selector.rows)
-        name = contest.verdict().structure
-        values = contest.improvements(name, GRID.unit_targets, slice(None), selector.rows.best)
-        values = values.mean(axis=1)
+        verdict = contest.verdict()
+        values = predicted_gains(verdict.model, GRID.unit_targets, selector.rows.best)
         values[[t.index for t in selector.trials]] = -1.0
         trial = selector.ask()
         assert trial.index == int(values.argmax())
         assert trial.strategy == "improvement"
-        assert trial.structure == name
-        assert trial.numbers == {"expected_gain": pytest.approx(values.max())}
+        assert trial.structure == verdict.structure
+        corrected = values.max() / verdict.record.optimism
+        assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
     def test_the_reason_names_structure_evidence_and_gain(self):
         selector = PredictiveSelector(GRID)
@@ -120,7 +121,7 @@ class TestChoice:
     def test_without_structure_the_choice_is_random_and_says_so(self):
         chosen = []
         for seed in (0, 1):
-            selector = PredictiveSelector(GRID, seed=seed, structures=[UnstructuredModel()])
+            selector = PredictiveSelector(GRID, seed=seed, models=["none"])
             trials = told(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
             assert {c.strategy for c in trials[2:]} == {"random"}
             assert {c.structure for c in trials[2:]} == {"none"}
@@ -144,24 +145,27 @@ class TestChoice:
         space = ContextSpace(a=range(size), b=range(size))
         selector, matrix = PredictiveSelector(space), mountain(space, noise=0.3)
         told(selector, matrix, 4)
-        contest = PredictionContest(default_models())
+        contest = PredictionContest(default_models(), predicted_improvement)
         contest.watch(selector.rows)
-        name = contest.verdict().structure
-        values = contest.improvements(name, space.unit_targets, slice(None), selector.rows.best)
-        values = values.mean(axis=1)
+        verdict = contest.verdict()
+        values = predicted_gains(verdict.model, space.unit_targets, selector.rows.best)
+        values /= verdict.record.optimism
         trial = selector.ask()
-        assert trial.numbers["expected_gain"] == pytest.approx(values[trial.index])
-        assert trial.numbers["expected_gain"] > 0.99 * values.max()
+        assert trial.expected_gain == pytest.approx(values[trial.index])
+        assert trial.expected_gain > 0.99 * values.max()
 
     def test_settings_of_its_own(self):
         selector = PredictiveSelector(
             GRID,
-            structures=[AdditiveModel(), MountainModel()],
+            models=[AdditiveModel(ridge=1e-4), "mountain"],
             falls={"b": 2.0, "a": 0.5},
             difficulty=np.arange(N),
         )
         assert json.loads(json.dumps(selector.settings())) == {
-            "structures": ["additive", "mountain"],
+            "models": [
+                {"name": "additive", "ridge": 1e-4, "presume_fall": True},
+                {"name": "mountain", "ridge": 2e-5, "presume_fall": True},
+            ],
             "falls": [0.25, 1.0],
             "difficulty": [float(v) for v in range(N)],
         }
@@ -176,7 +180,7 @@ class TestChoice:
         """Less than a row, some rows and a rest, and some rows that fit."""
         trials = []
         for size in (10**9, block):
-            monkeypatch.setattr(predictive_module, "BLOCK", size)
+            monkeypatch.setattr(acquisition_module, "BLOCK", size)
             trials.append(told(PredictiveSelector(GRID), mountain(noise=0.5), 14))
         for whole, in_blocks in zip(*trials, strict=True):
             assert in_blocks.index == whole.index
@@ -207,12 +211,12 @@ class TestPending:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.1)
         told(selector, matrix, 4)
         first = selector.ask()
-        outlook = selector._outlook(selector.history)
+        verdict = selector._verdict(selector.history)
         best = selector.rows.best
-        unit = GRID.unit_targets[[first.index]]
-        expected = best + outlook.improvements(unit, best)[0]
-        np.testing.assert_allclose(selector._expected_best(selector.history, outlook), expected)
-        values = outlook.improvements(GRID.unit_targets, expected).mean(axis=1)
+        prediction = verdict.model.predict(GRID.unit_targets[[first.index]], slice(None))
+        expected = best + predicted_improvement(prediction, best)[0]
+        np.testing.assert_allclose(selector._expected_best(selector.history, verdict), expected)
+        values = predicted_gains(verdict.model, GRID.unit_targets, expected)
         values[[t.index for t in selector.trials]] = -1.0
         assert selector.ask().index == int(values.argmax())
 
@@ -224,9 +228,10 @@ class TestPending:
         for index in (0, 7, 3, 8):
             selector.tell(GRID.target(index), matrix[index])
         selector.ask()
-        outlook = selector._outlook(selector.history)
-        best = selector._expected_best(selector.history, outlook)
-        assert outlook.improvements(GRID.unit_targets, best).min() >= 0.0
+        verdict = selector._verdict(selector.history)
+        best = selector._expected_best(selector.history, verdict)
+        prediction = verdict.model.predict(GRID.unit_targets, slice(None))
+        assert predicted_improvement(prediction, best).min() >= 0.0
 
 
 class TestState:
@@ -505,13 +510,27 @@ class TestRemainingGain:
         trained = [t.index for t in selector.trials]
         assert sorted(asked + trained) == list(range(N))
 
-    def test_is_divided_by_the_optimism(self):
+    def test_is_what_the_next_trials_say_together(self):
+        """One forecast, one number: both are corrected by past optimism."""
         selector = PredictiveSelector(GRID)
         told(selector, mountain(noise=0.2), 5)
-        remaining, trial = selector.remaining_gain(1), selector.ask()
-        optimism = selector.contest.records[trial.structure].optimism
-        assert abs(optimism - 1.0) > 0.01
-        assert remaining * optimism == pytest.approx(trial.numbers["expected_gain"])
+        verdict = selector._verdict(selector.history)
+        assert abs(verdict.record.optimism - 1.0) > 0.01
+        one, three = selector.remaining_gain(1), selector.remaining_gain(3)
+        raw = predicted_gains(verdict.model, GRID.unit_targets, verdict.best).max()
+        assert one == pytest.approx(raw / verdict.record.optimism)
+        trials = selector.ask(3)
+        assert trials[0].expected_gain == pytest.approx(one)
+        assert sum(trial.expected_gain for trial in trials) == pytest.approx(three)
+        assert f"raise the mean best return by {one:.3g}" in trials[0].reason
+
+    def test_is_never_more_than_the_range_of_the_returns(self, monkeypatch):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        told(selector, matrix, 5)
+        monkeypatch.setattr(TrackRecord, "optimism", 1e-9)
+        width = np.ptp(selector.rows.returns)
+        assert selector.remaining_gain() == width
+        assert selector.ask().expected_gain == width
 
     def test_falls_as_targets_are_covered(self):
         selector, matrix = PredictiveSelector(GRID), mountain()
@@ -577,9 +596,9 @@ class TestTargetsToEvaluate:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         told(selector, matrix, 4)
         trial = selector.ask()
-        outlook = selector._outlook(selector.history)
-        unit = GRID.unit_targets[[trial.index]]
-        expected = outlook.improvements(unit, selector.rows.best)[0]
+        model = selector._verdict(selector.history).model
+        prediction = model.predict(GRID.unit_targets[[trial.index]], slice(None))
+        expected = predicted_improvement(prediction, selector.rows.best)[0]
         top = np.argsort(-expected)[:4]
         assert set(top) <= set(selector.targets_to_evaluate(trial, 10))
 
@@ -651,8 +670,8 @@ class TestPriorKnowledge:
         for selector in (knowing, fooled):
             told(selector, matrix, 2)
             selector.ask()
-        assert knowing._first_row.fits["first-row"].falls[0] < 2.0
-        assert fooled._first_row.fits["first-row"].falls[0] > 20.0
+        assert knowing._first_row.fits["first-row"].slopes[0] > -2.0
+        assert fooled._first_row.fits["first-row"].slopes[0] < -20.0
         first = [selector.trials[0].index for selector in (knowing, fooled)]
         second = [selector.trials[1].index for selector in (knowing, fooled)]
         assert first[0] == first[1]
@@ -698,12 +717,61 @@ class TestPriorKnowledge:
         assert f"Got shape {shape} instead" in str(caught.value)
 
 
+class TestModels:
+    """An ablation is a setting: models by name, as JSON, and never mixed up."""
+
+    @pytest.mark.parametrize(
+        "models",
+        [
+            ["plateau"],
+            [{"name": "plateau", "reaches": [0.2, 0.8], "combine_up_to": 0}, "none"],
+            [PlateauModel(far_share=0.1), {"name": "additive", "ridge": 1e-4}],
+        ],
+    )
+    def test_settings_make_the_same_selector_again(self, models):
+        selector = make_selector("auto", GRID, models=models)
+        settings = json.loads(json.dumps(selector.settings()))
+        again = make_selector("auto", GRID, models=settings["models"])
+        assert again.settings() == settings
+        matrix = mountain(noise=0.5)
+        assert told(again, matrix, 5) == told(selector, matrix, 5)
+        loaded = make_selector("auto", GRID, models=settings["models"])
+        loaded.load_state_dict(json.loads(json.dumps(selector.state_dict())))
+        assert loaded.ask() == selector.ask()
+
+    def test_a_state_of_another_model_of_the_same_name_is_refused(self):
+        state = make_selector("auto", GRID, models=[{"name": "plateau", "sweeps": 3}]).state_dict()
+        selector = make_selector("auto", GRID, models=["plateau"])
+        with pytest.raises(StateError, match=r"models\[0\].sweeps: recorded 3, now 2"):
+            selector.load_state_dict(state)
+
+    @pytest.mark.parametrize(
+        ("models", "message"),
+        [
+            (["plataeu"], "Unknown model 'plataeu'.*Did you mean 'plateau'?"),
+            ([{"name": "plateau", "reach": [1]}], "Unknown option 'reach'.*mean 'reaches'?"),
+            ([{"ridge": 1}], "A model is given by its name, or by name and settings"),
+            ("plateau", "'models' must be a list"),
+            ([], "Models must have different names"),
+            (["plateau", "plateau"], "Models must have different names"),
+            ([{"name": "plateau", "reaches": [0.4, 0.2]}], "'reaches' must be .* ascending"),
+            ([{"name": "plateau", "starts": [0.3]}], "'starts' must be among the reaches"),
+            ([{"name": "plateau", "far_share": 1}], "'far_share' must be below 1"),
+            ([{"name": "plateau", "sweeps": 0}], "'sweeps' must be a whole number >= 1"),
+            ([{"name": "additive", "ridge": "small"}], "'ridge' must be a finite number"),
+        ],
+    )
+    def test_errors(self, models, message):
+        with pytest.raises(StructureError, match=message):
+            make_selector("auto", GRID, models=models)
+
+
 class NeedsThreeRows(UnstructuredModel):
     min_rows = 3
 
 
-def test_structures_that_need_more_rows_are_waited_for():
-    selector = PredictiveSelector(GRID, structures=[NeedsThreeRows()])
+def test_models_that_need_more_rows_are_waited_for():
+    selector = PredictiveSelector(GRID, models=[NeedsThreeRows()])
     structures = []
     for number in range(4):
         trial = selector.ask()
