@@ -80,8 +80,7 @@ class KnownFit(FittedModel):
     ) -> RowPrediction:
         """The returns as they are without noise."""
         rows = self.known.expected[self.tree.query(sources)[1]]
-        zeros = np.zeros(len(sources))
-        return RowPrediction(rows[:, targets], zeros, zeros + self.known.noise**2)
+        return RowPrediction(rows[:, targets], np.full(len(sources), self.known.noise**2))
 
     def explain(self) -> str:
         """What was found, in words."""
@@ -94,7 +93,7 @@ def synthetic_curves(
     """Yield the (K,) performance of the informed selector in each trial."""
     known = KnownMatrix(configuration.trial(0, noise=0.0), NOISE)
     for trial in range(trials):
-        selector = PredictiveSelector(configuration.space, seed=trial, structures=[known])
+        selector = PredictiveSelector(configuration.space, seed=trial, models=[known])
         yield np.array(simulate(selector, configuration.trial(trial, NOISE), rounds).curve)
 
 

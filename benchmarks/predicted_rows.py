@@ -16,7 +16,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,11 +29,10 @@ from sdmbtl.prediction import (
     FittedModel,
     MountainModel,
     PlateauModel,
-    plateau_model,
 )
-from sdmbtl.prediction.contest import least_variance
-from sdmbtl.prediction.improvement import bounded_improvement
+from sdmbtl.prediction.calibrated_model import least_variance
 from sdmbtl.seeds import derived_seed
+from sdmbtl.selectors.acquisition import expected_improvement
 from sdmbtl.transfer import ObservedRows
 
 #: How many rows are known.
@@ -45,15 +43,9 @@ PREDICTED = 60
 LEAST_MARGIN = 0.03
 
 
-def along_dimensions(rows: CompletedRows) -> FittedModel:
-    """A plateau that knows the dimensions, but not their sums and differences."""
-    with patch.object(plateau_model, "combined_directions", np.eye):
-        return PlateauModel().fit(rows)
-
-
 FITS: dict[str, Callable[[CompletedRows], FittedModel]] = {
     "plateau": PlateauModel().fit,
-    "plateau, dimensions only": along_dimensions,
+    "plateau, dimensions only": PlateauModel(combine_up_to=0).fit,
     "additive-quality": AdditiveQualityModel().fit,
     "additive": AdditiveModel().fit,
     "mountain": MountainModel().fit,
@@ -78,8 +70,9 @@ def comparison(
     error = ((truth - prediction.mean) ** 2).mean() / (
         (truth - rows.returns.mean(axis=0)) ** 2
     ).mean()
-    deviation = np.sqrt(np.maximum(prediction.total_variance, least_variance(rows)))[:, None]
-    expected = bounded_improvement(prediction.mean, deviation, rows.best, rows.ceiling).mean(axis=1)
+    deviation = np.sqrt(np.maximum(prediction.variance, least_variance(rows)))[:, None]
+    room = rows.ceiling - rows.best
+    expected = expected_improvement(prediction.mean - rows.best, deviation, room).mean(axis=1)
     gains = np.maximum(truth - rows.best, 0.0).mean(axis=1)
     differ = expected.std() > 0 and gains.std() > 0
     return float(error), float(np.corrcoef(expected, gains)[0, 1]) if differ else 0.0

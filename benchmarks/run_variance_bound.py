@@ -22,9 +22,9 @@ from bounds import save_result, scores, shipped_returns
 from sdmbtl.benchmarks import simulate
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.matrices.margins import oracle_curve, random_curve
-from sdmbtl.prediction.improvement import bounded_improvement
 from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import make_selector
+from sdmbtl.selectors.acquisition import expected_improvement
 
 ROUNDS = 12
 SHOWN = (1, 2, 3, 6, 12)
@@ -58,7 +58,8 @@ def informed_curve(
     chosen = [int(expected.mean(axis=1).argmax())]
     while len(chosen) < rounds:
         seen = matrix[chosen]
-        gains = bounded_improvement(expected, deviation, seen.max(axis=0), float(seen.max()))
+        best = seen.max(axis=0)
+        gains = expected_improvement(expected - best, deviation, seen.max() - best)
         means = gains.mean(axis=1)
         means[chosen] = -1.0
         chosen.append(int(means.argmax()))

@@ -105,9 +105,11 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
 def test_the_structure_of_ones_own_works():
     page = (ROOT / "docs" / "structures.md").read_text()
     names = {}
-    exec(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[0], names)  # noqa: S102
+    for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
+        exec(block, names)  # noqa: S102
+    assert names["selector"].settings()["models"][1]["ridge"] == 1e-4
     space = ContextSpace(a=range(5), b=range(4))
-    selector = PredictiveSelector(space, structures=[names["AlwaysAsBefore"]()])
+    selector = PredictiveSelector(space, models=[names["AlwaysAsBefore"]()])
     for number in range(4):
         trial = selector.ask()
         selector.tell(trial, np.arange(20.0) % (number + 3))

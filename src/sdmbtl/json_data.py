@@ -1,17 +1,20 @@
-"""JSON data: from values of any kind, and where two pieces differ."""
+"""JSON data: from values of any kind, back to what they describe, and where two differ."""
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from sdmbtl.checks import short_text
+from sdmbtl.checks import did_you_mean, known_options, short_text
+from sdmbtl.errors import SdmbtlError
 
 _ABSENT = object()
+Made = TypeVar("Made")
 
 
 def as_json(value: Any, digits: int | None = None) -> Any:
@@ -39,6 +42,41 @@ def as_json(value: Any, digits: int | None = None) -> Any:
             return None
         return value if digits is None else round(value, digits)
     return value
+
+
+def made_from_json(
+    kind: str,
+    given: object,
+    makers: Mapping[str, Callable[..., Made]],
+    error: type[SdmbtlError] = SdmbtlError,
+) -> Made:
+    """Make something from its name, or from its name and settings.
+
+    Args:
+        kind: What is made, in a word.
+        given: The name, or `{"name": name, **settings}`.
+        makers: What makes each from its settings, by name.
+        error: Type of the error.
+
+    Raises:
+        SdmbtlError: Of the type `error`, if the name or a setting is unknown.
+
+    >>> made_from_json("number", {"name": "complex", "real": 1, "imag": 2}, {"complex": complex})
+    (1+2j)
+    """
+    data = {"name": given} if isinstance(given, str) else given
+    if not isinstance(data, Mapping) or not isinstance(data.get("name"), str):
+        raise error(
+            f"A {kind} is given by its name, or by name and settings as "
+            f'{{"name": "{next(iter(makers))}", ...}}. Got {short_text(given)} instead.'
+        )
+    name, settings = data["name"], {key: data[key] for key in data if key != "name"}
+    if name not in makers:
+        raise error(
+            f"Unknown {kind} {name!r}; known: {', '.join(makers)}.{did_you_mean(name, makers)}"
+        )
+    known_options(name, settings, inspect.signature(makers[name]).parameters, error=error)
+    return makers[name](**settings)
 
 
 def differences(recorded: object, given: object, path: str = "") -> list[str]:

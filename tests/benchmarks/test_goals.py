@@ -1,9 +1,9 @@
 """The goals' arithmetic, on results made by hand."""
 
 import pytest
+from sdmbtl.benchmarks.goals import Goal, goal_table, goals
 
 from sdmbtl.benchmarks import real_scores
-from sdmbtl.benchmarks.goals import Goal, goal_table, goals
 
 NAMES = ("auto", "m/gp-mbtl", "random", "myopic-oracle")
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 
 import pytest
+from sdmbtl.benchmarks.results import load_result
+from sdmbtl.benchmarks.synthetic_results import summarise
 
 from sdmbtl.benchmarks import SyntheticBenchmark
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.published import published_table
-from sdmbtl.benchmarks.results import load_result
-from sdmbtl.benchmarks.synthetic_results import summarise
 
 RESULTS = Path(__file__).parents[2] / "results"
 SELECTORS = ("gp-mbtl", "m-mbtl", "m/gp-mbtl")

@@ -4,10 +4,6 @@ import json
 
 import numpy as np
 import pytest
-
-from sdmbtl import ContextSpace
-from sdmbtl.benchmarks import RealBenchmark, real_benchmark
-from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.layout import MULTI_TASK
 from sdmbtl.benchmarks.real_benchmark import RealData
 from sdmbtl.benchmarks.real_results import (
@@ -19,6 +15,10 @@ from sdmbtl.benchmarks.real_results import (
     summarise,
 )
 from sdmbtl.benchmarks.results import load_result, save_result
+
+from sdmbtl import ContextSpace
+from sdmbtl.benchmarks import RealBenchmark, real_benchmark
+from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.matrices import TransferDataset, TransferMatrices, load_matrix, matrix_names
 from sdmbtl.matrices.margins import choice_margin

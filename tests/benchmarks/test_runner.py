@@ -4,6 +4,13 @@ import json
 
 import numpy as np
 import pytest
+from sdmbtl.benchmarks.results import load_result, save_result
+from sdmbtl.benchmarks.synthetic_results import (
+    performance_table,
+    rounds_table,
+    share_table,
+    summarise,
+)
 
 from sdmbtl import make_selector
 from sdmbtl.benchmarks import (
@@ -14,13 +21,6 @@ from sdmbtl.benchmarks import (
 )
 from sdmbtl.benchmarks import journal as journal_module
 from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.results import load_result, save_result
-from sdmbtl.benchmarks.synthetic_results import (
-    performance_table,
-    rounds_table,
-    share_table,
-    summarise,
-)
 from sdmbtl.errors import BenchmarkError
 
 TWO = paper_configurations(3)[:2]

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-
 from sdmbtl.benchmarks.cost_benchmark import CostBenchmark, cost_table, costliest, summarise
-from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.selection_cost import Measurement, make_row, make_space
+
+from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
 from sdmbtl.errors import BenchmarkError
 

@@ -2,10 +2,6 @@
 
 import numpy as np
 import pytest
-
-from sdmbtl.benchmarks import selectors_benchmark, simulate
-from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.metrics import expected_random_curve
 from sdmbtl.benchmarks.results import load_result
 from sdmbtl.benchmarks.selectors_benchmark import (
     PARTS,
@@ -18,6 +14,10 @@ from sdmbtl.benchmarks.selectors_results import is_kept, keep, tables
 from sdmbtl.benchmarks.variation_benchmark import VariationBenchmark
 from sdmbtl.benchmarks.variation_results import below_random, difference_table, score_table
 from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Plateau, Variation
+
+from sdmbtl.benchmarks import selectors_benchmark, simulate
+from sdmbtl.benchmarks.journal import Journal
+from sdmbtl.benchmarks.metrics import expected_random_curve
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.selectors import make_selector
 

@@ -5,11 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from sdmbtl.benchmarks.real_results import summarise
+from sdmbtl.benchmarks.results import load_result
 
 from sdmbtl.benchmarks import RealBenchmark
 from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.real_results import summarise
-from sdmbtl.benchmarks.results import load_result
 from sdmbtl.matrices import load_matrix, matrix_names
 from sdmbtl.matrices.margins import CHOICE_MATTERS
 

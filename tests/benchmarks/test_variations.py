@@ -4,9 +4,9 @@ import pickle
 
 import numpy as np
 import pytest
+from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Plateau, Slopes, Variation
 
 from sdmbtl.benchmarks.effects import effect
-from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Plateau, Slopes, Variation
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.matrices.margins import CHOICE_MATTERS, choice_margin
 from sdmbtl.matrices.transfer_matrices import min_max

@@ -3,11 +3,11 @@
 import json
 
 import pytest
-
-from sdmbtl.benchmarks import runner, selectors_benchmark
 from sdmbtl.benchmarks.cost_benchmark import ROUNDS
 from sdmbtl.benchmarks.selection_cost import Measurement
 from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT
+
+from sdmbtl.benchmarks import runner, selectors_benchmark
 
 PARTS = "real,development,check,cost"
 

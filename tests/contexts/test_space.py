@@ -145,11 +145,11 @@ class TestFromTargets:
             ([{}], "A target needs at least one dimension. Got none."),
             (
                 [{"a": 1, "b": 2}, {"a": 1}],
-                "Every target needs the same dimensions. {a=1} has no 'b'.",
+                "Every target needs the same dimensions. a=1 has no 'b'.",
             ),
             (
                 [{"a": 1}, {"a": 2, "b": 2}],
-                "Every target needs the same dimensions. {a=1} has no 'b'.",
+                "Every target needs the same dimensions. a=1 has no 'b'.",
             ),
             (
                 [[0, 1]],
@@ -280,12 +280,12 @@ class TestVectors:
                 "Unknown dimension 'zzz'; this space has ['length', 'mass'].",
             ),
             ({7: 1.0}, "Unknown dimension 7; this space has ['length', 'mass']."),
-            ({"length": 1.5}, "A context needs every dimension. {length=1.5} has no 'mass'."),
+            ({"length": 1.5}, "A context needs every dimension. length=1.5 has no 'mass'."),
             (
                 {"length": "long", "zzz": 1},
                 "Unknown dimension 'zzz'; this space has ['length', 'mass'].",
             ),
-            ({"mass": "red"}, "A context needs every dimension. {mass='red'} has no 'length'."),
+            ({"mass": "red"}, "A context needs every dimension. mass='red' has no 'length'."),
             (
                 [1.0],
                 "A context has 2 values, in the order ['length', 'mass']. Got 1 instead.",
@@ -414,7 +414,7 @@ class TestLookUp:
         with pytest.raises(ContextError) as caught:
             SPACE.index({"length": 1.1, "mass": 0.9})
         assert str(caught.value) == (
-            "{length=1.1, mass=0.9} is no target. The nearest is {length=1, mass=1} (index 3); "
+            "length=1.1 mass=0.9 is no target. The nearest is length=1 mass=1 (index 3); "
             "use nearest() if that one is meant."
         )
 
@@ -427,7 +427,7 @@ class TestLookUp:
         assert space.nearest([3.7, 0.0, 2.0]) == 1
         assert [9.81, 0.0, 1.5] in space
         assert [3.7, 0.0, 1.5] not in space
-        with pytest.raises(ContextError, match=r"gravity=3.7, .* is no target. The nearest is"):
+        with pytest.raises(ContextError, match=r"gravity=3.7 .* is no target. The nearest is"):
             space.index([3.7, 0.0, 2.0])
 
     def test_in_asks_for_the_box(self):
@@ -612,12 +612,12 @@ class TestErrors:
             (
                 [[0.5], [0.25], [0.5]],
                 {"a": Interval(0, 1)},
-                "Targets must be distinct. Targets 0 and 2 are both {a=0.5}. Drop one of them.",
+                "Targets must be distinct. Targets 0 and 2 are both a=0.5. Drop one of them.",
             ),
             (
                 [[1e6], [1e-6], [1e-5]],
                 {"a": Interval(1e-6, 1e6)},
-                "Targets must be distinct. Targets 1 and 2, {a=1e-06} and {a=1e-05}, are the same "
+                "Targets must be distinct. Targets 1 and 2, a=1e-06 and a=1e-05, are the same "
                 "on the scale of their dimensions. Drop one of them, or give dimensions with "
                 "scale='steps' or 'log'.",
             ),

@@ -6,13 +6,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import StructureError
 from sdmbtl.prediction import AdditiveModel, AdditiveQualityModel, CompletedRows, MountainModel
-from sdmbtl.prediction.additive_model import RIDGE
-from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer import ObservedRows, estimate_slopes
 from sdmbtl.transfer.slopes import signed_differences
 
 GRID = ContextSpace(a=range(5), b=[0.0, 1.0, 2.0, 4.0])
 N = len(GRID)
+RIDGE = MountainModel().ridge
 STRUCTURES = [MountainModel(), AdditiveModel(), AdditiveQualityModel()]
 LEFT, RIGHT = np.array([3.0, 1.0]), np.array([6.0, -2.0])
 
@@ -39,6 +40,11 @@ def completed(sources, returns, space=GRID):
 def noisy(seed=0, k=6):
     sources = spread_sources(k, seed=seed)
     return completed(sources, falling(GRID, sources) + np.random.default_rng(seed).normal(size=N))
+
+
+def coefficients(fitted):
+    """Those of [x - y]_- and [x - y]_+: the first difference is minus the distance."""
+    return np.concatenate([-fitted.slopes.left, fitted.slopes.right])
 
 
 def explicit_fit(structure, rows):
@@ -75,7 +81,7 @@ def test_the_fit_is_the_explicit_regression(structure, seed):
     rows = noisy(seed)
     fitted = structure.fit(rows)
     slopes, variance = explicit_fit(structure, rows)
-    np.testing.assert_allclose([*fitted.left, *fitted.right], slopes, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(coefficients(fitted), slopes, rtol=1e-6, atol=1e-7)
     assert fitted.variance == pytest.approx(variance, rel=1e-6, abs=1e-9)
 
 
@@ -86,15 +92,13 @@ def test_predictions_equal_a_double_loop(structure, targets):
     fitted = structure.fit(rows)
     sources = np.random.default_rng(5).random((4, 2))
     prediction = fitted.predict(sources, targets)
-    slopes = np.concatenate([fitted.left, fitted.right])
+    slopes = coefficients(fitted)
     for i, source in enumerate(sources):
         quality, row_variance = 0.0, 0.0
         if fitted.quality is not None:
             one, other = fitted.quality.predict(source[None])
             quality, row_variance = one[0], other[0]
-        assert prediction.row_variance[i] == pytest.approx(row_variance)
-        assert prediction.variance[i] == fitted.variance
-        assert prediction.total_variance[i] == pytest.approx(row_variance + fitted.variance)
+        assert prediction.variance[i] == pytest.approx(row_variance + fitted.variance)
         for position, j in enumerate(np.arange(N)[targets]):
             target = GRID.unit_targets[[j]]
             level = np.mean(
@@ -110,11 +114,11 @@ def test_predictions_equal_a_double_loop(structure, targets):
 def test_additive_data_is_recovered_and_the_next_row_foretold():
     sources = spread_sources(9)
     fitted = AdditiveModel().fit(completed(sources[:8], falling(GRID, sources[:8])))
-    np.testing.assert_allclose(fitted.left, LEFT, atol=0.02)
-    np.testing.assert_allclose(fitted.right, -RIGHT, atol=0.02)
+    np.testing.assert_allclose(fitted.slopes.left, -LEFT, atol=0.02)
+    np.testing.assert_allclose(fitted.slopes.right, -RIGHT, atol=0.02)
     prediction = fitted.predict(sources[8:], slice(None))
     np.testing.assert_allclose(prediction.mean, falling(GRID, sources[8:]), atol=0.02)
-    assert prediction.row_variance.tolist() == [0.0]
+    assert prediction.variance.tolist() == [fitted.variance]
     assert fitted.variance < 1e-4
 
 
@@ -130,14 +134,14 @@ def test_mountain_has_the_same_slope_on_both_sides():
     slopes = np.array([4.0, 2.0])
     returns = falling(GRID, sources, slopes, slopes)
     fitted = MountainModel().fit(completed(sources[:7], returns[:7]))
-    np.testing.assert_array_equal(fitted.left, -fitted.right)
-    np.testing.assert_allclose(fitted.left, slopes, atol=0.01)
+    np.testing.assert_array_equal(fitted.slopes.left, fitted.slopes.right)
+    np.testing.assert_allclose(fitted.slopes.left, -slopes, atol=0.01)
     np.testing.assert_allclose(
         fitted.predict(sources[7:], slice(None)).mean, returns[7:], atol=0.01
     )
     # It keeps them the same even where the sides differ.
     uneven = MountainModel().fit(completed(sources, falling(GRID, sources)))
-    np.testing.assert_array_equal(uneven.left, -uneven.right)
+    np.testing.assert_array_equal(uneven.slopes.left, uneven.slopes.right)
     assert uneven.variance > 0.1
 
 
@@ -146,8 +150,8 @@ def test_an_irrelevant_dimension_has_slope_zero(structure):
     sources = spread_sources(8)
     slopes = np.array([4.0, 0.0])
     fitted = structure.fit(completed(sources, falling(GRID, sources, slopes, slopes)))
-    np.testing.assert_allclose(fitted.left, slopes, atol=0.01)
-    np.testing.assert_allclose(fitted.right, -slopes, atol=0.01)
+    np.testing.assert_allclose(fitted.slopes.left, -slopes, atol=0.01)
+    np.testing.assert_allclose(fitted.slopes.right, -slopes, atol=0.01)
 
 
 def test_free_quality_takes_the_luck_of_policies_apart_from_the_slopes():
@@ -157,10 +161,10 @@ def test_free_quality_takes_the_luck_of_policies_apart_from_the_slopes():
     rows = completed(sources, falling(GRID, sources, slopes, slopes) + luck[:, None])
     free, fixed = AdditiveQualityModel().fit(rows), AdditiveModel().fit(rows)
     # Only what falls on both sides together is known when policies may differ by any amount.
-    np.testing.assert_allclose(free.left - free.right, 2 * slopes, atol=0.05)
+    np.testing.assert_allclose(free.slopes.left + free.slopes.right, -2 * slopes, atol=0.05)
     assert free.variance < 1e-3 < 1.0 < fixed.variance
     prediction = free.predict(sources[:3], slice(None))
-    assert (prediction.row_variance > 1.0).all()
+    assert (prediction.variance > 1.0).all()
 
 
 def test_a_smooth_quality_is_foretold():
@@ -180,10 +184,11 @@ def test_a_dimension_in_which_sources_do_not_differ_is_presumed_like_the_others(
     sources[:, 1] = 0.5
     slopes = np.array([4.0, 4.0])
     fitted = AdditiveModel().fit(completed(sources, falling(GRID, sources, slopes, slopes)))
-    assert 1.0 < fitted.left[1] <= 4.0
-    assert fitted.right[1] == pytest.approx(-fitted.left[1])
+    assert -4.0 <= fitted.slopes.left[1] < -1.0
+    assert fitted.slopes.right[1] == pytest.approx(fitted.slopes.left[1])
+    assert fitted.slopes.known.tolist() == [True, False]
     rising = AdditiveModel().fit(completed(sources, falling(GRID, sources, -slopes, -slopes)))
-    np.testing.assert_allclose([rising.left[1], rising.right[1]], 0.0, atol=1e-9)
+    np.testing.assert_allclose([rising.slopes.left[1], rising.slopes.right[1]], 0.0, atol=1e-9)
 
 
 def test_a_constant_dimension_changes_nothing():
@@ -206,7 +211,7 @@ def test_one_and_two_targets(structure, space):
     rows = ObservedRows(space, space.targets[[0, -1]], np.ones((2, len(space))))
     prediction = structure.fit(CompletedRows.of(rows)).predict(space.unit_targets, slice(None))
     np.testing.assert_allclose(prediction.mean, 1.0)
-    np.testing.assert_allclose(prediction.total_variance, 0.0, atol=1e-200)
+    np.testing.assert_allclose(prediction.variance, 0.0, atol=1e-200)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
@@ -220,15 +225,40 @@ def test_shift_and_scale(structure, seed, scale, shift):
     other = structure.fit(moved).predict(wanted, slice(None))
     np.testing.assert_allclose(other.mean, scale * (one.mean + shift), rtol=1e-6, atol=1e-7 * scale)
     np.testing.assert_allclose(
-        other.total_variance, scale**2 * one.total_variance, rtol=1e-5, atol=1e-9 * scale**2
+        other.variance, scale**2 * one.variance, rtol=1e-5, atol=1e-9 * scale**2
     )
 
 
-def test_explanations_show_the_falls_as_positive_numbers():
+def test_slopes_have_the_sign_of_the_detected_ones():
     sources = spread_sources(8)
     rows = completed(sources, falling(GRID, sources, np.array([4.0, 2.0]), np.array([4.0, 1.0])))
-    text = AdditiveModel().fit(rows).explain()
+    fitted = AdditiveModel().fit(rows)
+    detected = estimate_slopes(rows.observed)
+    np.testing.assert_allclose(fitted.slopes.left, detected.left, atol=0.05)
+    np.testing.assert_allclose(fitted.slopes.right, detected.right, atol=0.05)
+    assert (fitted.slopes.left < 0).all()
+    text = fitted.explain()
     assert text.startswith("difficulty of the target plus a slope for each side of the source; ")
-    assert "(left/right): a 4/4, b 2/1" in text
+    assert "(left/right): a -4/-4, b -2/-1" in text
     assert "alike on both sides" in MountainModel().fit(rows).explain()
     assert "quality of the policy" in AdditiveQualityModel().fit(rows).explain()
+
+
+class TestSettings:
+    def test_a_large_ridge_leaves_what_is_presumed(self):
+        sources = spread_sources(8)
+        rows = completed(sources, falling(GRID, sources))
+        np.testing.assert_allclose(coefficients(AdditiveModel(ridge=1e9).fit(rows)), 0, atol=1e-5)
+
+    def test_a_dimension_without_differences_may_be_presumed_flat(self):
+        sources = spread_sources(6)
+        sources[:, 1] = 0.5
+        rows = completed(sources, falling(GRID, sources, np.full(2, 4.0), np.full(2, 4.0)))
+        fitted = AdditiveModel(presume_fall=False).fit(rows)
+        np.testing.assert_allclose(fitted.slopes.left, [-4.0, 0.0], atol=0.01)
+
+    def test_are_checked(self):
+        with pytest.raises(StructureError, match="'ridge' must be a finite number >= 0. Got -1"):
+            MountainModel(ridge=-1)
+        with pytest.raises(StructureError, match="'presume_fall' must be true or false"):
+            AdditiveModel(presume_fall=1)

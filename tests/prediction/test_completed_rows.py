@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.prediction import CompletedRows
 from sdmbtl.prediction.completed_rows import NEIGHBOURS, completed_returns
-from sdmbtl.prediction.gap_sums import GapSums
 from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer.slopes import PairSums
 
 GRID = ContextSpace(a=range(5), b=[0.5, 1.0, 2.0])
 N = len(GRID)
@@ -65,7 +65,7 @@ def explicit_completion(rows):
 def assert_same(one, other):
     for name in ("sources", "returns", "own"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    for field in dataclasses.fields(GapSums):
+    for field in dataclasses.fields(PairSums):
         if field.name != "space":
             np.testing.assert_array_equal(
                 getattr(one.gaps, field.name), getattr(other.gaps, field.name), err_msg=field.name
@@ -99,8 +99,8 @@ class TestCompleteRows:
     def test_growing_adds_the_new_rows_only(self, monkeypatch):
         rows, added = random_rows(k=6), []
         earlier = CompletedRows.of(rows.first(4))
-        original = GapSums.added
-        monkeypatch.setattr(GapSums, "added", lambda *row: added.append(1) or original(*row))
+        original = PairSums.added
+        monkeypatch.setattr(PairSums, "added", lambda *row: added.append(1) or original(*row))
         CompletedRows.of(rows, earlier)
         assert len(added) == 2
 

@@ -7,20 +7,12 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.prediction import CompletedRows, FirstRowModel
-from sdmbtl.prediction.first_row_model import (
-    CLEARLY_WORSE,
-    FAR_SHARE,
-    LEAST_FALL,
-    RIDGE,
-    SPREAD,
-    STARTS,
-    FirstRowMountain,
-    FirstRowPlateau,
-)
-from sdmbtl.prediction.plateau_model import PlateauShape
+from sdmbtl.prediction.first_row_model import FirstRowMountain, FirstRowPlateau
+from sdmbtl.prediction.plateau_model import PlateauModel, PlateauShape
 from sdmbtl.transfer import ObservedRows
 
 GRID = ContextSpace(a=range(7), b=range(7))
+USUAL = FirstRowModel()
 N = len(GRID)
 CENTRE = np.array([0.5, 0.5])
 TILT = np.array([2.0, -1.0])
@@ -42,10 +34,10 @@ def explicit_falls(row, source, known=None, difficulty=0.0):
     if known is not None:
         gap = (gap @ known)[:, None]
     features = np.hstack([np.ones((N, 1)), differences, gap])
-    penalty = np.sqrt(RIDGE * N) * np.eye(features.shape[1])[1:]
+    penalty = np.sqrt(USUAL.ridge * N) * np.eye(features.shape[1])[1:]
     response = np.concatenate([row - difficulty, np.zeros(len(penalty))])
     slopes = np.linalg.lstsq(np.vstack([features, penalty]), response, rcond=None)[0]
-    falls = np.maximum(-slopes[3:], LEAST_FALL * np.ptp(row))
+    falls = np.maximum(-slopes[3:], USUAL.least_fall * np.ptp(row))
     return falls if known is None else falls[0] * known
 
 
@@ -54,7 +46,7 @@ class TestFalls:
         for tilt in ((0.0, 0.0), (2.0, -1.0), (-9.0, 5.0)):
             row = mountain_row([4.0, 2.0], tilt=np.array(tilt))
             fitted = FirstRowModel().fit(one_row(row))
-            np.testing.assert_allclose(fitted.falls, [4.0, 2.0], rtol=0.1)
+            np.testing.assert_allclose(-fitted.slopes, [4.0, 2.0], rtol=0.1)
 
     @pytest.mark.parametrize("known", [None, np.array([1.0, 0.25]), np.array([0.0, 1.0])])
     @pytest.mark.parametrize("hard", [None, 5.0])
@@ -66,17 +58,17 @@ class TestFalls:
         difficulty = None if hard is None else hard * rng.normal(size=N)
         fitted = FirstRowModel(known, difficulty).fit(one_row(row, source))
         expected = explicit_falls(row, source, known, 0.0 if difficulty is None else difficulty)
-        np.testing.assert_allclose(fitted.falls, expected, rtol=1e-8)
+        np.testing.assert_allclose(-fitted.slopes, expected, rtol=1e-8)
 
     def test_are_never_negative_nor_zero(self):
         row = mountain_row([-4.0, 0.0])
         fitted = FirstRowModel().fit(one_row(row))
-        np.testing.assert_allclose(fitted.falls, LEAST_FALL * np.ptp(row))
+        np.testing.assert_allclose(-fitted.slopes, USUAL.least_fall * np.ptp(row))
 
     def test_that_are_known_keep_their_ratio(self):
         fitted = FirstRowModel(np.array([1.0, 0.0])).fit(one_row(mountain_row([4.0, 4.0])))
-        assert fitted.falls[1] == 0.0
-        assert fitted.falls[0] > 3.0
+        assert -fitted.slopes[1] == 0.0
+        assert -fitted.slopes[0] > 3.0
 
     def test_known_difficulty_is_not_taken_for_a_gap(self):
         # A hill of difficulty around the source looks like a gap, unless it is known.
@@ -84,13 +76,13 @@ class TestFalls:
         row = mountain_row([4.0, 2.0]) + hill
         fooled = FirstRowModel().fit(one_row(row))
         knowing = FirstRowModel(difficulty=hill).fit(one_row(row))
-        assert (fooled.falls > 15).all()
-        np.testing.assert_allclose(knowing.falls, [4.0, 2.0], rtol=0.1)
+        assert (fooled.slopes < -15).all()
+        np.testing.assert_allclose(-knowing.slopes, [4.0, 2.0], rtol=0.1)
 
     def test_of_a_constant_row_are_those_of_a_range_of_1(self):
         fitted = FirstRowModel().fit(one_row(np.full(N, 7.0)))
-        np.testing.assert_allclose(fitted.falls, LEAST_FALL)
-        assert fitted.deviation == SPREAD
+        np.testing.assert_allclose(-fitted.slopes, USUAL.least_fall)
+        assert fitted.deviation == USUAL.spread
 
 
 class TestPredictions:
@@ -107,10 +99,9 @@ class TestPredictions:
                 for d in range(2):
                     target = GRID.unit_targets[j, d]
                     change = abs(wanted[d] - target) - abs(source[d] - target)
-                    expected -= fitted.falls[d] * change
+                    expected += fitted.slopes[d] * change
                 assert prediction.mean[i, position] == pytest.approx(expected)
-        np.testing.assert_array_equal(prediction.row_variance, 0.0)
-        np.testing.assert_allclose(prediction.variance, (SPREAD * np.ptp(row)) ** 2)
+        np.testing.assert_allclose(prediction.variance, (USUAL.spread * np.ptp(row)) ** 2)
 
     def test_the_same_source_gives_the_same_row(self):
         row = mountain_row([4.0, 2.0]) + np.random.default_rng(0).normal(size=N)
@@ -128,7 +119,7 @@ class TestPredictions:
         np.testing.assert_allclose(
             other.mean, scale * (one.mean + shift), rtol=1e-7, atol=1e-8 * scale
         )
-        np.testing.assert_allclose(other.total_variance, scale**2 * one.total_variance)
+        np.testing.assert_allclose(other.variance, scale**2 * one.variance)
 
 
 def plateau_row(reach=0.3, low=2.0, high=8.0, source=CENTRE):
@@ -148,11 +139,11 @@ class TestPlateauOrMountain:
         rows = one_row((1 - share) * plateau_row() + share * mountain_row([6.0, 6.0]))
         differences = GRID.unit_targets - CENTRE
         features = np.hstack([np.ones((N, 1)), differences, np.abs(differences)])
-        penalty = np.sqrt(RIDGE * N) * np.eye(5)[1:]
+        penalty = np.sqrt(USUAL.ridge * N) * np.eye(5)[1:]
         response = np.concatenate([rows.returns[0], np.zeros(4)])
         slopes = np.linalg.lstsq(np.vstack([features, penalty]), response, rcond=None)[0]
         error = ((rows.returns[0] - features @ slopes) ** 2).mean()
-        plateau = FirstRowPlateau(rows).error <= CLEARLY_WORSE * error
+        plateau = FirstRowPlateau(rows, USUAL).error <= USUAL.clearly_worse * error
         assert isinstance(FirstRowModel().fit(rows), FirstRowPlateau) == plateau
 
     def test_what_the_user_knows_speaks_of_a_mountain(self):
@@ -163,16 +154,16 @@ class TestPlateauOrMountain:
     def test_the_plateau_of_another_source_is_that_of_the_first(self):
         row = plateau_row()
         rows = one_row(row)
-        fitted = FirstRowPlateau(rows)
-        far = np.full(N, np.quantile(row, FAR_SHARE))
+        fitted = FirstRowPlateau(rows, USUAL)
+        far = np.full(N, np.quantile(row, USUAL.far_share))
+        model = PlateauModel(starts=USUAL.starts, combine_up_to=0)
         shape = PlateauShape.fitted(
-            rows.space, rows.sources, rows.returns, far, np.full(N, row.max()), np.eye(2), STARTS
+            rows.space, rows.sources, rows.returns, far, np.full(N, row.max()), model
         )
         sources = np.random.default_rng(0).random((4, 2))
         prediction = fitted.predict(sources, slice(None))
         np.testing.assert_allclose(prediction.mean, shape.returns(sources, slice(None)))
-        np.testing.assert_array_equal(prediction.row_variance, 0.0)
-        np.testing.assert_allclose(prediction.variance, (SPREAD * np.ptp(row)) ** 2)
+        np.testing.assert_allclose(prediction.variance, (USUAL.spread * np.ptp(row)) ** 2)
         at_home = shape.returns(rows.sources, slice(None))[0]
         assert fitted.error == pytest.approx(((row - at_home) ** 2).mean())
         assert fitted.explain() == f"by the first row alone, a plateau: {shape.explain()}"
@@ -181,7 +172,7 @@ class TestPlateauOrMountain:
         row = plateau_row()
         observed = ObservedRows(GRID, [GRID.from_unit(CENTRE)], [row])
         more = observed.added(GRID.target(0), row[::-1]).added(GRID.target(9), row + 5.0)
-        one, several = (FirstRowPlateau(CompletedRows.of(rows)) for rows in (observed, more))
+        one, several = (FirstRowPlateau(CompletedRows.of(rows), USUAL) for rows in (observed, more))
         np.testing.assert_array_equal(one.shape.reaches, several.shape.reaches)
         sources = np.random.default_rng(0).random((4, 2))
         np.testing.assert_array_equal(
@@ -190,7 +181,7 @@ class TestPlateauOrMountain:
 
     def test_the_second_source_lies_where_the_first_policy_is_of_no_use(self):
         row = plateau_row(reach=0.5, source=np.array([0.2, 0.2]))
-        fitted = FirstRowPlateau(one_row(row, np.array([0.2, 0.2])))
+        fitted = FirstRowPlateau(one_row(row, np.array([0.2, 0.2])), USUAL)
         gains = np.maximum(fitted.predict(GRID.unit_targets, slice(None)).mean - row, 0).mean(
             axis=1
         )
@@ -202,6 +193,6 @@ def test_one_row_is_enough_and_the_explanation_says_so():
     assert FirstRowModel.name == "first-row"
     fitted = FirstRowModel(np.array([1.0, 0.5])).fit(one_row(mountain_row([4.0, 2.0])))
     assert fitted.explain() == (
-        "by the first row alone, Mountain: performance falls along each dimension by "
-        f"a {fitted.falls[0]:.3g}, b {fitted.falls[1]:.3g}"
+        "by the first row alone, Mountain: performance falls with the distance, from one end of a "
+        f"dimension to the other by a {fitted.slopes[0]:.3g}, b {fitted.slopes[1]:.3g}"
     )

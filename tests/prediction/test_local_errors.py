@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.prediction import CompletedRows, FittedModel, PredictionContest, RowPrediction
+from sdmbtl.prediction import (
+    CalibratedModel,
+    CompletedRows,
+    FittedModel,
+    PredictionContest,
+    RowPrediction,
+    default_models,
+)
 from sdmbtl.prediction.cells import target_cells
-from sdmbtl.prediction.improvement import bounded_improvement
 from sdmbtl.prediction.local_errors import (
     ERROR_NOISES,
     LEAST_ROWS,
@@ -15,7 +21,7 @@ from sdmbtl.prediction.local_errors import (
     locally_corrected,
 )
 from sdmbtl.prediction.smooth_effect import SmoothEffect
-from sdmbtl.selectors.predictive_selector import default_models
+from sdmbtl.selectors.acquisition import predicted_improvement
 from sdmbtl.transfer import ObservedRows
 
 GRID = ContextSpace(a=range(12), b=range(11))
@@ -27,9 +33,7 @@ class Flat(FittedModel):
 
     def predict(self, sources, targets):
         n = len(GRID.unit_targets[targets])
-        return RowPrediction(
-            np.ones((len(sources), n)), np.full(len(sources), 2.0), np.full(len(sources), 3.0)
-        )
+        return RowPrediction(np.ones((len(sources), n)), np.full(len(sources), 5.0))
 
     def explain(self):
         return "flat"
@@ -63,8 +67,7 @@ def test_errors_are_averaged_over_parts_and_interpolated_between_sources():
     np.testing.assert_allclose(
         fitted.predict(sources, slice(None)).mean, expected[:, parts], rtol=1e-9
     )
-    np.testing.assert_array_equal(prediction.row_variance, 2.0)
-    np.testing.assert_array_equal(prediction.variance, 3.0)
+    np.testing.assert_array_equal(prediction.variance, 5.0)
     assert fitted.explain() == "flat"
 
 
@@ -103,40 +106,29 @@ def test_no_more_is_expected_than_any_policy_has_reached():
     assert mean.max() == 1.0, "what the structure itself expects stands"
 
 
-@pytest.mark.parametrize("structure", default_models(), ids=lambda value: value.name)
-def test_structures_are_judged_plain_and_used_corrected(structure):
-    """Whatever the structure, and once there are rows enough."""
-    contest = PredictionContest([structure])
+@pytest.mark.parametrize("model", default_models(), ids=lambda value: value.name)
+def test_models_are_judged_plain_and_used_corrected(model):
+    """Whatever the model, and once there are rows enough."""
+    contest = PredictionContest([model], predicted_improvement)
     rows = completed(LEAST_ROWS + 1, lambda x, y: tilted(x, y) - np.abs(x - y).sum(axis=-1))
     for k in range(1, LEAST_ROWS + 1):
         contest.watch(rows.observed.first(k))
-    plain, used = contest.fits[structure.name], contest.corrected(structure.name)
+    plain, used = contest.fits[model.name], contest.calibrated(model.name)
     assert not isinstance(plain, LocallyCorrected)
-    assert isinstance(used, LocallyCorrected)
-    assert used.structure is plain
-    assert contest.corrected(structure.name) is used, "computed once"
-    assert contest.verdict().fitted is used
+    assert isinstance(used.fitted, LocallyCorrected)
+    assert used.fitted.fitted is plain
+    assert contest.calibrated(model.name) is used, "computed once"
+    assert contest.verdict().model is used
     assert used.explain() == plain.explain()
+    new = rows.sources[-1:], slice(None)
+    by_itself = CalibratedModel(plain, contest.records[model.name], contest.rows)
+    assert not np.allclose(used.predict(*new).mean, by_itself.predict(*new).mean)
 
-    best = contest.best
-    improvements = contest.improvements(structure.name, rows.sources[-1:], slice(None), best)
-    expected, not_expected = (
-        bounded_improvement(
-            prediction.mean,
-            np.sqrt(contest._variance(structure.name, prediction, contest.rows))[:, None],
-            best,
-            contest.records[structure.name].ceiling(prediction.mean, contest.rows.ceiling),
-        )
-        for prediction in (fit.predict(rows.sources[-1:], slice(None)) for fit in (used, plain))
-    )
-    np.testing.assert_allclose(improvements, expected)
-    assert not np.allclose(improvements, not_expected)
-
-    errors = rows.returns[-1] - plain.predict(rows.sources[-1:], slice(None)).mean[0]
+    errors = rows.returns[-1] - plain.predict(*new).mean[0]
     contest.watch(rows.observed)
-    outcome = contest.records[structure.name].outcomes[-1]
+    outcome = contest.records[model.name].outcomes[-1]
     assert outcome.error == pytest.approx((errors**2).mean())
-    assert contest.corrected(structure.name) is not used, "new rows, new errors"
+    assert contest.calibrated(model.name) is not used, "new rows, new errors"
 
 
 def test_only_evaluated_targets_say_what_is_wrong():

@@ -10,28 +10,26 @@ from hypothesis import strategies as st
 from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.prediction import CompletedRows, PlateauModel
 from sdmbtl.prediction.plateau_model import (
-    FAR_SHARE,
-    MOST_COMBINED,
-    MOST_PAIRS,
     NAMED,
-    NO_LIMIT,
-    REACHES,
-    START,
     PlateauFit,
     PlateauShape,
     _far_level,
-    _fitted_reaches,
-    _spread_targets,
     combined_directions,
+    fitted_reaches,
+    targets_to_fit,
 )
 from sdmbtl.prediction.smooth_effect import SmoothEffect
 from sdmbtl.transfer import ObservedRows
 
 GRID = ContextSpace(a=range(8), b=range(7))
-NONE = REACHES[-1]
+USUAL = PlateauModel()
+ALONG_DIMENSIONS = PlateauModel(combine_up_to=0)
+NONE = np.inf
+REACHES = np.array([*USUAL.reaches, NONE])
+NO_LIMIT, START = len(REACHES) - 1, USUAL.reaches.index(0.8)
 AXES = np.eye(2)
 #: a, b, a + b and a - b.
-ALL = combined_directions(2)
+ALL = combined_directions(2, combined=True)
 
 
 def plateau(space, sources, reaches, far=-3.0, near=5.0):
@@ -56,14 +54,6 @@ def spread_sources(k, seed=0, dimensions=2):
 def noise_rows(k=6, seed=0, space=GRID):
     returns = np.random.default_rng(seed).normal(size=(k, len(space)))
     return completed(spread_sources(k, seed, space.n_dimensions), returns, space)
-
-
-def shape_along(directions, rows, starts=(START,)):
-    """The shape fitted along some directions, with the levels of the structure."""
-    levels = PlateauModel().fit(rows).shape
-    return PlateauShape.fitted(
-        rows.space, rows.sources, rows.returns, levels.far, levels.near, directions, starts
-    )
 
 
 class TestPredictions:
@@ -91,8 +81,7 @@ class TestPredictions:
                         exponent += (difference / reach) ** 2
                 expected = far[j] + (near[j] - far[j]) * np.exp(-exponent) + better[i]
                 assert prediction.mean[i, position] == pytest.approx(expected, rel=1e-9)
-        np.testing.assert_allclose(prediction.row_variance, row_variance)
-        np.testing.assert_array_equal(prediction.variance, 0.7)
+        np.testing.assert_allclose(prediction.variance, row_variance + 0.7)
 
     def test_a_policy_is_near_at_its_source_and_far_away_from_it(self):
         rows = noise_rows()
@@ -109,13 +98,13 @@ class TestLevels:
     def test_far_is_a_quantile(self, k):
         returns = np.random.default_rng(k).normal(size=(k, 9))
         np.testing.assert_allclose(
-            _far_level(returns), np.quantile(returns, FAR_SHARE, axis=0), rtol=1e-12
+            _far_level(returns, 0.2), np.quantile(returns, 0.2, axis=0), rtol=1e-12
         )
 
     @pytest.mark.parametrize("k", [1, 2])
     def test_far_is_the_worst_of_a_few(self, k):
         returns = np.random.default_rng(k).normal(size=(k, 9))
-        np.testing.assert_array_equal(_far_level(returns), returns.min(axis=0))
+        np.testing.assert_array_equal(_far_level(returns, 0.2), returns.min(axis=0))
 
     @pytest.mark.parametrize("seed", range(5))
     def test_near_lies_between_the_best_and_the_ceiling(self, seed):
@@ -123,7 +112,7 @@ class TestLevels:
         fitted = PlateauModel().fit(rows)
         assert (fitted.shape.near >= rows.best).all()
         assert (fitted.shape.near <= rows.ceiling).all()
-        np.testing.assert_array_equal(fitted.shape.far, _far_level(rows.returns))
+        np.testing.assert_array_equal(fitted.shape.far, _far_level(rows.returns, USUAL.far_share))
 
     def test_near_is_what_policies_reach_at_home(self):
         sources = spread_sources(6)
@@ -150,7 +139,7 @@ class TestReaches:
     def test_those_of_the_grid_are_found_on_each_side(self, reaches):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53, 12, 26]]
         rows = completed(sources, plateau(GRID, sources, reaches))
-        assert tuple(shape_along(AXES, rows).reaches) == reaches
+        assert tuple(ALONG_DIMENSIONS.fit(rows).shape.reaches) == reaches
 
     def test_an_irrelevant_dimension_has_none(self):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
@@ -184,12 +173,14 @@ class TestReaches:
         for pair in itertools.product(REACHES, repeat=2):
             exponent = sum(squares[d] / pair[d] ** 2 for d in range(2))
             errors[pair] = ((returns - heights * np.exp(-exponent)) ** 2).mean()
-        found = _fitted_reaches(squares, returns, heights, [np.full(2, START)])
+        found = fitted_reaches(squares, returns, heights, REACHES, [np.full(2, START)], 2)
         assert tuple(found) == min(errors, key=errors.get)
 
     def test_the_best_of_both_starts_is_kept(self):
         def error(*starts):
-            reaches = _fitted_reaches(squares, returns, heights, [np.full(4, s) for s in starts])
+            reaches = fitted_reaches(
+                squares, returns, heights, REACHES, [np.full(4, s) for s in starts], 2
+            )
             rates = np.where(reaches < NONE, reaches**-2.0, 0.0)
             closeness = np.exp(-(squares * rates[:, None, None]).sum(axis=0))
             return ((returns - heights * closeness) ** 2).mean()
@@ -223,7 +214,7 @@ class TestCombinedDimensions:
         rows = completed(sources, truth(sources))
         combined, plain = (
             np.abs(shape.returns(others, slice(None)) - truth(others)).mean()
-            for shape in (PlateauModel().fit(rows).shape, shape_along(AXES, rows))
+            for shape in (PlateauModel().fit(rows).shape, ALONG_DIMENSIONS.fit(rows).shape)
         )
         assert combined < 0.4 * plain
         name = {2: "a + b", 3: "a - b"}[direction]
@@ -258,14 +249,13 @@ class TestCombinedDimensions:
     def test_directions(self):
         root = np.sqrt(0.5)
         np.testing.assert_allclose(ALL, [[1, 0], [0, 1], [root, root], [root, -root]])
-        assert combined_directions(1).tolist() == [[1.0]]
-        for dimensions in (3, 7, MOST_COMBINED):
-            directions = combined_directions(dimensions)
+        assert combined_directions(1, combined=True).tolist() == [[1.0]]
+        for dimensions in (3, 7):
+            directions = combined_directions(dimensions, combined=True)
             assert directions.shape == (dimensions**2, dimensions)
             np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0)
             assert len(np.unique(directions, axis=0)) == dimensions**2
-        many = MOST_COMBINED + 1
-        np.testing.assert_array_equal(combined_directions(many), np.eye(many))
+        np.testing.assert_array_equal(combined_directions(4, combined=False), np.eye(4))
 
     def test_many_dimensions_are_no_burden(self):
         space = ContextSpace.sample(30, seed=0, **{f"d{i}": Interval(0.0, 1.0) for i in range(40)})
@@ -275,7 +265,7 @@ class TestCombinedDimensions:
     def test_an_explanation_names_the_shortest_reaches(self):
         zeros = np.zeros(len(GRID))
         space = ContextSpace(a=range(3), b=range(3), c=range(3))
-        directions = combined_directions(3)
+        directions = combined_directions(3, combined=True)
         reaches = np.full((2, 9), NONE)
         reaches[0, :NAMED] = 0.8, 1.6, 0.4, 0.8
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
@@ -297,7 +287,9 @@ class TestCombinedDimensions:
         squares[1] = 0.0
         for scale in (1.0, 5.5, 0.3):
             returns = scale * np.exp(-squares[0] / 0.16)
-            found = _fitted_reaches(squares, returns, np.full(10, scale), [np.full(3, START)])
+            found = fitted_reaches(
+                squares, returns, np.full(10, scale), REACHES, [np.full(3, START)], 2
+            )
             assert found.tolist() == [0.4, REACHES[START], REACHES[NO_LIMIT]]
 
 
@@ -314,20 +306,20 @@ class TestRest:
         np.testing.assert_allclose(fitted.quality.predict(sources), expected)
 
     def test_many_targets_are_thinned_out_and_the_same_ones_each_time(self):
-        assert _spread_targets(2, 1000).tolist() == list(range(1000))
-        some = _spread_targets(10, 5000)
-        assert len(some) == MOST_PAIRS // 10
+        assert targets_to_fit(2, 1000, 2000).tolist() == list(range(1000))
+        some = targets_to_fit(10, 5000, 2000)
+        assert len(some) == 200
         assert len(set(some.tolist())) == len(some)
         assert (np.diff(some) > 0).all()
-        np.testing.assert_array_equal(some, _spread_targets(10, 5000))
-        assert len(_spread_targets(100_000, 5000)) == 32
-        assert len(_spread_targets(100_000, 9)) == 9
+        np.testing.assert_array_equal(some, targets_to_fit(10, 5000, 2000))
+        assert len(targets_to_fit(100_000, 5000, 2000)) == 32
+        assert len(targets_to_fit(100_000, 9, 2000)) == 9
 
     def test_thinned_out_targets_find_the_same_reaches(self):
         space = ContextSpace(a=range(50), b=range(40))
         sources = spread_sources(6)
         rows = completed(sources, plateau(space, sources, (0.2, 0.4)), space)
-        assert shape_along(AXES, rows).reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
+        assert ALONG_DIMENSIONS.fit(rows).shape.reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
 
     @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
     @settings(deadline=None, max_examples=20)
@@ -342,4 +334,4 @@ class TestRest:
         np.testing.assert_allclose(
             other.mean, scale * (one.mean + shift), rtol=1e-6, atol=1e-6 * scale
         )
-        np.testing.assert_allclose(other.total_variance, scale**2 * one.total_variance, rtol=1e-5)
+        np.testing.assert_allclose(other.variance, scale**2 * one.variance, rtol=1e-5)

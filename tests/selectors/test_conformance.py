@@ -57,7 +57,7 @@ class Stubborn(Selector):
     name = "stubborn"
 
     def propose(self, history):
-        return Proposal(history.space.targets[0], self.name, "always the first target")
+        return Proposal(history.space.source(0), self.name, "always the first target")
 
 
 class Forgetful(RandomSelector):
@@ -69,7 +69,8 @@ class Forgetful(RandomSelector):
     def propose(self, history):
         self.calls += 1
         free = history.free_targets().nonzero()[0]
-        return Proposal(history.space.targets[free[self.calls % len(free)]], self.name, "by count")
+        index = int(free[self.calls % len(free)])
+        return Proposal(history.space.source(index), self.name, "by count")
 
 
 class Mute(RandomSelector):
@@ -81,7 +82,29 @@ class Mute(RandomSelector):
         return Proposal(super().propose(history).source, self.name, "")
 
 
-@pytest.mark.parametrize("broken", [Stubborn, Forgetful, Mute])
-def test_suite_finds_broken_selectors(broken):
-    with pytest.raises((AssertionError, SelectorError)):
+class Hasty(RandomSelector):
+    """Records its trials before anybody has taken them."""
+
+    name = "hasty"
+
+    def next_trials(self, n):
+        return self.ask(n)
+
+    def ask(self, n=None):
+        trials = super().next_trials(1 if n is None else n)
+        self.record(*trials)
+        return trials[0] if n is None else trials
+
+
+@pytest.mark.parametrize(
+    ("broken", "complaint"),
+    [
+        (Stubborn, "must not propose a context twice"),
+        (Forgetful, "the loaded selector asks something else"),
+        (Mute, "a reason is a few words"),
+        (Hasty, "next_trials must record nothing"),
+    ],
+)
+def test_suite_finds_broken_selectors(broken, complaint):
+    with pytest.raises((AssertionError, SelectorError), match=complaint):
         check_selector(broken)

@@ -150,9 +150,9 @@ def test_acquisition_is_the_papers(name, method):
     rows = selector.rows
     gains = brute_force_gains(space, rows, estimate_slopes(rows, method), rows.best, k=5)
     gains[indices] = -1
-    candidate = selector.ask()
-    assert candidate.index == int(np.argmax(gains))
-    assert candidate.numbers["expected_gain"] == pytest.approx(gains.max())
+    trial = selector.ask()
+    assert trial.index == int(np.argmax(gains))
+    assert trial.numbers["expected_gain"] == pytest.approx(gains.max())
 
 
 def test_original_form_uses_modelled_performance():
@@ -182,10 +182,10 @@ def test_start_is_the_middle_then_the_worst_covered():
     selector.tell(first, matrix[first.index])
     for _ in range(2):
         worst = int(np.argmin(np.where(selector.history.free_targets(), selector.rows.best, 1e9)))
-        candidate = selector.ask()
-        assert candidate.index == worst
-        assert "worst-covered" in candidate.reason
-        selector.tell(candidate, matrix[candidate.index])
+        trial = selector.ask()
+        assert trial.index == worst
+        assert "worst-covered" in trial.reason
+        selector.tell(trial, matrix[trial.index])
     assert "expected gain" in selector.ask().reason
 
 

@@ -14,11 +14,11 @@ from sdmbtl.testing import example_matrix, example_spaces
 
 def asked(selector, rounds):
     matrix = example_matrix(selector.space)
-    candidates = []
+    trials = []
     for _ in range(rounds):
-        candidates.append(selector.ask())
-        selector.tell(candidates[-1], matrix[selector.space.nearest(candidates[-1].context)])
-    return candidates
+        trials.append(selector.ask())
+        selector.tell(trials[-1], matrix[selector.space.nearest(trials[-1].context)])
+    return trials
 
 
 def distances(space, weights, points):
@@ -89,9 +89,9 @@ def test_targets_are_the_exact_minimiser(name, accelerated):
     space = SPACES[name]
     weights = np.linspace(1.0, 2.0, space.n_dimensions)
     selector = MountainSelector(space, weights=weights, accelerated=accelerated)
-    candidates = asked(selector, len(space))
+    trials = asked(selector, len(space))
     expected = brute_force_targets(space, weights, len(space))
-    assert [c.index for c in candidates] == [index for index, _ in expected]
+    assert [c.index for c in trials] == [index for index, _ in expected]
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -188,24 +188,25 @@ def test_warm_start_and_failure_count_rightly():
 def test_weights_decide_what_is_far():
     space = ContextSpace(a=range(5), b=range(5))
     for weights, varies in (([10.0, 0.1], "a"), ([0.1, 10.0], "b")):
-        candidates = asked(MountainSelector(space, weights=weights), 3)
-        assert len({c.context[varies] for c in candidates}) == 3
-        other = [c.context["b" if varies == "a" else "a"] for c in candidates]
+        trials = asked(MountainSelector(space, weights=weights), 3)
+        assert len({c.context[varies] for c in trials}) == 3
+        other = [c.context["b" if varies == "a" else "a"] for c in trials]
         assert max(other) - min(other) <= 1
 
 
 def test_box_may_leave_the_targets():
     space = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
-    candidate = MountainSelector(space, sources="box").ask()
-    assert candidate.context == {"a": 0.5, "b": 0.5}
-    assert candidate.index is None
+    trial = MountainSelector(space, sources="box").ask()
+    assert trial.context == {"a": 0.5, "b": 0.5}
+    assert trial.index is None
 
 
 def test_reason_tells_the_distance():
     selector = MountainSelector(ContextSpace(a=range(9)))
     assert "smallest mean distance" in selector.ask().reason
     second = selector.ask()
-    assert second.numbers["gain"] > 0
+    assert second.numbers["distance_reduction"] > 0
+    assert second.expected_gain is None, "a distance is not a return"
     assert "mean distance from a target to its nearest source" in second.reason
 
 

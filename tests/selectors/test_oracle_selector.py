@@ -41,9 +41,9 @@ def test_one_sequence_for_all_trials_or_one_for_each():
     for selector, returns in ((myopic, matrices.returns), (sequential, matrices.returns[1:2])):
         asked = []
         for _ in range(20):
-            candidate = selector.ask()
-            asked.append(candidate.index)
-            selector.tell(candidate, matrices[1][candidate.index])
+            trial = selector.ask()
+            asked.append(trial.index)
+            selector.tell(trial, matrices[1][trial.index])
         assert asked == brute_force(returns, 20)
 
 

@@ -9,17 +9,20 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.benchmarks import simulate
-from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError
+from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError, StructureError
 from sdmbtl.prediction import (
     AdditiveModel,
     FirstRowModel,
-    MountainModel,
+    PlateauModel,
     PredictionContest,
+    TrackRecord,
     UnstructuredModel,
+    default_models,
 )
 from sdmbtl.selectors import MountainSelector, RandomSelector
-from sdmbtl.selectors import predictive_selector as predictive_module
-from sdmbtl.selectors.predictive_selector import PredictiveSelector, default_models
+from sdmbtl.selectors import acquisition as acquisition_module
+from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
+from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.testing import example_matrix, example_spaces
 
 GRID = ContextSpace(a=range(7), b=range(6))
@@ -41,12 +44,12 @@ def additive(seed=0):
 
 
 def told(selector, matrix, rounds):
-    """Ask and tell; the candidates."""
-    candidates = []
+    """Ask and tell; the trials."""
+    trials = []
     for _ in range(rounds):
-        candidates.append(selector.ask())
-        selector.tell(candidates[-1], matrix[candidates[-1].index])
-    return candidates
+        trials.append(selector.ask())
+        selector.tell(trials[-1], matrix[trials[-1].index])
+    return trials
 
 
 def indices(matrix, rounds=8, space=GRID, **options):
@@ -65,49 +68,47 @@ class TestChoice:
         ]
 
     def test_the_first_context_is_the_most_central_one(self):
-        candidate = PredictiveSelector(GRID).ask()
-        assert candidate.index == MountainSelector(GRID).ask().index
-        assert candidate.structure is None
+        trial = PredictiveSelector(GRID).ask()
+        assert trial.index == MountainSelector(GRID).ask().index
+        assert trial.structure is None
 
     def test_the_second_is_the_best_that_the_first_row_lets_expect(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.3)
         (first,) = told(selector, matrix, 1)
-        contest = PredictionContest([FirstRowModel()])
+        contest = PredictionContest([FirstRowModel()], predicted_improvement)
         contest.watch(selector.rows)
-        values = contest.improvements(
-            "first-row", GRID.unit_targets, slice(None), matrix[first.index]
-        ).mean(axis=1)
+        values = predicted_gains(contest.verdict().model, GRID.unit_targets, matrix[first.index])
         values[first.index] = -1.0
-        candidate = selector.ask()
-        assert candidate.index == int(values.argmax())
-        assert candidate.numbers["gain"] == pytest.approx(values.max())
-        assert candidate.structure is None, "it is assumed, not detected"
-        assert "by the first row alone, Mountain: performance falls" in candidate.reason
+        trial = selector.ask()
+        assert trial.index == int(values.argmax())
+        assert trial.numbers["expected_gain"] == pytest.approx(values.max())
+        assert trial.structure is None, "it is assumed, not detected"
+        assert "by the first row alone, Mountain: performance falls" in trial.reason
 
     @pytest.mark.parametrize("rounds", [2, 3, 6])
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
         selector, matrix = PredictiveSelector(GRID), additive()
         told(selector, matrix, rounds)
-        contest = PredictionContest(default_models())
+        contest = PredictionContest(default_models(), predicted_improvement)
         contest.watch(selector.rows)
-        name = contest.verdict().structure
-        values = contest.improvements(name, GRID.unit_targets, slice(None), selector.rows.best)
-        values = values.mean(axis=1)
+        verdict = contest.verdict()
+        values = predicted_gains(verdict.model, GRID.unit_targets, selector.rows.best)
         values[[t.index for t in selector.trials]] = -1.0
-        candidate = selector.ask()
-        assert candidate.index == int(values.argmax())
-        assert candidate.strategy == "improvement"
-        assert candidate.structure == name
-        assert candidate.numbers == {"gain": pytest.approx(values.max())}
+        trial = selector.ask()
+        assert trial.index == int(values.argmax())
+        assert trial.strategy == "improvement"
+        assert trial.structure == verdict.structure
+        corrected = values.max() / verdict.record.optimism
+        assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
     def test_the_reason_names_structure_evidence_and_gain(self):
         selector = PredictiveSelector(GRID)
         told(selector, mountain(noise=0.1), 5)
-        candidate = selector.ask()
-        assert candidate.reason.startswith(f"{candidate.structure} foretold the gains of the rows")
-        assert "score " in candidate.reason
-        assert f"raise the mean best return by {candidate.numbers['gain']:.3g}" in candidate.reason
-        assert selector.contest.fits[candidate.structure].explain() in candidate.reason
+        trial = selector.ask()
+        assert trial.reason.startswith(f"{trial.structure} foretold the gains of the rows")
+        assert "score " in trial.reason
+        assert f"raise the mean best return by {trial.numbers['expected_gain']:.3g}" in trial.reason
+        assert selector.contest.fits[trial.structure].explain() in trial.reason
 
     def test_few_policies_of_a_mountain_get_close_to_the_best_possible(self):
         matrix = mountain(noise=0.2)
@@ -120,48 +121,51 @@ class TestChoice:
     def test_without_structure_the_choice_is_random_and_says_so(self):
         chosen = []
         for seed in (0, 1):
-            selector = PredictiveSelector(GRID, seed=seed, structures=[UnstructuredModel()])
-            candidates = told(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
-            assert {c.strategy for c in candidates[2:]} == {"random"}
-            assert {c.structure for c in candidates[2:]} == {"none"}
-            assert "so any context is as good as another" in candidates[-1].reason
-            chosen.append([c.index for c in candidates])
+            selector = PredictiveSelector(GRID, seed=seed, models=["none"])
+            trials = told(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
+            assert {c.strategy for c in trials[2:]} == {"random"}
+            assert {c.structure for c in trials[2:]} == {"none"}
+            assert "so any context is as good as another" in trials[-1].reason
+            chosen.append([c.index for c in trials])
         assert chosen[0][:2] == chosen[1][:2]
         assert chosen[0][2:] != chosen[1][2:]
 
     def test_without_any_gain_the_space_is_covered(self):
         selector = PredictiveSelector(GRID)
-        candidates = told(selector, np.full((N, N), 7.3), 6)
-        assert [c.index for c in candidates] == [
+        trials = told(selector, np.full((N, N), 7.3), 6)
+        assert [c.index for c in trials] == [
             c.index for c in told(MountainSelector(GRID), np.zeros((N, N)), 6)
         ]
-        assert candidates[-1].strategy == "m-mbtl"
-        assert candidates[-1].reason.startswith("no further gain is expected (")
-        assert "brings the mean distance" in candidates[-1].reason
+        assert trials[-1].strategy == "m-mbtl"
+        assert trials[-1].reason.startswith("no further gain is expected (")
+        assert "brings the mean distance" in trials[-1].reason
 
     @pytest.mark.parametrize("size", [16, 31], ids=["one round", "two rounds"])
     def test_many_targets_are_compared_on_some_of_them_first(self, size):
         space = ContextSpace(a=range(size), b=range(size))
         selector, matrix = PredictiveSelector(space), mountain(space, noise=0.3)
         told(selector, matrix, 4)
-        contest = PredictionContest(default_models())
+        contest = PredictionContest(default_models(), predicted_improvement)
         contest.watch(selector.rows)
-        name = contest.verdict().structure
-        values = contest.improvements(name, space.unit_targets, slice(None), selector.rows.best)
-        values = values.mean(axis=1)
-        candidate = selector.ask()
-        assert candidate.numbers["gain"] == pytest.approx(values[candidate.index])
-        assert candidate.numbers["gain"] > 0.99 * values.max()
+        verdict = contest.verdict()
+        values = predicted_gains(verdict.model, space.unit_targets, selector.rows.best)
+        values /= verdict.record.optimism
+        trial = selector.ask()
+        assert trial.expected_gain == pytest.approx(values[trial.index])
+        assert trial.expected_gain > 0.99 * values.max()
 
     def test_settings_of_its_own(self):
         selector = PredictiveSelector(
             GRID,
-            structures=[AdditiveModel(), MountainModel()],
+            models=[AdditiveModel(ridge=1e-4), "mountain"],
             falls={"b": 2.0, "a": 0.5},
             difficulty=np.arange(N),
         )
         assert json.loads(json.dumps(selector.settings())) == {
-            "structures": ["additive", "mountain"],
+            "models": [
+                {"name": "additive", "ridge": 1e-4, "presume_fall": True},
+                {"name": "mountain", "ridge": 2e-5, "presume_fall": True},
+            ],
             "falls": [0.25, 1.0],
             "difficulty": [float(v) for v in range(N)],
         }
@@ -174,13 +178,13 @@ class TestChoice:
     @pytest.mark.parametrize("block", [1, 100, 5 * N])
     def test_gains_do_not_depend_on_the_size_of_the_blocks(self, monkeypatch, block):
         """Less than a row, some rows and a rest, and some rows that fit."""
-        candidates = []
+        trials = []
         for size in (10**9, block):
-            monkeypatch.setattr(predictive_module, "BLOCK", size)
-            candidates.append(told(PredictiveSelector(GRID), mountain(noise=0.5), 14))
-        for whole, in_blocks in zip(*candidates, strict=True):
+            monkeypatch.setattr(acquisition_module, "BLOCK", size)
+            trials.append(told(PredictiveSelector(GRID), mountain(noise=0.5), 14))
+        for whole, in_blocks in zip(*trials, strict=True):
             assert in_blocks.index == whole.index
-            assert in_blocks.numbers.get("gain") == pytest.approx(whole.numbers.get("gain"))
+            assert in_blocks.expected_gain == pytest.approx(whole.expected_gain)
 
 
 class TestPending:
@@ -199,7 +203,7 @@ class TestPending:
     def test_what_is_pending_counts_as_trained(self):
         selector, matrix = PredictiveSelector(GRID), mountain()
         told(selector, matrix, 4)
-        gains = [c.numbers["gain"] for c in selector.ask(3)]
+        gains = [c.numbers["expected_gain"] for c in selector.ask(3)]
         assert gains == sorted(gains, reverse=True)
         assert gains[2] < gains[0]
 
@@ -207,12 +211,12 @@ class TestPending:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.1)
         told(selector, matrix, 4)
         first = selector.ask()
-        outlook = selector._outlook(selector.history)
+        verdict = selector._verdict(selector.history)
         best = selector.rows.best
-        unit = GRID.unit_targets[[first.index]]
-        expected = best + outlook.improvements(unit, best)[0]
-        np.testing.assert_allclose(selector._expected_best(selector.history, outlook), expected)
-        values = outlook.improvements(GRID.unit_targets, expected).mean(axis=1)
+        prediction = verdict.model.predict(GRID.unit_targets[[first.index]], slice(None))
+        expected = best + predicted_improvement(prediction, best)[0]
+        np.testing.assert_allclose(selector._expected_best(selector.history, verdict), expected)
+        values = predicted_gains(verdict.model, GRID.unit_targets, expected)
         values[[t.index for t in selector.trials]] = -1.0
         assert selector.ask().index == int(values.argmax())
 
@@ -224,9 +228,10 @@ class TestPending:
         for index in (0, 7, 3, 8):
             selector.tell(GRID.target(index), matrix[index])
         selector.ask()
-        outlook = selector._outlook(selector.history)
-        best = selector._expected_best(selector.history, outlook)
-        assert outlook.improvements(GRID.unit_targets, best).min() >= 0.0
+        verdict = selector._verdict(selector.history)
+        best = selector._expected_best(selector.history, verdict)
+        prediction = verdict.model.predict(GRID.unit_targets, slice(None))
+        assert predicted_improvement(prediction, best).min() >= 0.0
 
 
 class TestState:
@@ -272,11 +277,11 @@ class TestState:
         told(plain, matrix, 2)
         batch = late.ask(3)
         assert batch == plain.ask(3)
-        for candidate in (batch[1], batch[2], batch[0]):
-            late.tell(candidate, matrix[candidate.index])
+        for trial in (batch[1], batch[2], batch[0]):
+            late.tell(trial, matrix[trial.index])
             late.evidence()  # the contest looks at the rows that came too early
-        for candidate in batch:
-            plain.tell(candidate, matrix[candidate.index])
+        for trial in batch:
+            plain.tell(trial, matrix[trial.index])
         assert late.evidence() == plain.evidence()
         assert late.ask() == plain.ask()
 
@@ -328,10 +333,10 @@ class TestOddSpaces:
         space = example_spaces()[name]
         selector, matrix = PredictiveSelector(space), example_matrix(space)
         for _ in range(len(space)):
-            candidate = selector.ask()
-            some = selector.targets_to_evaluate(candidate, 2)
-            assert candidate.index in some
-            selector.tell(candidate, matrix[candidate.index])
+            trial = selector.ask()
+            some = selector.targets_to_evaluate(trial, 2)
+            assert trial.index in some
+            selector.tell(trial, matrix[trial.index])
             assert len(selector.evidence()) <= 5 * max(len(selector.rows) - 2, 0)
             remaining = selector.remaining_gain()
             assert remaining is None or remaining >= 0.0
@@ -356,8 +361,8 @@ class TestOddRows:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
         for luck in (0.0, 0.5, -0.5):
             selector.tell(GRID.target(10), matrix[10] + luck, repeat=luck != 0.0)
-        candidates = told(selector, matrix, 4)
-        assert 10 not in [c.index for c in candidates]
+        trials = told(selector, matrix, 4)
+        assert 10 not in [c.index for c in trials]
         assert np.isfinite(selector.remaining_gain())
 
     def test_a_warm_start_beside_the_targets(self):
@@ -368,12 +373,12 @@ class TestOddRows:
         for source, row in zip(GRID.from_unit(units), 10 - distance, strict=True):
             selector.tell(GRID.context(source), row, source_return=10.0)
         assert len(selector.evidence()) == 5 * 3
-        candidate = selector.ask()
-        assert candidate.structure is not None
-        assert candidate.strategy == "improvement"
+        trial = selector.ask()
+        assert trial.structure is not None
+        assert trial.strategy == "improvement"
         nearest = distance.min(axis=0)
         gain = np.maximum(nearest - (10 - mountain()), 0.0).mean(axis=1)
-        assert gain[candidate.index] > 0.8 * gain.max()
+        assert gain[trial.index] > 0.8 * gain.max()
 
     def test_failed_runs_say_nothing(self):
         matrix = mountain(noise=0.5)
@@ -388,14 +393,14 @@ class TestOddRows:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         rng = np.random.default_rng(1)
         for _ in range(8):
-            candidate = selector.ask()
-            row = np.where(rng.random(N) < 0.7, np.nan, matrix[candidate.index])
-            row[candidate.index] = matrix[candidate.index, candidate.index]
-            row[3] = np.nan if candidate.index != 3 else row[3]
-            selector.tell(candidate, row)
+            trial = selector.ask()
+            row = np.where(rng.random(N) < 0.7, np.nan, matrix[trial.index])
+            row[trial.index] = matrix[trial.index, trial.index]
+            row[3] = np.nan if trial.index != 3 else row[3]
+            selector.tell(trial, row)
         assert len({t.index for t in selector.trials}) == 8
         assert np.isfinite(selector.remaining_gain())
-        assert candidate.strategy == "improvement"
+        assert trial.strategy == "improvement"
         trained = matrix[[t.index for t in selector.trials]]
         best = trained[selector.expected_best_trials, np.arange(N)]
         assert best.mean() > trained.max(axis=0).mean() - 0.5
@@ -403,8 +408,8 @@ class TestOddRows:
     def test_policies_evaluated_on_different_targets(self):
         selector, matrix = PredictiveSelector(GRID), mountain()
         for number in range(6):
-            candidate = selector.ask()
-            selector.tell(candidate, np.where(np.arange(N) % 6 == number, matrix[0], np.nan))
+            trial = selector.ask()
+            selector.tell(trial, np.where(np.arange(N) % 6 == number, matrix[0], np.nan))
         assert len({t.index for t in selector.trials}) == 6
         assert (selector.expected_best_trials >= 0).all()
 
@@ -434,8 +439,8 @@ class TestEvidence:
 
     def test_is_true(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        candidates = told(selector, matrix, 4)
-        returns = matrix[[c.index for c in candidates]]
+        trials = told(selector, matrix, 4)
+        returns = matrix[[c.index for c in trials]]
         for entry in selector.evidence():
             known, row = returns[: entry["rows"]], returns[entry["rows"]]
             gain = np.maximum(row - known.max(axis=0), 0.0).mean()
@@ -505,13 +510,27 @@ class TestRemainingGain:
         trained = [t.index for t in selector.trials]
         assert sorted(asked + trained) == list(range(N))
 
-    def test_is_divided_by_the_optimism(self):
+    def test_is_what_the_next_trials_say_together(self):
+        """One forecast, one number: both are corrected by past optimism."""
         selector = PredictiveSelector(GRID)
         told(selector, mountain(noise=0.2), 5)
-        remaining, candidate = selector.remaining_gain(1), selector.ask()
-        optimism = selector.contest.records[candidate.structure].optimism
-        assert abs(optimism - 1.0) > 0.01
-        assert remaining * optimism == pytest.approx(candidate.numbers["gain"])
+        verdict = selector._verdict(selector.history)
+        assert abs(verdict.record.optimism - 1.0) > 0.01
+        one, three = selector.remaining_gain(1), selector.remaining_gain(3)
+        raw = predicted_gains(verdict.model, GRID.unit_targets, verdict.best).max()
+        assert one == pytest.approx(raw / verdict.record.optimism)
+        trials = selector.ask(3)
+        assert trials[0].expected_gain == pytest.approx(one)
+        assert sum(trial.expected_gain for trial in trials) == pytest.approx(three)
+        assert f"raise the mean best return by {one:.3g}" in trials[0].reason
+
+    def test_is_never_more_than_the_range_of_the_returns(self, monkeypatch):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        told(selector, matrix, 5)
+        monkeypatch.setattr(TrackRecord, "optimism", 1e-9)
+        width = np.ptp(selector.rows.returns)
+        assert selector.remaining_gain() == width
+        assert selector.ask().expected_gain == width
 
     def test_falls_as_targets_are_covered(self):
         selector, matrix = PredictiveSelector(GRID), mountain()
@@ -557,12 +576,12 @@ class TestTargetsToEvaluate:
     def test_are_so_many_sorted_and_contain_its_own(self, rows, n):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         told(selector, matrix, rows)
-        candidate = selector.ask()
-        chosen = selector.targets_to_evaluate(candidate, n)
+        trial = selector.ask()
+        chosen = selector.targets_to_evaluate(trial, n)
         assert chosen.dtype == np.intp
         assert len(chosen) == min(n, N)
         assert (np.diff(chosen) > 0).all()
-        assert candidate.index in chosen
+        assert trial.index in chosen
 
     @pytest.mark.parametrize("rows", [0, 4])
     def test_are_spread(self, rows):
@@ -576,12 +595,12 @@ class TestTargetsToEvaluate:
     def test_hold_those_with_the_largest_expected_improvement(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         told(selector, matrix, 4)
-        candidate = selector.ask()
-        outlook = selector._outlook(selector.history)
-        unit = GRID.unit_targets[[candidate.index]]
-        expected = outlook.improvements(unit, selector.rows.best)[0]
+        trial = selector.ask()
+        model = selector._verdict(selector.history).model
+        prediction = model.predict(GRID.unit_targets[[trial.index]], slice(None))
+        expected = predicted_improvement(prediction, selector.rows.best)[0]
         top = np.argsort(-expected)[:4]
-        assert set(top) <= set(selector.targets_to_evaluate(candidate, 10))
+        assert set(top) <= set(selector.targets_to_evaluate(trial, 10))
 
     def test_of_a_context_by_name_that_is_no_target(self):
         selector = PredictiveSelector(GRID)
@@ -651,8 +670,8 @@ class TestPriorKnowledge:
         for selector in (knowing, fooled):
             told(selector, matrix, 2)
             selector.ask()
-        assert knowing._first_row.fits["first-row"].falls[0] < 2.0
-        assert fooled._first_row.fits["first-row"].falls[0] > 20.0
+        assert knowing._first_row.fits["first-row"].slopes[0] > -2.0
+        assert fooled._first_row.fits["first-row"].slopes[0] < -20.0
         first = [selector.trials[0].index for selector in (knowing, fooled)]
         second = [selector.trials[1].index for selector in (knowing, fooled)]
         assert first[0] == first[1]
@@ -698,15 +717,64 @@ class TestPriorKnowledge:
         assert f"Got shape {shape} instead" in str(caught.value)
 
 
+class TestModels:
+    """An ablation is a setting: models by name, as JSON, and never mixed up."""
+
+    @pytest.mark.parametrize(
+        "models",
+        [
+            ["plateau"],
+            [{"name": "plateau", "reaches": [0.2, 0.8], "combine_up_to": 0}, "none"],
+            [PlateauModel(far_share=0.1), {"name": "additive", "ridge": 1e-4}],
+        ],
+    )
+    def test_settings_make_the_same_selector_again(self, models):
+        selector = make_selector("auto", GRID, models=models)
+        settings = json.loads(json.dumps(selector.settings()))
+        again = make_selector("auto", GRID, models=settings["models"])
+        assert again.settings() == settings
+        matrix = mountain(noise=0.5)
+        assert told(again, matrix, 5) == told(selector, matrix, 5)
+        loaded = make_selector("auto", GRID, models=settings["models"])
+        loaded.load_state_dict(json.loads(json.dumps(selector.state_dict())))
+        assert loaded.ask() == selector.ask()
+
+    def test_a_state_of_another_model_of_the_same_name_is_refused(self):
+        state = make_selector("auto", GRID, models=[{"name": "plateau", "sweeps": 3}]).state_dict()
+        selector = make_selector("auto", GRID, models=["plateau"])
+        with pytest.raises(StateError, match=r"models\[0\].sweeps: recorded 3, now 2"):
+            selector.load_state_dict(state)
+
+    @pytest.mark.parametrize(
+        ("models", "message"),
+        [
+            (["plataeu"], "Unknown model 'plataeu'.*Did you mean 'plateau'?"),
+            ([{"name": "plateau", "reach": [1]}], "Unknown option 'reach'.*mean 'reaches'?"),
+            ([{"ridge": 1}], "A model is given by its name, or by name and settings"),
+            ("plateau", "'models' must be a list"),
+            ([], "Models must have different names"),
+            (["plateau", "plateau"], "Models must have different names"),
+            ([{"name": "plateau", "reaches": [0.4, 0.2]}], "'reaches' must be .* ascending"),
+            ([{"name": "plateau", "starts": [0.3]}], "'starts' must be among the reaches"),
+            ([{"name": "plateau", "far_share": 1}], "'far_share' must be below 1"),
+            ([{"name": "plateau", "sweeps": 0}], "'sweeps' must be a whole number >= 1"),
+            ([{"name": "additive", "ridge": "small"}], "'ridge' must be a finite number"),
+        ],
+    )
+    def test_errors(self, models, message):
+        with pytest.raises(StructureError, match=message):
+            make_selector("auto", GRID, models=models)
+
+
 class NeedsThreeRows(UnstructuredModel):
     min_rows = 3
 
 
-def test_structures_that_need_more_rows_are_waited_for():
-    selector = PredictiveSelector(GRID, structures=[NeedsThreeRows()])
+def test_models_that_need_more_rows_are_waited_for():
+    selector = PredictiveSelector(GRID, models=[NeedsThreeRows()])
     structures = []
     for number in range(4):
-        candidate = selector.ask()
-        selector.tell(candidate, np.arange(float(len(GRID))) * number)
-        structures.append(candidate.structure)
+        trial = selector.ask()
+        selector.tell(trial, np.arange(float(len(GRID))) * number)
+        structures.append(trial.structure)
     assert structures == [None, None, None, "none"]

@@ -2,8 +2,27 @@
 
 import json
 
-from record_selections import PATH, selections
+import pytest
+from record_selections import HEAVY, PATH, QUICK, differences
+
+RECORD = json.loads(PATH.read_text())
 
 
-def test_choices_are_the_recorded_ones():
-    assert selections() == json.loads(PATH.read_text())
+def test_every_case_is_recorded():
+    assert set(RECORD) == set(QUICK | HEAVY)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_choices_are_the_recorded_ones(name):
+    assert_as_recorded(name, QUICK[name])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HEAVY)
+def test_choices_among_many_or_for_long_are_the_recorded_ones(name):
+    assert_as_recorded(name, HEAVY[name])
+
+
+def assert_as_recorded(name, case):
+    changed = differences(name, case, RECORD[name])
+    assert not changed, f"{len(changed)} changes:\n" + "\n".join(changed)

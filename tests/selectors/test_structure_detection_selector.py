@@ -1,12 +1,14 @@
 """SD-MBTL: who chooses when, on whose rows."""
 
+import json
+
 import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.benchmarks import paper_configurations, simulate
 from sdmbtl.detection import Detection, Detector, MountainDetector
-from sdmbtl.errors import SelectorError
+from sdmbtl.errors import SelectorError, StateError, StructureError
 from sdmbtl.selectors import (
     GPSelector,
     IndependentTraining,
@@ -53,18 +55,18 @@ def test_mountain_is_detected_and_left_alone_otherwise():
         assert run.strategies[5:] == [strategy] * 7
 
 
-def test_candidate_carries_structure_and_reason():
+def test_trial_carries_structure_and_reason():
     space = MOUNTAIN.space
     selector = MGPSelector(space)
     matrix = MOUNTAIN.trial(0, 5.0)
     for _ in range(5):
-        candidate = selector.ask()
-        assert candidate.structure is None
-        assert "assumed" in candidate.reason
-        selector.tell(candidate, matrix[candidate.index])
-    candidate = selector.ask()
-    assert candidate.structure == "mountain"
-    assert "falls on both sides in every dimension (c1, c2, c3)" in candidate.reason
+        trial = selector.ask()
+        assert trial.structure is None
+        assert "assumed" in trial.reason
+        selector.tell(trial, matrix[trial.index])
+    trial = selector.ask()
+    assert trial.structure == "mountain"
+    assert "falls on both sides in every dimension (c1, c2, c3)" in trial.reason
     assert selector.detection is not None
     assert selector.detection.slopes.falling.all()
 
@@ -77,13 +79,13 @@ def test_switching_keeps_both_sides_right():
     for _ in range(10):
         fresh = {"even": GPSelector(space), "odd": MountainSelector(space)}
         structure = "odd" if len(selector.rows) % 2 or len(selector.rows) < 2 else "even"
-        for trial in selector.trials:
-            fresh[structure].tell(space.context(trial.source), trial.row)
+        for told in selector.trials:
+            fresh[structure].tell(told.context, told.row)
         expected = fresh[structure].ask()
-        candidate = selector.ask()
-        assert candidate.context == expected.context
-        assert candidate.strategy == fresh[structure].name
-        selector.tell(candidate, matrix[candidate.index])
+        trial = selector.ask()
+        assert trial.context == expected.context
+        assert trial.strategy == fresh[structure].name
+        selector.tell(trial, matrix[trial.index])
 
 
 def test_detection_waits_for_rows():
@@ -130,6 +132,40 @@ def test_any_strategy_and_detector():
     assert [c.index for c in selector.ask(2)] == [0, 1]
     assert selector.settings()["strategies"]["mountain"]["selector"] == "independent"
     assert selector.settings()["detector"]["criteria"][1]["method"] == "relative"
+
+
+PAPER = {
+    "name": "mountain",
+    "criteria": ["small variance", {"name": "slope", "method": "relative", "symmetry": None}],
+}
+
+
+class TestDetectorsAsData:
+    def test_settings_make_the_same_selector_again(self):
+        space = example_spaces()["grid"]
+        selector = make_selector("m/gp-mbtl", space, detector=PAPER)
+        paper = MGPSelector(space, detector=MountainDetector.as_in_the_paper())
+        assert selector.settings() == paper.settings()
+        recorded = json.loads(json.dumps(selector.settings()))
+        again = make_selector("m/gp-mbtl", space, detector=recorded["detector"])
+        again.load_state_dict(json.loads(json.dumps(selector.state_dict())))
+        with pytest.raises(StateError, match=r"criteria\[1\].method: recorded 'relative'"):
+            make_selector("m/gp-mbtl", space).load_state_dict(selector.state_dict())
+
+    @pytest.mark.parametrize(
+        ("detector", "message"),
+        [
+            ("montain", "Unknown detector 'montain'; known: mountain. Did you mean 'mountain'?"),
+            ({"name": "mountain", "criterion": []}, "Unknown option 'criterion'"),
+            ({"name": "mountain", "criteria": []}, "The 'criteria' of a detector must be a list"),
+            ({"name": "mountain", "criteria": ["slop"]}, "Unknown criterion 'slop'.*'slope'"),
+            ({"name": "mountain", "criteria": [{"name": "slope", "symmetry": 0}]}, "'symmetry'"),
+            (7, "A detector is given by its name"),
+        ],
+    )
+    def test_errors(self, detector, message):
+        with pytest.raises(StructureError, match=message):
+            make_selector("m/gp-mbtl", example_spaces()["grid"], detector=detector)
 
 
 def test_unknown_names_and_options():

@@ -68,8 +68,11 @@ class TestAsRow:
 
     def test_the_row_is_a_copy(self):
         given_ = np.zeros(N)
-        as_row(given_, SPACE)[0] = 1.0
-        assert given_[0] == 0.0
+        row = as_row(given_, SPACE)
+        given_[0] = 1.0
+        assert row[0] == 0.0
+        with pytest.raises(ValueError, match="read-only"):
+            row[0] = 1.0
 
     @pytest.mark.parametrize("bad", [[1.0] * 7, [1.0] * 9, 1.0, []])
     def test_wrong_length(self, bad):

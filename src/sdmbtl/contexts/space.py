@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import did_you_mean, whole_number
 from sdmbtl.contexts.dimension import (
     Dimension,
     Interval,
@@ -23,6 +22,7 @@ from sdmbtl.contexts.dimension import (
 )
 from sdmbtl.contexts.source import Source
 from sdmbtl.errors import ContextError
+from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 
@@ -205,6 +205,8 @@ class ContextSpace:
         Raises:
             ContextError: If a dimension is unknown, missing or not a finite number.
         """
+        if type(context) is np.ndarray and context.dtype == np.float64 and context.ndim == 1:
+            return self._checked(np.array(context, dtype=np.float64))
         if isinstance(context, Mapping):
             self._check_names(context)
             values: Iterable[object] = [context[name] for name in self.names]
@@ -221,6 +223,10 @@ class ContextSpace:
             raise ContextError(
                 f"A context's values must be numbers. Got {context!r} instead."
             ) from None
+        return self._checked(vector)
+
+    def _checked(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Check a vector for its length and finite values."""
         if len(vector) != self.n_dimensions:
             raise ContextError(
                 f"A context has {self.n_dimensions} values, in the order {list(self.names)}. "
@@ -236,7 +242,7 @@ class ContextSpace:
     def context(self, vector: ArrayLike) -> dict[str, float]:
         """Turn a (D,) vector into a context by name."""
         checked = self.vector(vector)  # type: ignore[arg-type]
-        return {name: float(v) for name, v in zip(self.names, checked, strict=True)}
+        return dict(zip(self.names, checked.tolist(), strict=True))
 
     def target(self, index: int) -> dict[str, float]:
         """The target with this index, by name."""
@@ -280,10 +286,18 @@ class ContextSpace:
     def find(self, context: ContextLike) -> int | None:
         """Index of the target equal to a context, or None if it is no target."""
         vector = self.vector(context)
+        exact = self._index_of_values.get((vector + 0.0).tobytes())  # -0.0 is 0.0
+        if exact is not None:
+            return exact
         unit = self.to_unit(vector)
         index = self.nearest_to_unit(unit)
         same = np.all(np.abs(self.unit_targets[index] - unit) <= SAME_CONTEXT)
         return index if same and self._keeps_constants(vector) else None
+
+    @cached_property
+    def _index_of_values(self) -> dict[bytes, int]:
+        """Index of each target by the bytes of its values: nearly all look-ups are exact."""
+        return {values.tobytes(): index for index, values in enumerate(self.targets + 0.0)}
 
     def index(self, context: ContextLike) -> int:
         """Index of the target equal to a context.
@@ -295,8 +309,9 @@ class ContextSpace:
         if index is None:
             near = self.nearest(context)
             raise ContextError(
-                f"{_shown(self.context(self.vector(context)))} is no target. The nearest is "
-                f"{_shown(self.target(near))} (index {near}); use nearest() if that one is meant."
+                f"{shown_context(self.context(self.vector(context)))} is no target. The nearest is "
+                f"{shown_context(self.target(near))} (index {near}); use nearest() if that one is "
+                "meant."
             )
         return index
 
@@ -417,12 +432,13 @@ class ContextSpace:
             inverse = inverse.ravel()
             number = next(i for i in range(len(self)) if first[inverse[i]] != i)
             same = first[inverse[number]]
-            shown = _shown(self.target(number))
+            shown = shown_context(self.target(number))
             if not np.array_equal(self.targets[same], self.targets[number]):
                 raise ContextError(
                     f"Targets must be distinct. Targets {same} and {number}, "
-                    f"{_shown(self.target(same))} and {shown}, are the same on the scale of their "
-                    "dimensions. Drop one of them, or give dimensions with scale='steps' or 'log'."
+                    f"{shown_context(self.target(same))} and {shown}, are the same on the scale of "
+                    "their dimensions. Drop one of them, or give dimensions with scale='steps' or "
+                    "'log'."
                 )
             raise ContextError(
                 f"Targets must be distinct. Targets {same} and {number} are both {shown}. "
@@ -432,15 +448,15 @@ class ContextSpace:
     def _check_names(self, context: Mapping[str, float]) -> None:
         for name in context:
             if name not in self.dimensions:
-                close = difflib.get_close_matches(str(name), self.names, n=1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
                 raise ContextError(
-                    f"Unknown dimension {name!r}; this space has {list(self.names)}.{hint}"
+                    f"Unknown dimension {name!r}; this space has {list(self.names)}."
+                    f"{did_you_mean(name, self.names)}"
                 )
         missing = [name for name in self.names if name not in context]
         if missing:
             raise ContextError(
-                f"A context needs every dimension. {_shown(context)} has no {missing[0]!r}."
+                f"A context needs every dimension. {shown_context(context) or 'An empty one'} "
+                f"has no {missing[0]!r}."
             )
 
     def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
@@ -488,15 +504,6 @@ def _check_same_names(contexts: list[Mapping[str, float]]) -> None:
             missing = [name for name in one if name not in other]
             if missing:
                 raise ContextError(
-                    f"Every target needs the same dimensions. {_shown(other)} has no "
+                    f"Every target needs the same dimensions. {shown_context(other)} has no "
                     f"{missing[0]!r}."
                 )
-
-
-def _shown(context: Mapping[str, float]) -> str:
-    """A context as a short text for messages."""
-    inside = ", ".join(
-        f"{name}={value:g}" if isinstance(value, int | float) else f"{name}={value!r}"
-        for name, value in context.items()
-    )
-    return "{" + inside + "}"

@@ -3,6 +3,7 @@
 from sdmbtl.detection.criterion import Criterion, CriterionResult
 from sdmbtl.detection.detector import MOUNTAIN, NO_STRUCTURE, Detection, Detector
 from sdmbtl.detection.mountain_detector import MountainDetector
+from sdmbtl.detection.registry import DetectorLike, make_criterion, make_detector
 from sdmbtl.detection.slope_criterion import SlopeCriterion
 from sdmbtl.detection.small_variance_criterion import SmallVarianceCriterion
 
@@ -13,7 +14,10 @@ __all__ = [
     "CriterionResult",
     "Detection",
     "Detector",
+    "DetectorLike",
     "MountainDetector",
     "SlopeCriterion",
     "SmallVarianceCriterion",
+    "make_criterion",
+    "make_detector",
 ]

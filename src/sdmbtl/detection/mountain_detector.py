@@ -40,7 +40,7 @@ class MountainDetector(Detector):
     @classmethod
     def as_in_the_paper(cls) -> MountainDetector:
         """The same detector with the paper's slope criterion: biased estimate, signs alone."""
-        slope = SlopeCriterion(method="relative", symmetry=float("inf"))
+        slope = SlopeCriterion(method="relative", symmetry=None)
         return cls((SmallVarianceCriterion(), slope))
 
     @property

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import finite_number
 from sdmbtl.detection.criterion import Criterion, CriterionResult
+from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes, checked_method
 
@@ -21,18 +23,25 @@ class SlopeCriterion(Criterion):
     Args:
         method: How the slopes are estimated; "within" is unbiased, "relative" is the paper's.
         majority: The share of dimensions that must be exceeded.
-        symmetry: How many times steeper one side may be; infinity for the paper's criterion,
-            which looks at the signs alone.
+        symmetry: How many times steeper one side may be; None for any number of times: the
+            paper's criterion looks at the signs alone.
     """
 
     name: ClassVar[str] = "slope"
 
     def __init__(
-        self, method: SlopeMethod = "within", majority: float = 0.5, symmetry: float = 3.0
+        self,
+        method: SlopeMethod = "within",
+        majority: float = 0.5,
+        symmetry: float | None = 3.0,
     ) -> None:
         self.method = checked_method(method)
-        self.majority = majority
-        self.symmetry = symmetry
+        self.majority = finite_number("majority", majority, low=0, error=StructureError)
+        self.symmetry = (
+            None
+            if symmetry is None
+            else finite_number("symmetry", symmetry, low=1, error=StructureError)
+        )
         self._sums = RunningPairSums()
 
     def evaluate(self, rows: ObservedRows) -> CriterionResult:
@@ -41,7 +50,9 @@ class SlopeCriterion(Criterion):
         Dimensions that the rows say nothing about do not count.
         """
         slopes = self._sums.slopes(rows, self.method)
-        holds = slopes.falling & (slopes.steepness <= self.symmetry) & slopes.known
+        holds = slopes.falling & slopes.known
+        if self.symmetry is not None:
+            holds &= slopes.steepness <= self.symmetry
         share = float(holds.sum() / max(slopes.known.sum(), 1))
         return CriterionResult(
             name=self.name,
@@ -58,7 +69,7 @@ class SlopeCriterion(Criterion):
             "name": self.name,
             "method": self.method,
             "majority": self.majority,
-            "symmetry": None if self.symmetry == float("inf") else self.symmetry,
+            "symmetry": self.symmetry,
         }
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.prediction.gap_sums import GapSums
 from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer.slopes import PairSums
 
 #: A return that was not evaluated is read off so many evaluated targets of the same row.
 NEIGHBOURS = 8
@@ -34,7 +34,7 @@ class CompletedRows:
     returns: NDArray[np.float64]
     own: NDArray[np.float64]
     observed: ObservedRows
-    gaps: GapSums = field(repr=False)
+    gaps: PairSums = field(repr=False)
 
     @classmethod
     def of(
@@ -62,9 +62,8 @@ class CompletedRows:
         if np.isnan(own).any():
             at_home = returns[np.arange(len(rows)), rows.source_positions]
             own = np.where(np.isnan(own), at_home, own)
-        sums = GapSums.empty(rows.space) if earlier is None else earlier.gaps
-        for source, row in zip(rows.unit_sources[known:], new, strict=True):
-            sums = sums.added(source, row)
+        sums = PairSums.empty(rows.space) if earlier is None else earlier.gaps
+        sums = sums.extended(rows.unit_sources[known:], new)
         return cls(rows.space, rows.unit_sources, returns, own, rows, sums)
 
     def __len__(self) -> int:
@@ -75,10 +74,15 @@ class CompletedRows:
         """(N,) best return so far on each target."""
         return np.asarray(self.returns.max(axis=0))
 
-    @property
+    @cached_property
     def ceiling(self) -> float:
         """The largest return seen: what no policy is expected to exceed."""
         return float(self.returns.max())
+
+    @cached_property
+    def width(self) -> float:
+        """The range of the returns: the largest less the smallest."""
+        return float(np.ptp(self.returns))
 
 
 def completed_returns(

@@ -8,9 +8,10 @@ some have failed and may lie anywhere in the range of returns, which costs likel
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
 
 from sdmbtl.prediction.smooth_effect import NOISES, covariance_spectrum, kernel_bases
 from sdmbtl.transfer import ObservedRows
@@ -133,7 +134,9 @@ class _Sample:
         # The scale is integrated out; of its prior only a constant is missing.
         half = 0.5 * (left.sum() - 1)
         squares = np.maximum(self._weighted @ centred, 2 * half * LEAST_NOISE**2)
-        self._fits = gammaln(half) - half * np.log(np.pi * squares) - 0.5 * self._log_determinants
+        self._fits = (
+            math.lgamma(half) - half * np.log(np.pi * squares) - 0.5 * self._log_determinants
+        )
 
     def log_likelihood(self) -> float:
         """Of the values that are left, as a sample of the process, and of the removed ones."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -9,23 +10,10 @@ from numpy.typing import NDArray
 
 from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
-from sdmbtl.prediction.plateau_model import PlateauShape
-
-#: Weight of the ridge, relative to the number of targets.
-RIDGE = 1e-3
-#: Performance falls at least by this share of the range of returns along a dimension.
-LEAST_FALL = 0.05
-#: Standard deviation of the second policy's returns, as a share of the range of the first.
-SPREAD = 0.1
-#: The return far from the source is that which so large a share of the targets stays below.
-FAR_SHARE = 0.2
-#: Searches for the reaches of a plateau start from each of these: with one row there are several
-#: answers.
-STARTS = (2, 4)
-#: A plateau is taken for granted unless its squared error is so many times that of slopes.
-CLEARLY_WORSE = 1.2
+from sdmbtl.prediction.plateau_model import PlateauModel, PlateauShape
 
 
+@dataclass(frozen=True, eq=False)
 class FirstRowModel(RowModel):
     """Mountain or plateau, whichever the first row looks like.
 
@@ -34,22 +22,34 @@ class FirstRowModel(RowModel):
     gap. As plateau, every context can be learnt as well as the best one so far, and a policy is of
     little use far from its source: what a policy of a saturated environment looks like.
 
-    Args:
+    Attributes:
         falls: (D,) known fall of performance along each dimension, relative to one another; they
             are estimated if left out.
         difficulty: (N,) known part of the returns, such as expected returns of a trained policy.
+        ridge: Weight of the ridge, relative to the number of targets.
+        least_fall: Performance falls at least by this share of the range of returns along a
+            dimension.
+        spread: Standard deviation of the second policy's returns, as a share of the range of the
+            first.
+        far_share: The return far from the source is that which so large a share of the targets
+            stays below.
+        starts: Reaches that the searches for a plateau start from: with one row there are several
+            answers.
+        clearly_worse: A plateau is taken for granted unless its squared error is so many times
+            that of slopes.
     """
 
-    name: ClassVar[str] = "first-row"
-    min_rows = 1
+    falls: NDArray[np.float64] | None = None
+    difficulty: NDArray[np.float64] | None = None
+    ridge: float = 1e-3
+    least_fall: float = 0.05
+    spread: float = 0.1
+    far_share: float = 0.2
+    starts: tuple[float, ...] = (0.2, 0.8)
+    clearly_worse: float = 1.2
 
-    def __init__(
-        self,
-        falls: NDArray[np.float64] | None = None,
-        difficulty: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.falls = falls
-        self.difficulty = difficulty
+    name: ClassVar[str] = "first-row"
+    min_rows: ClassVar[int] = 1
 
     def fit(self, rows: CompletedRows) -> FirstRowMountain | FirstRowPlateau:
         """Look at the first row; what the user knows speaks of a Mountain."""
@@ -57,8 +57,8 @@ class FirstRowModel(RowModel):
         knows = self.falls is not None or self.difficulty is not None
         if knows or not np.ptp(rows.returns[0]) > 0:  # a constant row is no plateau of any height
             return mountain
-        plateau = FirstRowPlateau(rows)
-        return plateau if plateau.error <= CLEARLY_WORSE * error else mountain
+        plateau = FirstRowPlateau(rows, self)
+        return plateau if plateau.error <= self.clearly_worse * error else mountain
 
     def _mountain(self, rows: CompletedRows) -> tuple[FirstRowMountain, float]:
         """The Mountain with its fall in each dimension, and its mean squared error."""
@@ -69,13 +69,13 @@ class FirstRowModel(RowModel):
         gap = gap.reshape(len(row), -1)
         features = np.hstack([np.ones((len(row), 1)), differences, gap])
         normal = features.T @ features
-        normal[np.diag_indices(len(normal))] += RIDGE * len(row) * (np.arange(len(normal)) > 0)
+        normal[np.diag_indices(len(normal))] += self.ridge * len(row) * (np.arange(len(normal)) > 0)
         coefficients = np.linalg.solve(normal, features.T @ returns)
-        falls = np.maximum(-coefficients[1 + differences.shape[1] :], LEAST_FALL * width)
+        falls = np.maximum(-coefficients[1 + differences.shape[1] :], self.least_fall * width)
         if self.falls is not None:
             falls = falls[0] * self.falls
         error = float(((returns - features @ coefficients) ** 2).mean())
-        return FirstRowMountain(rows, falls, SPREAD * width), error
+        return FirstRowMountain(rows, -falls, self.spread * width), error
 
 
 class FirstRowPlateau(FittedModel):
@@ -83,27 +83,27 @@ class FirstRowPlateau(FittedModel):
 
     Args:
         rows: The rows, of which the first is used.
+        model: The model with its settings.
     """
 
-    def __init__(self, rows: CompletedRows) -> None:
+    def __init__(self, rows: CompletedRows, model: FirstRowModel) -> None:
         first = rows.returns[0]
         level = np.ones(len(rows.space))
-        far, near = np.quantile(first, FAR_SHARE) * level, first.max() * level
+        far, near = np.quantile(first, model.far_share) * level, first.max() * level
         source = rows.sources[:1]
-        axes = np.eye(rows.space.n_dimensions)
+        dimensions_alone = PlateauModel(starts=model.starts, combine_up_to=0)
         self.shape = PlateauShape.fitted(
-            rows.space, source, rows.returns[:1], far, near, axes, STARTS
+            rows.space, source, rows.returns[:1], far, near, dimensions_alone
         )
         self.error = float(((first - self.shape.returns(source, slice(None))) ** 2).mean())
-        self.deviation = SPREAD * float(np.ptp(first))
+        self.deviation = model.spread * float(np.ptp(first))
 
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
     ) -> RowPrediction:
         """Predict the returns of policies."""
-        zeros = np.zeros(len(sources))
         mean = self.shape.returns(sources, targets)
-        return RowPrediction(mean, zeros, zeros + self.deviation**2)
+        return RowPrediction(mean, np.full(len(sources), self.deviation**2))
 
     def explain(self) -> str:
         """What was found, in words."""
@@ -115,15 +115,15 @@ class FirstRowMountain(FittedModel):
 
     Args:
         rows: The rows, of which the first is used.
-        falls: (D,) fall of the returns along each dimension.
+        slopes: (D,) change of the returns per unit of distance, negative where they fall.
         deviation: Standard deviation of a return around what is expected.
     """
 
-    def __init__(self, rows: CompletedRows, falls: NDArray[np.float64], deviation: float) -> None:
+    def __init__(self, rows: CompletedRows, slopes: NDArray[np.float64], deviation: float) -> None:
         self.space = rows.space
-        self.falls = falls
+        self.slopes = slopes
         self.deviation = deviation
-        self._peaks = rows.returns[0] + np.abs(self.space.unit_targets - rows.sources[0]) @ falls
+        self._peaks = rows.returns[0] - np.abs(self.space.unit_targets - rows.sources[0]) @ slopes
 
     def predict(
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
@@ -131,15 +131,15 @@ class FirstRowMountain(FittedModel):
         """Predict the returns of policies."""
         units = self.space.unit_targets[targets]
         mean = np.tile(self._peaks[targets], (len(sources), 1))
-        for d, fall in enumerate(self.falls):
-            mean -= fall * np.abs(np.subtract.outer(sources[:, d], units[:, d]))
-        zeros = np.zeros(len(sources))
-        return RowPrediction(mean, zeros, zeros + self.deviation**2)
+        for d, slope in enumerate(self.slopes):
+            mean += slope * np.abs(np.subtract.outer(sources[:, d], units[:, d]))
+        return RowPrediction(mean, np.full(len(sources), self.deviation**2))
 
     def explain(self) -> str:
         """What was found, in words."""
-        pairs = zip(self.space.names, self.falls, strict=True)
-        listed = ", ".join(f"{name} {fall:.3g}" for name, fall in pairs)
+        pairs = zip(self.space.names, self.slopes, strict=True)
+        listed = ", ".join(f"{name} {slope:.3g}" for name, slope in pairs)
         return (
-            f"by the first row alone, Mountain: performance falls along each dimension by {listed}"
+            "by the first row alone, Mountain: performance falls with the distance, from one end "
+            f"of a dimension to the other by {listed}"
         )

@@ -1,4 +1,4 @@
-"""What a structure gets wrong on some parts of the space, learnt from its errors so far."""
+"""What a model gets wrong on some parts of the space, learnt from its errors so far."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ ERROR_NOISES = np.append(NOISES, 1.0)
 
 
 class LocallyCorrected(FittedModel):
-    """A structure, and what its errors so far say about policies trained near by.
+    """A model, and what its errors so far say about policies trained near by.
 
-    No structure is quite right. Where its errors are alike for policies trained close to one
+    No model is quite right. Where its errors are alike for policies trained close to one
     another, the next policy there is expected to have them too. Only parts of the space are looked
     at, as the errors on single targets are mostly noise.
 
     Args:
-        structure: The structure, fitted to the rows.
+        fitted: The model, fitted to the rows.
         rows: The rows.
     """
 
-    def __init__(self, structure: FittedModel, rows: CompletedRows) -> None:
-        self.structure = structure
+    def __init__(self, fitted: FittedModel, rows: CompletedRows) -> None:
+        self.fitted = fitted
         self._parts = space_cells(rows.space, PARTS)
         self._ceiling = rows.ceiling
-        errors = rows.returns - structure.predict(rows.sources, slice(None)).mean
+        errors = rows.returns - fitted.predict(rows.sources, slice(None)).mean
         means = self._part_means(errors, ~np.isnan(rows.observed.returns))
         self.correction = SmoothEffect(rows.sources, means, ERROR_NOISES)
 
@@ -48,7 +48,7 @@ class LocallyCorrected(FittedModel):
         sizes = np.add.reduceat(evaluated[:, order], starts, axis=1, dtype=np.intp)
         seen = sizes > 0
         means = sums / np.maximum(sizes, 1)
-        # What a policy is better or worse on all parts alike is for the structure to say.
+        # What a policy is better or worse on all parts alike is for the model to say.
         means -= means.sum(axis=1, keepdims=True) / seen.sum(axis=1, keepdims=True)
         return np.where(seen, means, 0.0)
 
@@ -56,17 +56,17 @@ class LocallyCorrected(FittedModel):
         self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
     ) -> RowPrediction:
         """Predict the returns of policies."""
-        plain = self.structure.predict(sources, targets)
+        plain = self.fitted.predict(sources, targets)
         mean = plain.mean + self.correction.predict(sources)[0][:, self._parts[targets]]
         # Errors of the past are no reason to expect more than any policy has reached.
         np.minimum(mean, np.maximum(plain.mean, self._ceiling), out=mean)
-        return RowPrediction(mean, plain.row_variance, plain.variance)
+        return RowPrediction(mean, plain.variance)
 
     def explain(self) -> str:
         """What was found, in words."""
-        return self.structure.explain()
+        return self.fitted.explain()
 
 
-def locally_corrected(structure: FittedModel, rows: CompletedRows) -> FittedModel:
-    """The structure with its local errors corrected, once there are rows enough for it."""
-    return LocallyCorrected(structure, rows) if len(rows) >= LEAST_ROWS else structure
+def locally_corrected(fitted: FittedModel, rows: CompletedRows) -> FittedModel:
+    """The model with its local errors corrected, once there are rows enough for it."""
+    return LocallyCorrected(fitted, rows) if len(rows) >= LEAST_ROWS else fitted

@@ -3,37 +3,34 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, is_dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.json_data import as_json
 from sdmbtl.prediction.completed_rows import CompletedRows
 
 
 @dataclass(frozen=True)
 class RowPrediction:
-    """What a structure expects of policies that were not trained yet.
+    """What a model expects of policies that were not trained yet.
 
     Attributes:
         mean: (m, n) expected returns of m policies on n targets.
-        row_variance: (m,) variance that a whole row shares: quality and training luck.
-        variance: (m,) variance of each return around its row, independent between targets.
+        variance: (m,) variance of each return: what a whole row shares (quality of the policy and
+            run-to-run variance) and what single returns differ by around it.
+        ceiling: The highest return to count on, for all or as (m, n).
     """
 
     mean: NDArray[np.floating]
-    row_variance: NDArray[np.float64]
     variance: NDArray[np.float64]
-
-    @property
-    def total_variance(self) -> NDArray[np.float64]:
-        """(m,) variance of a single return."""
-        return self.row_variance + self.variance
+    ceiling: NDArray[np.floating] | float = np.inf
 
 
 class FittedModel(ABC):
-    """A structure with its parameters estimated from some rows."""
+    """A model with its parameters estimated from some rows."""
 
     @abstractmethod
     def predict(
@@ -52,7 +49,11 @@ class FittedModel(ABC):
 
 
 class RowModel(ABC):
-    """A kind of regularity of transfer matrices, such as "performance falls with distance"."""
+    """A kind of regularity of transfer matrices, such as "performance falls with distance".
+
+    A model with settings is a frozen dataclass of them: what an ablation varies is a field, with
+    its default.
+    """
 
     name: ClassVar[str]
     #: Fewer rows than this tell nothing about it.
@@ -61,3 +62,10 @@ class RowModel(ABC):
     @abstractmethod
     def fit(self, rows: CompletedRows) -> FittedModel:
         """Estimate its parameters from at least `min_rows` rows."""
+
+    def describe(self) -> dict[str, Any]:
+        """The model and its settings as JSON data, to recognise a configuration by.
+
+        Override it if your model has settings and is not a dataclass.
+        """
+        return {"name": self.name, **(as_json(self) if is_dataclass(self) else {})}

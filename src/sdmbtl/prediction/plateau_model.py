@@ -11,29 +11,22 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import finite_number, short_text, whole_number
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import StructureError
 from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.smooth_effect import SmoothEffect
 
-#: Reaches that are tried in each direction, in unit coordinates; the last one means no limit.
-REACHES = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6, 6.4])
-NO_LIMIT = len(REACHES) - 1
-#: The search for the reaches starts from this one.
-START = 4
-SWEEPS = 2
 #: Errors that differ by less, relative to the squares of the returns, are alike.
 ROUNDING = 1e-12
-#: Share of the policies that are worse on a target than a far policy.
-FAR_SHARE = 0.2
-#: Pairs that the reaches are fitted to; more of them change little.
-MOST_PAIRS = 2000
-#: With more dimensions than these, only the dimensions are looked at: their pairs are too many.
-MOST_COMBINED = 10
+#: At least so many targets are fitted to, however many rows there are.
+LEAST_TARGETS = 32
 #: An explanation names so many directions, those with the shortest reaches.
 NAMED = 4
 
 
+@dataclass(frozen=True)
 class PlateauModel(RowModel):
     """J(x, y) = far(y) + (near(y) - far(y)) · exp(-sum ((x - y) / reach)^2) + quality(x).
 
@@ -42,21 +35,49 @@ class PlateauModel(RowModel):
     difference of any two: a longer pole with a lighter mass may be the same to a policy. Each side
     of such a direction has a reach of its own: often a policy of a hard context is good on all
     easier ones, but not the other way round.
+
+    Attributes:
+        reaches: Reaches that are tried in each direction, in unit coordinates, the shortest
+            first; no limit is tried as well.
+        starts: Reaches of the dimensions that the searches start from; other directions start
+            without a limit.
+        sweeps: How often a search goes through all directions.
+        far_share: Share of the policies that are worse on a target than a far policy.
+        combine_up_to: With more dimensions than these, only the dimensions are looked at: the
+            pairs of them are too many.
+        pairs: Pairs of policy and target that the reaches are fitted to; more change little.
     """
+
+    reaches: tuple[float, ...] = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+    starts: tuple[float, ...] = (0.8,)
+    sweeps: int = 2
+    far_share: float = 0.2
+    combine_up_to: int = 10
+    pairs: int = 2000
 
     name: ClassVar[str] = "plateau"
 
-    def fit(self, rows: CompletedRows) -> FittedModel:
+    def __post_init__(self) -> None:
+        for name in ("reaches", "starts"):
+            object.__setattr__(self, name, _checked_reaches(name, getattr(self, name)))
+        for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
+            whole_number(name, getattr(self, name), low=low, error=StructureError)
+        if not finite_number("far_share", self.far_share, low=0.0, error=StructureError) < 1:
+            raise StructureError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
+        unknown = [start for start in self.starts if start not in self.reaches]
+        if unknown:
+            raise StructureError(
+                f"The 'starts' must be among the reaches {list(self.reaches)}. Got {unknown[0]!r}."
+            )
+
+    def fit(self, rows: CompletedRows) -> PlateauFit:
         """Estimate both levels, the reaches and the quality of policies."""
-        far = _far_level(rows.returns)
+        far = _far_level(rows.returns, self.far_share)
         own = SmoothEffect(rows.sources, rows.own)
         at_home = own.predict(rows.space.unit_targets)[0]
         near = np.maximum(rows.best, np.minimum(at_home, rows.ceiling))
-        directions = combined_directions(rows.space.n_dimensions)
-        shape = PlateauShape.fitted(
-            rows.space, rows.sources, rows.returns, far, near, directions, [START]
-        )
-        some = _spread_targets(len(rows), len(rows.space))
+        shape = PlateauShape.fitted(rows.space, rows.sources, rows.returns, far, near, self)
+        some = targets_to_fit(len(rows), len(rows.space), self.pairs)
         residuals = rows.returns[:, some] - shape.returns(rows.sources, some)
         means = residuals.mean(axis=1)
         quality = SmoothEffect(rows.sources, means)
@@ -73,8 +94,8 @@ class PlateauShape:
         far: (N,) return on each target of a policy from far away.
         near: (N,) return on each target of a policy trained on it.
         directions: (F, D) directions in the space, of length 1.
-        reaches: (2 F,) distances in unit coordinates over which a policy stays good: on targets
-            ahead of its source in each direction, then on those behind.
+        reaches: (2 F,) distances in unit coordinates over which a policy stays good, infinite
+            without a limit: on targets ahead of its source in each direction, then behind.
     """
 
     space: ContextSpace
@@ -91,22 +112,23 @@ class PlateauShape:
         returns: NDArray[np.float64],
         far: NDArray[np.float64],
         near: NDArray[np.float64],
-        directions: NDArray[np.float64],
-        starts: Sequence[int],
+        model: PlateauModel,
     ) -> PlateauShape:
-        """The shape with the reaches that fit best to the (k, N) returns of (k, D) sources.
-
-        Searches start from each of `starts`, numbers of reaches, in the dimensions, and from no
-        limit in the other directions.
-        """
-        some = _spread_targets(len(returns), len(space))
+        """The shape with the reaches that fit best to the (k, N) returns of (k, D) sources."""
+        directions = combined_directions(
+            space.n_dimensions, space.n_dimensions <= model.combine_up_to
+        )
+        some = targets_to_fit(len(returns), len(space), model.pairs)
         squares = _sided_squares(sources @ directions.T, space.unit_targets[some] @ directions.T)
         is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
-        reaches = _fitted_reaches(
+        grid = np.array([*model.reaches, np.inf])
+        reaches = fitted_reaches(
             squares,
             (returns - far)[:, some],
             (near - far)[some],
-            [np.where(is_dimension, start, NO_LIMIT) for start in starts],
+            grid,
+            [np.where(is_dimension, model.reaches.index(s), len(grid) - 1) for s in model.starts],
+            model.sweeps,
         )
         return cls(space, far, near, directions, reaches)
 
@@ -116,10 +138,8 @@ class PlateauShape:
         """(m, n) returns of policies trained on (m, D) sources."""
         units = self.space.unit_targets[targets]
         exponent = np.zeros((len(sources), len(units)))
-        inverse = np.where(self.reaches < REACHES[-1], 1.0 / self.reaches, 0.0)
-        for direction, (ahead, behind) in zip(
-            self.directions, inverse.reshape(2, -1).T, strict=True
-        ):
+        inverse = (1.0 / self.reaches).reshape(2, -1).T
+        for direction, (ahead, behind) in zip(self.directions, inverse, strict=True):
             if ahead or behind:
                 difference = np.subtract.outer(sources @ direction, units @ direction)
                 difference *= np.where(difference < 0, ahead, behind)
@@ -133,7 +153,7 @@ class PlateauShape:
     def explain(self) -> str:
         """What was found, in words."""
         reaches = self.reaches.reshape(2, -1).T
-        limited = np.flatnonzero((reaches < REACHES[-1]).any(axis=1))
+        limited = np.flatnonzero(np.isfinite(reaches).any(axis=1))
         if not len(limited):
             return "policies are as good far from their source as near it"
         shortest = limited[np.argsort(reaches[limited].min(axis=1), kind="stable")]
@@ -148,7 +168,7 @@ class PlateauShape:
         name = _direction_name(self.directions[direction], self.space.names)
         ahead, behind = self.reaches.reshape(2, -1)[:, direction]
         sides = {"above": ahead, "below": behind}
-        limits = [f"{r:.2g} {side}" for side, r in sides.items() if r < REACHES[-1]]
+        limits = [f"{r:.2g} {side}" for side, r in sides.items() if np.isfinite(r)]
         return f"{name} {' and '.join(limits)}"
 
 
@@ -158,7 +178,7 @@ class PlateauFit(FittedModel):
     Args:
         shape: Levels and reaches.
         quality: How much better policies are, on all targets alike.
-        variance: Variance of a return around what the structure says.
+        variance: Variance of a return around what the model says.
     """
 
     def __init__(self, shape: PlateauShape, quality: SmoothEffect, variance: float) -> None:
@@ -173,7 +193,7 @@ class PlateauFit(FittedModel):
         quality, row_variance = self.quality.predict(sources)
         mean = self.shape.returns(sources, targets)
         mean += quality[:, None]
-        return RowPrediction(mean, row_variance, np.full(len(sources), self.variance))
+        return RowPrediction(mean, row_variance + self.variance)
 
     def explain(self) -> str:
         """What was found, in words."""
@@ -181,14 +201,26 @@ class PlateauFit(FittedModel):
 
 
 @cache
-def combined_directions(dimensions: int) -> NDArray[np.float64]:
+def combined_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
     """(D², D) the dimensions, and the sum and the difference of any two; or (D, D) these alone."""
     axes = np.eye(dimensions)
-    both = combinations(range(dimensions if dimensions <= MOST_COMBINED else 0), 2)
+    both = combinations(range(dimensions if combined else 0), 2)
     pairs = [axes[i] + sign * axes[j] for i, j in both for sign in (1, -1)]
     directions = np.concatenate([axes, np.array(pairs).reshape(-1, dimensions) / np.sqrt(2.0)])
     directions.flags.writeable = False
     return np.asarray(directions)
+
+
+def _checked_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
+    """Check reaches: numbers above 0, the shortest first."""
+    if not isinstance(given, list | tuple) or not given:
+        raise StructureError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
+    reaches = tuple(finite_number(name, reach, low=0.0, error=StructureError) for reach in given)
+    if reaches[0] <= 0 or list(reaches) != sorted(set(reaches)):
+        raise StructureError(
+            f"{name!r} must be above 0 and ascending. Got {short_text(list(given))} instead."
+        )
+    return reaches
 
 
 def _direction_name(direction: NDArray[np.float64], names: tuple[str, ...]) -> str:
@@ -205,29 +237,31 @@ def _sided_squares(
     return np.concatenate([np.minimum(differences, 0.0), np.maximum(differences, 0.0)]) ** 2
 
 
-def _far_level(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+def _far_level(returns: NDArray[np.float64], share: float) -> NDArray[np.float64]:
     """(N,) the return that only the worst policies stay below, by interpolation; k >= 1."""
     ordered = np.sort(returns, axis=0)
     if len(returns) < 3:
         return np.asarray(ordered[0])
-    place = FAR_SHARE * (len(returns) - 1)
+    place = share * (len(returns) - 1)
     low = int(place)
     return np.asarray(ordered[low] + (place - low) * (ordered[low + 1] - ordered[low]))
 
 
-def _spread_targets(rows: int, targets: int) -> NDArray[np.intp]:
+def targets_to_fit(rows: int, targets: int, pairs: int) -> NDArray[np.intp]:
     """Some targets, the same ones each time, so that there are not too many pairs."""
-    count = min(targets, max(MOST_PAIRS // rows, 32))
+    count = min(targets, max(pairs // rows, LEAST_TARGETS))
     if count == targets:
         return np.arange(targets)
     return np.sort(np.random.default_rng(0).choice(targets, size=count, replace=False))
 
 
-def _fitted_reaches(
+def fitted_reaches(
     squares: NDArray[np.float64],
     returns: NDArray[np.float64],
     heights: NDArray[np.float64],
+    grid: NDArray[np.float64],
     starts: Sequence[NDArray[np.intp]],
+    sweeps: int,
 ) -> NDArray[np.float64]:
     """Least squares over the grid of reaches, one side of a direction after another.
 
@@ -235,22 +269,24 @@ def _fitted_reaches(
         squares: (2 F, k, n) squared differences of sources and targets, side by side.
         returns: (k, n) returns above the far level.
         heights: (n,) near less far level.
-        starts: (2 F,) reaches to begin with, by number, once for each search.
+        grid: (G,) reaches to choose from.
+        starts: (2 F,) numbers of reaches to begin with, once for each search.
+        sweeps: How often a search goes through all sides.
 
     Returns:
         (2 F,) the best reaches found.
     """
     wanted, tall = returns.ravel(), np.broadcast_to(heights, returns.shape).ravel()
     sides = squares.reshape(len(squares), -1)
-    rates = np.append(-1.0 / REACHES[:NO_LIMIT] ** 2, 0.0)
+    rates = -1.0 / grid**2
     # Where there is nothing to tell reaches apart, rounding must not choose.
     slack = ROUNDING * float(wanted @ wanted)
-    shapes = np.empty((len(REACHES), len(wanted)))
+    shapes = np.empty((len(grid), len(wanted)))
     lowest, best = np.inf, starts[0]
     for start in starts:
         chosen = start.copy()
         exponent = rates[chosen] @ sides
-        for _ in range(SWEEPS):
+        for _ in range(sweeps):
             for side, distances in enumerate(sides):
                 exponent -= rates[chosen[side]] * distances
                 np.multiply.outer(rates, distances, out=shapes)
@@ -264,4 +300,4 @@ def _fitted_reaches(
                 exponent += rates[chosen[side]] * distances
         if errors[chosen[side]] < lowest - slack:
             lowest, best = errors[chosen[side]], chosen
-    return np.asarray(REACHES[best])
+    return np.asarray(grid[best])

@@ -41,8 +41,7 @@ class UnstructuredFit(FittedModel):
         means = self.means[targets]
         return RowPrediction(
             np.broadcast_to(means, (len(sources), len(means))),
-            np.full(len(sources), self.row_variance),
-            np.full(len(sources), self.variance),
+            np.full(len(sources), self.row_variance + self.variance),
         )
 
     def explain(self) -> str:

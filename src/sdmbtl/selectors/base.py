@@ -388,12 +388,12 @@ class Selector(ABC):
         return trial
 
     def _new_trial(self, history: History, proposal: Proposal) -> Trial:
-        center = proposal.source.center
+        vector = proposal.source.vector
         return Trial(
             id=len(history.trials),
             source=proposal.source,
-            context=self.space.context(center),
-            index=self.space.find(center),
+            context=self.space.context(vector),
+            index=self.space.find(vector),
             strategy=proposal.strategy,
             reason=proposal.reason,
             structure=proposal.structure,

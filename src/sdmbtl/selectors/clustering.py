@@ -15,6 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.selectors.acquisition import mean_improvement
 from sdmbtl.selectors.history import History
 from sdmbtl.transfer.gap import PIECE, SeparableGap
 
@@ -61,7 +62,8 @@ class Coverage:
         """(N,) by how much the loss would fall with each target as the next centroid."""
         changed = np.flatnonzero(self.distances < self._gain_distances - NEARER)
         if self._gains is None or len(changed) > len(self.space) // 3:
-            self._gains = self.gap.mean_improvement(np.zeros(len(self.space)), -self.distances)
+            nearer = self.gap.advantages(np.zeros(len(self.space)), -self.distances)
+            self._gains = mean_improvement(nearer, len(self.space))
         else:
             self._gains = self._gains - self._lost_gains(changed)
         self._gain_distances = self.distances

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
+from sdmbtl.selectors.acquisition import mean_improvement
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.gaussian_process import GaussianProcess
@@ -28,7 +29,7 @@ class GPSelector(Selector):
     best(y)]_+, with mu and sigma from a Gaussian process on the training performances
     J(pi_x, x), beta_k = log k, and a linear gap with slopes left and right in each dimension.
     The first source is the middle of the space, the next ones are the worst-covered targets,
-    then the model decides. Candidates are the targets, the paper's discretisation of X.
+    then the model decides. Sources are the targets, the paper's discretisation of X.
 
     Args:
         space: The context space.
@@ -95,7 +96,8 @@ class GPSelector(Selector):
         mean, deviation = process.predict(self.space.unit_targets)
         best = self._best_so_far(history, gap, mean)
         beta = self.exploration * np.log(history.round)
-        gains = gap.mean_improvement(mean + np.sqrt(beta) * deviation, best)
+        hoped = mean + np.sqrt(beta) * deviation
+        gains = mean_improvement(gap.advantages(hoped, best), len(self.space))
         index = best_target(gains, free, self.space.tie_rank)
         if gains[index] <= 0:
             return self._worst_covered(best, free, "the model expects no gain anywhere")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.contexts.space import SAME_CONTEXT
-from sdmbtl.errors import ExhaustedError
+from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.seeds import seed_sequence
 from sdmbtl.selectors.trial import Status, Trial
 from sdmbtl.transfer import ObservedRows
@@ -47,8 +47,8 @@ class History:
             finished = [t for t in self._trials if t.row is not None]
             self._rows = ObservedRows(
                 self.space,
-                [t.source.center for t in finished],
-                [row for row in (t.row for t in self._trials) if row is not None],
+                [t.source.vector for t in finished],
+                [row for t in finished if (row := t.row) is not None],
                 [np.nan if t.source_return is None else t.source_return for t in finished],
             )
         return self._rows
@@ -114,11 +114,17 @@ class History:
             self._trials.append(trial)
             self._ids_at.setdefault(self._key(trial.source), []).append(trial.id)
         else:
+            if self._trials[trial.id].source != trial.source:
+                raise SelectorError(
+                    f"Trial {trial.id} is already on record with the context "
+                    f"{self._trials[trial.id].context}, not {trial.context}. "
+                    "Record what next_trials returned before asking it again."
+                )
             before, self._trials[trial.id] = self._trials[trial.id].row, trial
         if self._rows is None or trial.row is before:
             return
         if trial.row is not None and before is None and self._is_last_row(trial):
-            self._rows = self._rows.added(trial.source.center, trial.row, trial.source_return)
+            self._rows = self._rows.added(trial.source.vector, trial.row, trial.source_return)
         else:  # told after a later one, or once more: the rows keep the order of the asks
             self._rows = None
 

@@ -1,9 +1,8 @@
-"""The default selector: structures that predict the next row, and expected improvement."""
+"""The default selector: models that predict the next row, and expected improvement."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,17 +13,16 @@ from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.detection import NO_STRUCTURE
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.prediction import (
-    AdditiveModel,
-    AdditiveQualityModel,
     FirstRowModel,
-    MountainModel,
-    PlateauModel,
+    ModelLike,
     PredictionContest,
-    RowModel,
-    UnstructuredModel,
+    Verdict,
     cell_centres,
+    default_models,
+    make_models,
     target_cells,
 )
+from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.history import History
@@ -35,65 +33,23 @@ from sdmbtl.selectors.trial import Trial
 #: the sources goes on, but never fewer than the finalists. Those are compared on all targets.
 SOME_TARGETS = ((192, 1 / 8), (768, 0.0))
 FINALISTS = 64
-#: Improvements are computed for so many pairs of source and target at once: all of them together
-#: would not fit into the cache of a processor.
-BLOCK = 32768
 #: An expected gain below this share of the range of returns is none.
 NO_GAIN = 1e-6
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What is expected of the next policies, and why.
-
-    Attributes:
-        contest: The contest that the structure was taken from.
-        structure: Name of the structure that predicts.
-        words: Why this structure, and what it has found.
-        detected: Whether the structure was put to the test.
-    """
-
-    contest: PredictionContest
-    structure: str
-    words: str
-    detected: bool
-
-    def improvements(
-        self,
-        sources: NDArray[np.float64],
-        best: NDArray[np.float64],
-        targets: NDArray[np.intp] | slice = slice(None),
-    ) -> NDArray[np.floating]:
-        """(m, n) expected improvement on each target by policies trained on (m, D) sources."""
-        return self.contest.improvements(self.structure, sources, targets, best)
-
-    def gains(
-        self,
-        sources: NDArray[np.float64],
-        best: NDArray[np.float64],
-        targets: NDArray[np.intp] | slice = slice(None),
-    ) -> NDArray[np.float64]:
-        """(m,) expected rise of the mean best return by policies trained on (m, D) sources."""
-        block = max(1, BLOCK // len(best[targets]))
-        means = [
-            self.improvements(sources[first : first + block], best, targets).mean(axis=1)
-            for first in range(0, len(sources), block)
-        ]
-        return np.concatenate(means)
 
 
 class PredictiveSelector(Selector):
     """Trains where the mean of the best returns is expected to rise most.
 
-    Several structures predict each new row before it comes; the one that foretold best where
+    Several models predict each new row before it comes; the one that foretold best where
     policies would improve on the best so far predicts the next one. If none of them does better
     than saying that the source plays no role, the choice is random.
 
     Args:
         space: The context space.
         seed: Seed of the random choices.
-        structures: The structures, of equally good ones the first is used; by default plateau,
-            additive with free policy quality, additive, Mountain and none.
+        models: The models that predict, of equally good ones the first is used; also as their
+            names, or names and settings: `["plateau", {"name": "additive", "ridge": 1e-4}]`. By
+            default plateau, additive with free policy quality, additive, Mountain and none.
         falls: What you know about the dimensions before any policy is trained: by how much
             performance falls along each, relative to one another. Names left out count 0, equal
             falls are assumed if nothing is given. They matter for the first two choices.
@@ -108,21 +64,23 @@ class PredictiveSelector(Selector):
         space: ContextSpace,
         *,
         seed: int = 0,
-        structures: Sequence[RowModel] | None = None,
+        models: Sequence[ModelLike] | None = None,
         falls: Mapping[str, float] | None = None,
         difficulty: ArrayLike | None = None,
     ) -> None:
         super().__init__(space, seed=seed)
         self.falls = None if falls is None else _checked_falls(space, falls)
         self.difficulty = None if difficulty is None else _checked_difficulty(space, difficulty)
-        self.contest = PredictionContest(structures or default_models())
-        self._first_row = PredictionContest([FirstRowModel(self.falls, self.difficulty)])
+        chosen = default_models() if models is None else make_models(models)
+        self.contest = PredictionContest(chosen, predicted_improvement)
+        first_row = FirstRowModel(self.falls, self.difficulty)
+        self._first_row = PredictionContest([first_row], predicted_improvement)
         self._coverage = MountainSelector(space, seed=seed, weights=self.falls)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
         return {
-            "structures": [structure.name for structure in self.contest.structures],
+            "models": [model.describe() for model in self.contest.models],
             "falls": None if self.falls is None else self.falls.tolist(),
             "difficulty": None if self.difficulty is None else self.difficulty.tolist(),
         }
@@ -132,51 +90,51 @@ class PredictiveSelector(Selector):
     def propose(self, history: History) -> Proposal:
         """Choose the source with the largest expected gain."""
         free = history.free_targets()
-        outlook = self._outlook(history)
-        if outlook is None:
+        verdict = self._verdict(history)
+        if verdict is None:
             return self._coverage.propose(history)
-        detected = outlook.structure if outlook.detected else None
-        if outlook.structure == NO_STRUCTURE:
+        is_assumed = verdict.structure == FirstRowModel.name
+        detected = None if is_assumed else verdict.structure
+        found = verdict.model.explain()
+        words = found if is_assumed else f"{verdict.explanation}: {found}"
+        if detected == NO_STRUCTURE:
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
-            reason = f"{outlook.words}; so any context is as good as another"
+            reason = f"{words}; so any context is as good as another"
             return Proposal(self.space.source(index), "random", reason, structure=detected)
-        best = self._expected_best(history, outlook)
-        index, gain = self._largest_gain(history, outlook, best, free)
+        best = self._expected_best(history, verdict)
+        index, gain = self._largest_gain(history, verdict, best, free)
         if gain <= NO_GAIN * _range_of_returns(history):
             proposal = self._coverage.propose(history)
-            reason = f"no further gain is expected ({outlook.words}); {proposal.reason}"
+            reason = f"no further gain is expected ({words}); {proposal.reason}"
             return Proposal(proposal.source, proposal.strategy, reason, detected)
-        reason = f"{outlook.words}; expected to raise the mean best return by {gain:.3g}"
+        expected = _corrected_gain(gain, verdict, history)
+        reason = f"{words}; expected to raise the mean best return by {expected:.3g}"
         return Proposal(
-            self.space.source(index), "improvement", reason, detected, {"expected_gain": gain}
+            self.space.source(index), "improvement", reason, detected, {"expected_gain": expected}
         )
 
-    def _outlook(self, history: History) -> Outlook | None:
+    def _verdict(self, history: History) -> Verdict | None:
         """What is expected of the next policy; None before the first row."""
         rows = history.rows
         if not len(rows):
             return None
         self.contest.watch(rows)
-        if not self.contest.fits:  # every structure needs more rows
-            self._first_row.watch(rows)
-            verdict = self._first_row.verdict()
-            words = verdict.fitted.explain()
-            return Outlook(self._first_row, verdict.structure, words, detected=False)
-        verdict = self.contest.verdict()
-        words = f"{verdict.structure} {verdict.explanation}: {verdict.fitted.explain()}"
-        return Outlook(self.contest, verdict.structure, words, detected=True)
+        if self.contest.fits:
+            return self.contest.verdict()
+        self._first_row.watch(rows)  # every model needs more rows
+        return self._first_row.verdict()
 
-    def _expected_best(self, history: History, outlook: Outlook) -> NDArray[np.float64]:
+    def _expected_best(self, history: History, verdict: Verdict) -> NDArray[np.float64]:
         """(N,) best returns once the pending policies are there, as far as one can tell."""
-        best = outlook.contest.best
+        best = verdict.best
         for source in history.pending:
-            best = best + outlook.improvements(source[None], best)[0]
+            best = best + _improvement(verdict, source, best)
         return best
 
     def _largest_gain(
         self,
         history: History,
-        outlook: Outlook,
+        verdict: Verdict,
         best: NDArray[np.float64],
         free: NDArray[np.bool_],
     ) -> tuple[int, float]:
@@ -187,19 +145,19 @@ class PredictiveSelector(Selector):
         for targets, share in SOME_TARGETS:
             if targets < len(units):
                 some = np.sort(drawn[:targets])
-                rough = outlook.gains(units[candidates], best, some)
+                rough = predicted_gains(verdict.model, units[candidates], best, some)
                 kept = max(FINALISTS, int(share * len(units)))
                 candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
         # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
         gains = np.full(len(units), -min(1.0, _range_of_returns(history)))
-        gains[candidates] = outlook.gains(units[candidates], best)
+        gains[candidates] = predicted_gains(verdict.model, units[candidates], best)
         index = best_target(gains, free, self.space.tie_rank)
         return index, float(gains[index])
 
     # -- what is known -------------------------------------------------------------------------
 
     def evidence(self) -> list[dict[str, Any]]:
-        """What became of every prediction: an entry for each row and structure.
+        """What became of every prediction: an entry for each row and model.
 
         Each has the `structure`, the number of `rows` before the one it predicted, its `score`
         (how well it foretold where the policy would improve on the best, 0 to 1), the root mean
@@ -228,7 +186,7 @@ class PredictiveSelector(Selector):
     def failed_trainings(self) -> list[int]:
         """Ids of the trials whose policies are far below all others, wherever they are tried.
 
-        No structure learns from them; their returns count where they are the best.
+        No model learns from them; their returns count where they are the best.
         """
         if not len(self.rows):
             return []
@@ -238,8 +196,7 @@ class PredictiveSelector(Selector):
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
 
-        What the structure expects is divided by how much too high its expectations were so far,
-        and is never more than the range of the returns seen.
+        It is corrected by past optimism just as the expected gain of a trial.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -248,21 +205,20 @@ class PredictiveSelector(Selector):
             The rise, None while too little is known: before the third row.
         """
         policies = whole_number("policies", policies, low=1, error=SelectorError)
-        outlook = self._outlook(self.history)
-        if outlook is None or len(self.rows) < 3:
+        verdict = self._verdict(self.history)
+        if verdict is None or len(self.rows) < 3:
             return None
-        best = self._expected_best(self.history, outlook)
+        best = self._expected_best(self.history, verdict)
         before = float(best.mean())
         try:
             free = self.history.free_targets()
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            index, _ = self._largest_gain(self.history, outlook, best, free)
-            best = best + outlook.improvements(self.space.unit_targets[[index]], best)[0]
+            index, _ = self._largest_gain(self.history, verdict, best, free)
+            best = best + _improvement(verdict, self.space.unit_targets[index], best)
             free[index] = False
-        optimism = outlook.contest.records[outlook.structure].optimism
-        return min((float(best.mean()) - before) / optimism, _range_of_returns(self.history))
+        return _corrected_gain(float(best.mean()) - before, verdict, self.history)
 
     # -- rows in part --------------------------------------------------------------------------
 
@@ -281,13 +237,13 @@ class PredictiveSelector(Selector):
             (n,) indices of targets, in order.
         """
         n = min(whole_number("n", n, low=1, error=SelectorError), len(self.space))
-        context = trial.context if isinstance(trial, Trial) else trial
-        source = self.space.to_unit(self.space.vector(context))
+        vector = trial.source.vector if isinstance(trial, Trial) else self.space.vector(trial)
+        source = self.space.to_unit(vector)
         units = self.space.unit_targets
-        outlook = self._outlook(self.history)
+        verdict = self._verdict(self.history)
         promising = -np.abs(units - source).sum(axis=1)
-        if outlook is not None:
-            promising = outlook.improvements(source[None], outlook.contest.best)[0]
+        if verdict is not None:
+            promising = _improvement(verdict, source, verdict.best)
         spread = cell_centres(units, target_cells(units, (n + 1) // 2))
         order = [
             self.space.nearest_to_unit(source),
@@ -311,15 +267,21 @@ class PredictiveSelector(Selector):
         return np.asarray(self._ids_of_rows()[returns.argmax(axis=0)])
 
 
-def default_models() -> tuple[RowModel, ...]:
-    """The structures that the default selector keeps side by side, the preferred one first."""
-    return (
-        PlateauModel(),
-        AdditiveQualityModel(),
-        AdditiveModel(),
-        MountainModel(),
-        UnstructuredModel(),
-    )
+def _improvement(
+    verdict: Verdict, source: NDArray[np.float64], best: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(N,) expected improvement on each target by a policy trained on a (D,) source."""
+    prediction = verdict.model.predict(source[None], slice(None))
+    return np.asarray(predicted_improvement(prediction, best)[0], dtype=np.float64)
+
+
+def _corrected_gain(gain: float, verdict: Verdict, history: History) -> float:
+    """The forecast of a rise of the mean best return.
+
+    What the model expects is divided by how much too high its expectations were so far, and is
+    never more than the range of the returns seen.
+    """
+    return min(gain / verdict.record.optimism, _range_of_returns(history))
 
 
 def _range_of_returns(history: History) -> float:

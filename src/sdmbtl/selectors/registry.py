@@ -68,10 +68,10 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
     Example:
         >>> space = ContextSpace(length=[0.5, 1.0, 1.5], mass=[1.0, 2.0, 3.0])
         >>> selector = make_selector("auto", space, seed=0)
-        >>> candidate = selector.ask()
-        >>> candidate.context
+        >>> trial = selector.ask()
+        >>> trial.context
         {'length': 1.0, 'mass': 2.0}
-        >>> selector.tell(candidate, [0.1, 0.3, 0.2, 0.5, 0.9, 0.6, 0.2, 0.4, 0.1])
+        >>> told = selector.tell(trial, [0.1, 0.3, 0.2, 0.5, 0.9, 0.6, 0.2, 0.4, 0.1])
         >>> round(selector.performance, 3)
         0.367
     """

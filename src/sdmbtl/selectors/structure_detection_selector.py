@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.detection import MOUNTAIN, NO_STRUCTURE, Detection, Detector, MountainDetector
+from sdmbtl.detection import MOUNTAIN, NO_STRUCTURE, Detection, DetectorLike, make_detector
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.gp_selector import GPSelector
@@ -25,7 +25,8 @@ class StructureDetectionSelector(Selector):
 
     Args:
         space: The context space.
-        detector: Detects the structure from the observed rows.
+        detector: Detects the structure from the observed rows; also as its name, or its name and
+            settings, see `make_detector`.
         strategies: For each structure the detector may return, the selector that then chooses.
         seed: Seed of the strategies' random choices.
         assumed: The structure that is assumed before detection begins.
@@ -40,7 +41,7 @@ class StructureDetectionSelector(Selector):
     def __init__(
         self,
         space: ContextSpace,
-        detector: Detector,
+        detector: DetectorLike,
         strategies: Mapping[str, Selector],
         *,
         seed: int = 0,
@@ -48,23 +49,19 @@ class StructureDetectionSelector(Selector):
         first_rounds: int = 5,
     ) -> None:
         super().__init__(space, seed=seed)
-        if not isinstance(detector, Detector):
-            raise SelectorError(
-                f"The 'detector' must be a Detector, such as MountainDetector(). Got {detector!r}."
-            )
+        self.detector = make_detector(detector)
         for structure, strategy in strategies.items():
             if not isinstance(strategy, Selector) or strategy.space != space:
                 raise SelectorError(
                     f"The strategy for {structure!r} must be a selector of the same space. "
                     f"Got {strategy!r} instead."
                 )
-        missing = [s for s in (*detector.structures, assumed) if s not in strategies]
+        missing = [s for s in (*self.detector.structures, assumed) if s not in strategies]
         if missing:
             raise SelectorError(
                 f"Every structure needs a strategy. There is none for {missing[0]!r}; "
                 f"strategies were given for {sorted(strategies)}."
             )
-        self.detector = detector
         self.strategies = dict(strategies)
         self.assumed = assumed
         self.first_rounds = whole_number("first_rounds", first_rounds, low=0, error=SelectorError)
@@ -109,7 +106,8 @@ class MGPSelector(StructureDetectionSelector):
         space: The context space.
         seed: Seed of the strategies' random choices.
         detector: Mountain or not; by default with unbiased slopes. Pass
-            `MountainDetector.as_in_the_paper()` for the paper's biased ones.
+            `MountainDetector.as_in_the_paper()` for the paper's biased ones, or name and settings
+            as JSON data.
         mountain: The strategy under Mountain; M-MBTL if left out.
         otherwise: The strategy without structure; GP-MBTL if left out.
         first_rounds: Number of rounds before detection begins.
@@ -122,14 +120,14 @@ class MGPSelector(StructureDetectionSelector):
         space: ContextSpace,
         *,
         seed: int = 0,
-        detector: Detector | None = None,
+        detector: DetectorLike = "mountain",
         mountain: Selector | None = None,
         otherwise: Selector | None = None,
         first_rounds: int = 5,
     ) -> None:
         super().__init__(
             space,
-            detector or MountainDetector(),
+            detector,
             {
                 MOUNTAIN: mountain or MountainSelector(space, seed=seed),
                 NO_STRUCTURE: otherwise or GPSelector(space, seed=seed),

@@ -93,7 +93,7 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """The trial as JSON data, its id left out: that is its place in the list."""
-        row = None if self.row is None else [None if np.isnan(v) else float(v) for v in self.row]
+        row = None if self.row is None else [None if v != v else v for v in self.row.tolist()]
         return {
             "source": self.source.to_dict(),
             "strategy": self.strategy,
@@ -122,12 +122,13 @@ class Trial:
         try:
             fields = dict(data)
             source = Source.from_dict(fields.pop("source"))
+            vector = source.vector
             row, run = fields.pop("row"), fields.pop("run")
             trial = cls(
                 id=number,
                 source=source,
-                context=space.context(source.center),
-                index=space.find(source.center),
+                context=space.context(vector),
+                index=space.find(vector),
                 row=None if row is None else as_row(row, space),
                 run=None if run is None else TrainingRun.from_dict(run),
                 **fields,

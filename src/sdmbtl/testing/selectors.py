@@ -18,7 +18,7 @@ from sdmbtl.errors import (
     StateError,
     UnknownTrialError,
 )
-from sdmbtl.selectors import Selector, Trial
+from sdmbtl.selectors import Selector, TrainingRun, Trial
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 
 #: Called as `factory(space, seed=seed)`.
@@ -36,6 +36,8 @@ def selector_checks() -> tuple[Check, ...]:
         check_same_seed_same_choices,
         check_pending_is_not_offered_again,
         check_batches,
+        check_nothing_is_recorded_in_advance,
+        check_tell_returns_the_record,
         check_order_of_tells_does_not_matter,
         check_failed_is_not_offered_again,
         check_cancelled_may_come_back,
@@ -76,7 +78,7 @@ def check_never_proposes_twice(factory: SelectorFactory) -> None:
     """No context comes twice, up to as many rounds as there are targets."""
     for name, space in example_spaces().items():
         trials = _run(factory(space, seed=1), rounds=len(space))
-        seen = {tuple(np.round(space.to_unit(space.vector(c.context)), 9)) for c in trials}
+        seen = {tuple(np.round(space.to_unit(t.source.vector), 9)) for t in trials}
         assert len(seen) == len(trials), f"{name}: a context was proposed twice"
 
 
@@ -84,7 +86,7 @@ def check_says_when_exhausted(factory: SelectorFactory) -> None:
     """Nothing left is an ExhaustedError that says so; a batch takes what is left."""
     space = ContextSpace(a=range(3))
     selector = factory(space, seed=0)
-    if any(c.index is None for c in _run(factory(space, seed=0), rounds=3)):
+    if any(t.index is None for t in _run(factory(space, seed=0), rounds=3)):
         return  # proposes any point of the box: it has more to offer than the targets
     assert len(selector.ask(10)) == 3, "a batch larger than what is left must return what is left"
     error = _raised(ExhaustedError, selector.ask)
@@ -124,11 +126,46 @@ def check_batches(factory: SelectorFactory) -> None:
     selector, matrix = factory(space, seed=0), example_matrix(space)
     for _ in range(3):
         batch = selector.ask(3)
-        assert [c.id for c in batch] == list(range(batch[0].id, batch[0].id + 3)), "ids in order"
+        assert [t.id for t in batch] == list(range(batch[0].id, batch[0].id + 3)), "ids in order"
         for trial in batch:
             selector.tell(trial, _row(space, matrix, trial))
     for bad in (0, -1, 2.5, True):
         _raised(SelectorError, lambda bad=bad: selector.ask(bad))  # type: ignore[misc]
+
+
+def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
+    """`next_trials` and `told_trial` say what would be recorded; `record` does it."""
+    space = example_spaces()["grid"]
+    stepwise, plain = factory(space, seed=4), factory(space, seed=4)
+    matrix = example_matrix(space)
+    for _ in range(4):
+        (proposed,) = stepwise.next_trials(1)
+        assert len(stepwise.trials) == len(plain.trials), "next_trials must record nothing"
+        asked = plain.ask()
+        assert proposed == asked, "next_trials must be what ask returns"
+        stepwise.record(proposed)
+        told = stepwise.told_trial(proposed, _row(space, matrix, proposed))
+        assert stepwise.pending == [proposed], "told_trial must record nothing"
+        stepwise.record(told)
+        assert told == plain.tell(asked, _row(space, matrix, asked)), "told_trial is not as tell"
+
+
+def check_tell_returns_the_record(factory: SelectorFactory) -> None:
+    """What `tell` and `annotate` return is what is recorded; what was told can be corrected."""
+    space = example_spaces()["grid"]
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    asked = selector.ask()
+    annotated = selector.annotate(asked, job=17)
+    told = selector.tell(asked, _row(space, matrix, asked))
+    assert (asked.status, asked.row, asked.attributes) == ("pending", None, {}), "trials are values"
+    assert told.status == "finished", "tell must return the trial as it is now"
+    assert told.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
+    assert selector.trials == (told,), "the record must be what tell returned"
+    corrected = selector.tell(told, _row(space, matrix, asked) + 1.0, correct=True)
+    assert selector.trials == (corrected,), "a correction must replace the trial"
+    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, asked) + 1.0), "stale row"
+    selector.tell(told, status="failed", correct=True)
+    assert not len(selector.rows), "a trial that is corrected to failed has no row"
 
 
 def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
@@ -181,10 +218,13 @@ def check_state_goes_on_exactly(factory: SelectorFactory) -> None:
             elif number != 4:  # one stays pending
                 row = _row(space, matrix, trial)
                 row[0] = np.nan if len(row) > 1 else row[0]
-                original.tell(trial, row)
+                run = TrainingRun(attempt=number, errors=("lost",), steps=9, curve=((1, 0.5),))
+                original.record(original.tell(trial, row).updated(run=run))
+                original.annotate(trial, job={"id": number, "links": ["a", None]})
         loaded = factory(space, seed=5)
         loaded.load_state_dict(json.loads(json.dumps(original.state_dict(), allow_nan=False)))
         assert loaded.state_dict() == original.state_dict(), f"{name}: the state changed"
+        assert loaded.trials == original.trials, f"{name}: the trials changed"
         assert loaded.ask() == original.ask(), f"{name}: the loaded selector asks something else"
 
 
@@ -248,7 +288,7 @@ def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
     selector.tell({"a": 0.4, "b": 0.9}, matrix[1], source_return=9.0)
     _raised(SdmbtlError, lambda: selector.tell({"a": 0.4, "b": 900.0}, matrix[1]))
     trials = _run(selector, rounds=len(space) - 1)
-    assert space.target(5) not in [c.context for c in trials], "a told context was proposed"
+    assert space.target(5) not in [t.context for t in trials], "a told context was proposed"
     assert len(selector.rows) == len(space) + 2, "every told row counts"
 
 
@@ -264,6 +304,11 @@ def check_refuses_bad_rows(factory: SelectorFactory) -> None:
         _raised(RowError, lambda bad=bad: selector.tell(trial, bad))  # type: ignore[misc]
     _raised(RowError, lambda: selector.tell(trial, good, status="failed"))
     _raised(RowError, lambda: selector.tell(trial, good, source_return=np.inf))
+    if trial.index is not None:
+        other = float(good[trial.index]) + 48.0
+        error = _raised(RowError, lambda: selector.tell(trial, good, source_return=other))
+        both = (f"{good[trial.index]:g}", f"{other:g}")
+        assert all(value in str(error) for value in both), f"the message must name {both}: {error}"
     assert len(selector.rows) == 0, "a refused row was kept"
     assert len(selector.pending) == 1, "a refused tell changed the trial"
     selector.tell(trial, good)
@@ -278,6 +323,8 @@ def check_refuses_bad_trials(factory: SelectorFactory) -> None:
     _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "b": np.nan}, row))
     trial = selector.ask()
     _raised(SelectorError, lambda: selector.tell(trial, row, status="lost"))  # type: ignore[arg-type]
+    _raised(SelectorError, lambda: selector.annotate(trial, job={1, 2}))
+    _raised(UnknownTrialError, lambda: selector.annotate(7, job=1))
     foreign = Trial(trial.id, space.source(11), space.target(11), 11, "other", "from elsewhere")
     if foreign.context != trial.context:
         _raised(UnknownTrialError, lambda: selector.tell(foreign, row))
@@ -332,7 +379,7 @@ def _row(space: ContextSpace, matrix: NDArray[np.float64], trial: Trial) -> NDAr
 
 
 def _contexts(trials: list[Trial]) -> list[tuple[float, ...]]:
-    return [tuple(c.context.values()) for c in trials]
+    return [t.source.center for t in trials]
 
 
 def _raised(expected: type[Exception], call: Callable[[], object]) -> Exception:

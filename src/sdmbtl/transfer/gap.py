@@ -68,36 +68,29 @@ class SeparableGap:
         pairs -= at_targets
         return pairs
 
-    def mean_improvement(
+    def advantages(
         self,
         values: NDArray[np.float64],
         thresholds: NDArray[np.float64],
         sources: NDArray[np.float64] | None = None,
-    ) -> NDArray[np.float64]:
-        """Mean over the targets of [value(x) + change(x, y) - threshold(y)]_+.
+    ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield value(x) + change(x, y) - threshold(y) for a few sources at a time.
 
         Args:
             values: (M,) value of each source on itself.
             thresholds: (N,) what each target has already.
             sources: (M, D) sources in unit coordinates; the targets themselves if left out.
 
-        Returns:
-            (M,) mean improvements.
+        Yields:
+            Which m of the sources, and (m, N) advantages.
         """
         unit_targets = self.space.unit_targets
         points = unit_targets if sources is None else sources
         level = values - _dot(points, self.left)
         needed = thresholds + _dot(unit_targets, self.right)
-        total = np.empty(len(points))
-        pieces = (
-            self._grid_pieces(level, needed)
-            if sources is None and self.space.is_grid and self.space.n_dimensions > 1
-            else self._pieces(points, level, needed)
-        )
-        for where, piece in pieces:
-            np.maximum(piece, 0.0, out=piece)
-            total[where] = piece.reshape(-1, len(needed)).sum(axis=1)
-        return total / len(needed)
+        if sources is None and self.space.is_grid and self.space.n_dimensions > 1:
+            return self._grid_pieces(level, needed)
+        return self._pieces(points, level, needed)
 
     def _pieces(
         self,
@@ -136,7 +129,7 @@ class SeparableGap:
             for b in range(0, n_tail, size):
                 where = slice(a * n_tail + b, a * n_tail + min(b + size, n_tail))
                 of_tail = level[where, None] + tail[b : b + size]
-                yield where, rest + of_tail[:, None, :]
+                yield where, (rest + of_tail[:, None, :]).reshape(-1, len(units))
 
     def _pairs(
         self, xs: NDArray[np.float64], ys: NDArray[np.float64], dimensions: range

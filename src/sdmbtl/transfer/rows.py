@@ -56,11 +56,15 @@ class ObservedRows:
         self.returns = _stacked([as_row(row, space) for row in given_rows], len(space))
         self.sources = _stacked([space.vector(x) for x in given_sources], space.n_dimensions)
         self.unit_sources = self.space.to_unit(self.sources)
-        positions = [self.space.nearest_to_unit(unit) for unit in self.unit_sources]
+        found = [self.space.find(x) for x in self.sources]
+        positions = [
+            self.space.nearest_to_unit(unit) if index is None else index
+            for index, unit in zip(found, self.unit_sources, strict=True)
+        ]
         #: (k,) for each row the target nearest to its source.
         self.source_positions: NDArray[np.intp] = np.array(positions, dtype=np.intp)
         nearest = self.returns[np.arange(len(self)), self.source_positions]
-        is_target = np.array([self.space.find(x) is not None for x in self.sources], dtype=bool)
+        is_target = np.array([index is not None for index in found], dtype=bool)
         own = np.where(is_target & ~np.isnan(nearest), nearest, _checked_own(given_own))
         #: (k,) J(pi_x, x): from the row if the source is a target, otherwise as given, otherwise
         #: the return on the nearest target; NaN where that was not evaluated.
@@ -107,7 +111,7 @@ class ObservedRows:
             self.space is earlier.space
             and k <= len(self)
             and np.array_equal(self.sources[:k], earlier.sources)
-            and self.returns[:k].tobytes() == earlier.returns.tobytes()
+            and _same_bits(self.returns[:k], earlier.returns)
             and np.array_equal(self.source_returns[:k], earlier.source_returns, equal_nan=True)
         )
 
@@ -185,16 +189,14 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
         space: The context space with its N targets.
 
     Returns:
-        (N,) returns.
+        (N,) returns, a copy that cannot be changed.
 
     Raises:
         RowError: If the length is wrong, a value is infinite or no number, or nothing was
             evaluated at all.
     """
     try:
-        if np.asarray(row).dtype.kind in "US":
-            raise TypeError("a text is no number")
-        array = np.array(np.ma.filled(np.ma.asarray(row, dtype=np.float64), np.nan))
+        array = _numbers(row)
     except (TypeError, ValueError, RuntimeError):  # the last is what torch raises
         raise RowError(
             f"A row must hold one number for each of the {len(space)} targets. "
@@ -218,7 +220,18 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
             "A row needs at least one evaluated target. Got only NaN. "
             "If the training run failed, tell it with status='failed'."
         )
+    array.setflags(write=False)
     return array
+
+
+def _numbers(given: ArrayLike) -> NDArray[np.float64]:
+    """A copy as floats, NaN for None and for what is masked."""
+    array = given if isinstance(given, np.ndarray) else np.asarray(given)
+    if array.dtype.kind in "US":
+        raise TypeError("a text is not a number")
+    if isinstance(given, np.ma.MaskedArray):
+        return np.array(np.ma.filled(given.astype(np.float64), np.nan))
+    return np.array(array, dtype=np.float64)
 
 
 def _listed(given: Any, what: str) -> list[Any]:
@@ -248,6 +261,11 @@ def _checked_own(given: list[Any]) -> NDArray[np.float64]:
 
 def _stacked(rows: list[NDArray[np.float64]], width: int) -> NDArray[np.float64]:
     return np.array(rows, dtype=np.float64).reshape(len(rows), width)
+
+
+def _same_bits(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether two arrays are the same to the last bit, NaN included."""
+    return np.array_equal(one.view(np.int64), other.view(np.int64))
 
 
 def _quiet_nanmean(values: NDArray[np.float64]) -> float:

@@ -9,7 +9,9 @@ All three estimates are linear regressions on the signed context differences
 * "within": the target's mean removed from both sides (the fixed-effects estimator). Unbiased
   whatever the difficulty g(y) is.
 
-They share the same few sums over pairs, so no (k N, 2 D) design matrix is kept.
+The models of `sdmbtl.prediction` regress in the same way on complete rows, where the quality of
+each policy can be a fixed effect as well. All share the same few sums over pairs, so no
+(k N, 2 D) design matrix is kept.
 """
 
 from __future__ import annotations
@@ -42,6 +44,20 @@ class Slopes:
     left: NDArray[np.float64]
     right: NDArray[np.float64]
     known: NDArray[np.bool_]
+
+    @classmethod
+    def of_coefficients(
+        cls,
+        names: tuple[str, ...],
+        coefficients: NDArray[np.float64],
+        seen: NDArray[np.bool_],
+    ) -> Slopes:
+        """Slopes from the (2 D,) coefficients of [x - y]_- and [x - y]_+.
+
+        The first difference is minus the distance, so that its coefficients change sign.
+        """
+        d = len(names)
+        return cls(names, -coefficients[:d], coefficients[d:], known=seen[:d] & seen[d:])
 
     @property
     def falling(self) -> NDArray[np.bool_]:
@@ -90,46 +106,102 @@ def checked_method(method: SlopeMethod) -> SlopeMethod:
     return method
 
 
+@dataclass(frozen=True)
 class PairSums:
-    """Sums over the observed pairs (x, y), enough for each of the regressions.
+    """Sums over the observed pairs (x, y), enough for each of the regressions; never change.
 
-    Added row by row, so that a selector pays for the new row only.
+    Added row by row, so that a selector pays for the new row only. The features of a pair are the
+    signed differences [x - y]_- and [x - y]_+. Rows may be partial; only a free quality of
+    policies needs complete ones.
+
+    Attributes:
+        space: The context space.
+        counts: (N,) number of policies that were evaluated on each target.
+        target_features: (N, 2 D) sum over these policies of the features of each target.
+        target_returns: (N,) sum over these policies of the returns on each target.
+        row_features: (k, 2 D) mean over the evaluated targets of the features of each policy.
+        row_returns: (k,) mean over the evaluated targets of the returns of each policy.
+        products: (2 D, 2 D) sum of the products of the features.
+        moments: (2 D,) sum of the products of features and returns.
+        squares: Sum of the squared returns.
+        offset: What was subtracted from every return: returns far from zero (500 + small
+            differences) would cost digits in the products.
     """
 
-    def __init__(self, space: ContextSpace) -> None:
-        n_features = 2 * space.n_dimensions
-        self.space = space
-        self.counts = np.zeros(len(space))
-        self.feature_sums = np.zeros((len(space), n_features))
-        self.return_sums = np.zeros(len(space))
-        self.products = np.zeros((n_features, n_features))
-        self.moments = np.zeros(n_features)
-        self.offset = 0.0
+    space: ContextSpace
+    counts: NDArray[np.float64]
+    target_features: NDArray[np.float64]
+    target_returns: NDArray[np.float64]
+    row_features: NDArray[np.float64]
+    row_returns: NDArray[np.float64]
+    products: NDArray[np.float64]
+    moments: NDArray[np.float64]
+    squares: float = 0.0
+    offset: float = 0.0
+
+    @classmethod
+    def empty(cls, space: ContextSpace) -> PairSums:
+        """The sums of no rows."""
+        n, width = len(space), 2 * space.n_dimensions
+        return cls(
+            space,
+            counts=np.zeros(n),
+            target_features=np.zeros((n, width)),
+            target_returns=np.zeros(n),
+            row_features=np.zeros((0, width)),
+            row_returns=np.zeros(0),
+            products=np.zeros((width, width)),
+            moments=np.zeros(width),
+        )
 
     @classmethod
     def of(cls, rows: ObservedRows) -> PairSums:
         """The sums of these rows."""
         if not len(rows):
             raise StructureError("Slopes need at least one observed row. Got none.")
-        sums = cls(rows.space)
-        # Returns far from zero (500 + small differences) would cost digits in the products.
-        sums.offset = float(np.nanmean(rows.returns[0]))
-        for source, row in zip(rows.unit_sources, rows.returns, strict=True):
-            sums.add(source, row)
+        return cls.empty(rows.space).extended(rows.unit_sources, rows.returns)
+
+    def __len__(self) -> int:
+        return len(self.row_returns)
+
+    def extended(self, sources: NDArray[np.float64], returns: NDArray[np.float64]) -> PairSums:
+        """These sums and more rows: (m, N) returns of policies trained on (m, D) unit sources."""
+        sums = self
+        for source, row in zip(sources, returns, strict=True):
+            sums = sums.added(source, row)
         return sums
 
-    def add(self, source: NDArray[np.float64], row: NDArray[np.float64]) -> None:
-        """Add the row (N,) of one policy, trained at `source` (D,) in unit coordinates."""
+    def added(self, source: NDArray[np.float64], row: NDArray[np.float64]) -> PairSums:
+        """These sums and one more row.
+
+        Args:
+            source: (D,) where its policy was trained, in unit coordinates.
+            row: (N,) its returns, NaN where not evaluated.
+        """
+        offset = self.offset if len(self) else float(np.nanmean(row))
         seen = ~np.isnan(row)
         features = signed_differences(source, self.space.unit_targets)
-        returns = row - self.offset
+        returns = row - offset
         if not seen.all():
             features, returns = features * seen[:, None], np.where(seen, returns, 0.0)
-        self.counts += seen
-        self.feature_sums += features
-        self.return_sums += returns
-        self.products += features.T @ features
-        self.moments += features.T @ returns
+        count = seen.sum()
+        return PairSums(
+            self.space,
+            self.counts + seen,
+            self.target_features + features,
+            self.target_returns + returns,
+            np.concatenate([self.row_features, features.sum(axis=0)[None] / count]),
+            np.concatenate([self.row_returns, [returns.sum() / count]]),
+            self.products + features.T @ features,
+            self.moments + features.T @ returns,
+            self.squares + float(returns @ returns),
+            offset,
+        )
+
+    @property
+    def target_means(self) -> NDArray[np.float64]:
+        """(N,) mean return on each target; every one was evaluated."""
+        return self.target_returns / self.counts + self.offset
 
     def slopes(self, method: SlopeMethod) -> Slopes:
         """Solve one of the regressions."""
@@ -138,18 +210,49 @@ class PairSums:
 
     def regression(self, method: SlopeMethod) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Normal equations (2 D, 2 D) and (2 D,) of one of the regressions."""
-        seen = self.counts > 0
-        counts, features = self.counts[seen], self.feature_sums[seen]
-        target_means = self.return_sums[seen] / counts
-        moments = self.moments
-        if method != "return":
-            moments = moments - features.T @ target_means
         if method == "within":
-            return self.products - (features / counts[:, None]).T @ features, moments
+            return self.within()[:2]
+        seen = self.counts > 0
+        counts, features = self.counts[seen], self.target_features[seen]
+        moments = self.moments
+        if method == "relative":
+            moments = moments - features.T @ (self.target_returns[seen] / counts)
         # An intercept is the same as removing the grand mean from both sides.
         total, pairs = features.sum(axis=0), counts.sum()
-        grand_sum = float(self.return_sums.sum()) if method == "return" else 0.0
+        grand_sum = float(self.target_returns.sum()) if method == "return" else 0.0
         return self.products - np.outer(total, total) / pairs, moments - total * grand_sum / pairs
+
+    def within(
+        self, *, free_quality: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        """Normal equations of the returns on the features, fixed effects removed exactly.
+
+        Args:
+            free_quality: Whether policies may differ by any amount on all targets alike; then
+                their means are removed too. For complete rows only.
+
+        Returns:
+            (2 D, 2 D) matrix, (2 D,) right side, and the sum of squares of the returns.
+        """
+        seen = self.counts > 0
+        counts, features = self.counts[seen], self.target_features[seen]
+        returns = self.target_returns[seen]
+        normal = self.products - (features / counts[:, None]).T @ features
+        moment = self.moments - features.T @ (returns / counts)
+        squares = self.squares - float(returns @ (returns / counts))
+        if free_quality:
+            n = len(self.space)
+            features = self.row_features - self.row_features.mean(axis=0)
+            returns = self.row_returns - self.row_returns.mean()
+            normal = normal - n * features.T @ features
+            moment = moment - n * features.T @ returns
+            squares -= n * float(returns @ returns)
+        return normal, moment, max(squares, 0.0)
+
+    def row_residuals(self, coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(k,) what each policy is better than the features say, on average over the targets."""
+        features = self.row_features - self.row_features.mean(axis=0)
+        return np.asarray(self.row_returns - self.row_returns.mean() - features @ coefficients)
 
 
 class RunningPairSums:
@@ -164,8 +267,8 @@ class RunningPairSums:
         if self._rows is None or self._sums is None or not rows.continues(self._rows):
             self._sums = PairSums.of(rows)
         else:
-            for number in range(len(self._rows), len(rows)):
-                self._sums.add(rows.unit_sources[number], rows.returns[number])
+            known = len(self._rows)
+            self._sums = self._sums.extended(rows.unit_sources[known:], rows.returns[known:])
         self._rows = rows
         return self._sums.slopes(method)
 
@@ -193,7 +296,4 @@ def _solved(
     floor = max(float(values[-1]) * 1e-10, scale * 1e-13)
     inverse = np.where(values > floor, 1.0 / np.where(values > floor, values, 1.0), 0.0)
     coefficients = vectors @ (inverse * (vectors.T @ moment))
-    d = len(names)
-    seen = np.diagonal(normal) > floor
-    # [x - y]_- is minus the distance, so the left slope along growing distance changes sign.
-    return Slopes(names, -coefficients[:d], coefficients[d:], known=seen[:d] & seen[d:])
+    return Slopes.of_coefficients(names, coefficients, np.diagonal(normal) > floor)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace, Interval
-from sdmbtl.prediction.gap_sums import GapSums
-from sdmbtl.transfer.slopes import signed_differences
+from sdmbtl.transfer.slopes import PairSums, signed_differences
 
 GRID = ContextSpace(a=[0, 1, 2, 5], b=[30, 10, 20])
 LINE = ContextSpace(a=range(9))
@@ -19,10 +18,7 @@ def random_case(seed=0, k=5, space=GRID, level=500.0):
 
 
 def sums_of(space, sources, returns):
-    sums = GapSums.empty(space)
-    for source, row in zip(sources, returns, strict=True):
-        sums = sums.added(source, row)
-    return sums
+    return PairSums.empty(space).extended(sources, returns)
 
 
 def dummies(k, n, *, free_quality):
@@ -53,7 +49,7 @@ SPACES = {
 def test_normal_equations_are_those_of_dummy_variables(name, free_quality):
     space = SPACES[name]
     sources, returns = random_case(space=space)
-    normal, moment, squares = sums_of(space, sources, returns).regression(free_quality=free_quality)
+    normal, moment, squares = sums_of(space, sources, returns).within(free_quality=free_quality)
     design = dummies(len(sources), len(space), free_quality=free_quality)
     features = residual(features_of(space, sources), design)
     left = residual(returns.ravel(), design)
@@ -65,7 +61,7 @@ def test_normal_equations_are_those_of_dummy_variables(name, free_quality):
 @pytest.mark.parametrize("seed", range(3))
 def test_slopes_are_those_of_the_regression_on_all_pairs(seed):
     sources, returns = random_case(seed)
-    normal, moment, _ = sums_of(GRID, sources, returns).regression(free_quality=False)
+    normal, moment, _ = sums_of(GRID, sources, returns).within(free_quality=False)
     design = np.hstack(
         [features_of(GRID, sources), dummies(len(sources), len(GRID), free_quality=False)]
     )
@@ -77,7 +73,7 @@ def test_what_is_left_is_that_of_the_regression_with_free_quality():
     # [x - y]_- + [x - y]_+ = x - y is a target's plus a policy's effect: only the sum of the
     # squares is unique here, not the slopes.
     sources, returns = random_case()
-    normal, moment, squares = sums_of(GRID, sources, returns).regression(free_quality=True)
+    normal, moment, squares = sums_of(GRID, sources, returns).within(free_quality=True)
     coefficients = np.linalg.lstsq(normal, moment, rcond=1e-9)[0]
     design = np.hstack(
         [features_of(GRID, sources), dummies(len(sources), len(GRID), free_quality=True)]
@@ -89,11 +85,11 @@ def test_what_is_left_is_that_of_the_regression_with_free_quality():
 def test_free_quality_takes_out_any_difference_between_policies():
     sources, returns = random_case()
     luck = np.random.default_rng(1).normal(0.0, 100.0, size=(len(sources), 1))
-    plain = sums_of(GRID, sources, returns).regression(free_quality=True)
-    moved = sums_of(GRID, sources, returns + luck).regression(free_quality=True)
+    plain = sums_of(GRID, sources, returns).within(free_quality=True)
+    moved = sums_of(GRID, sources, returns + luck).within(free_quality=True)
     for one, other in zip(plain, moved, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
-    fixed = sums_of(GRID, sources, returns + luck).regression(free_quality=False)
+    fixed = sums_of(GRID, sources, returns + luck).within(free_quality=False)
     assert fixed[2] > 10 * plain[2]
 
 
@@ -114,10 +110,10 @@ def test_means_of_targets_and_what_policies_are_better():
 def test_a_row_is_added_without_touching_what_was_there():
     sources, returns = random_case(k=3)
     two = sums_of(GRID, sources[:2], returns[:2])
-    before = two.regression(free_quality=True)
+    before = two.within(free_quality=True)
     three = two.added(sources[2], returns[2])
     assert (len(two), len(three)) == (2, 3)
-    for one, other in zip(before, two.regression(free_quality=True), strict=True):
+    for one, other in zip(before, two.within(free_quality=True), strict=True):
         np.testing.assert_array_equal(one, other)
     assert three.squares > two.squares
 
@@ -125,8 +121,8 @@ def test_a_row_is_added_without_touching_what_was_there():
 def test_returns_far_from_zero_cost_no_digits():
     sources, returns = random_case(level=0.0)
     returns = np.round(returns * 1024) / 1024  # exact, with 1e9 added too
-    near = sums_of(GRID, sources, returns).regression(free_quality=False)
-    far = sums_of(GRID, sources, returns + 1e9).regression(free_quality=False)
+    near = sums_of(GRID, sources, returns).within(free_quality=False)
+    far = sums_of(GRID, sources, returns + 1e9).within(free_quality=False)
     for one, other in zip(near, far, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
@@ -135,6 +131,6 @@ def test_equal_rows_leave_no_squares():
     sources, returns = random_case(k=7)
     same = np.tile(returns[:1] * np.pi, (7, 1))
     for free_quality in (False, True):
-        _, moment, squares = sums_of(GRID, sources, same).regression(free_quality=free_quality)
+        _, moment, squares = sums_of(GRID, sources, same).within(free_quality=free_quality)
         assert 0.0 <= squares < 1e-7
         np.testing.assert_allclose(moment, 0.0, atol=1e-8)

@@ -1,4 +1,4 @@
-"""Bounded expected improvement against integration, and its limits."""
+"""Expected improvement against integration, and its limits."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from sdmbtl.prediction.improvement import bounded_improvement
+from sdmbtl.prediction import RowPrediction
+from sdmbtl.selectors.acquisition import (
+    expected_improvement,
+    mean_improvement,
+    predicted_improvement,
+)
 
 
 def improvement(mean, deviation, best, ceiling):
     return float(
-        bounded_improvement(
-            np.array([[mean]]), np.array([[deviation]]), np.array([best]), np.array([[ceiling]])
+        predicted_improvement(
+            RowPrediction(np.array([[mean]]), np.array([deviation**2]), np.array([[ceiling]])),
+            np.array([best]),
         )[0, 0]
     )
 
@@ -66,19 +72,44 @@ def test_nothing_is_left_to_gain_at_the_ceiling():
 
 
 def test_shapes():
-    mean, deviation = np.zeros((3, 4)), np.ones((3, 1))
-    best, ceiling = np.arange(4.0), np.full((3, 4), 9.0)
-    table = bounded_improvement(mean, deviation, best, ceiling)
+    above, deviation = -np.tile(np.arange(4.0), (3, 1)), np.ones((3, 1))
+    room = 9.0 + above
+    before = above.copy()
+    table = expected_improvement(above, deviation, room)
     assert table.shape == (3, 4)
     for j in range(4):
-        np.testing.assert_allclose(table[:, j], improvement(0.0, 1.0, best[j], 9.0))
-    np.testing.assert_array_equal(bounded_improvement(mean, deviation, best, 9.0), table)
-    assert (mean == 0.0).all(), "the arguments stay as they are"
+        np.testing.assert_allclose(table[:, j], improvement(0.0, 1.0, float(j), 9.0))
+    np.testing.assert_array_equal(expected_improvement(above, deviation, room[0]), table)
+    np.testing.assert_array_equal(above, before, "the arguments stay as they are")
 
 
 def test_deviations_by_row():
-    table = bounded_improvement(np.zeros((2, 1)), np.array([[0.5], [2.0]]), np.zeros(1), 9.0)
-    np.testing.assert_allclose(table[:, 0], [0.5 * stats.norm.pdf(0), 2 * stats.norm.pdf(0)], 1e-4)
+    table = expected_improvement(np.zeros((2, 1)), np.array([[0.5], [2.0]]))
+    np.testing.assert_allclose(table[:, 0], [0.5 * stats.norm.pdf(0), 2 * stats.norm.pdf(0)])
+
+
+class TestNoDeviation:
+    """GP-MBTL's gain: the expected return is what comes."""
+
+    ABOVE = np.array([[-1.0, 0.0, 0.3], [5.0, 1.0, -0.1]])
+
+    def test_is_the_limit_of_small_deviations(self):
+        for room in (np.inf, 0.5, np.array([0.1, 9.0, 0.2])):
+            exact = expected_improvement(self.ABOVE, 0.0, room)
+            np.testing.assert_allclose(exact, np.clip(self.ABOVE, 0.0, room), atol=1e-15)
+            close = expected_improvement(self.ABOVE, np.full((2, 1), 1e-9), room)
+            np.testing.assert_allclose(close, exact, atol=1e-8)
+
+    def test_in_some_rows_only(self):
+        mixed = expected_improvement(self.ABOVE, np.array([[0.0], [2.0]]), 4.0)
+        np.testing.assert_array_equal(mixed[0], expected_improvement(self.ABOVE[0], 0.0, 4.0))
+        np.testing.assert_array_equal(
+            mixed[1:], expected_improvement(self.ABOVE[1:], np.array([[2.0]]), 4.0)
+        )
+
+    def test_means_over_targets_come_in_blocks(self):
+        blocks = [(slice(0, 1), self.ABOVE[:1]), (slice(1, 2), self.ABOVE[1:])]
+        np.testing.assert_allclose(mean_improvement(blocks, 2), [0.1, 2.0])
 
 
 def test_a_best_return_above_the_ceiling_leaves_nothing_to_gain():

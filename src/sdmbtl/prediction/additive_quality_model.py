@@ -1,0 +1,16 @@
+"""Additive with free policy quality."""
+
+from __future__ import annotations
+
+from sdmbtl.prediction.additive_model import AdditiveModel
+
+
+class AdditiveQualityModel(AdditiveModel):
+    """As additive, and each policy is better or worse on all targets alike.
+
+    The quality may be any smooth function of the source, and it varies from run to run.
+    """
+
+    name = "additive-quality"
+    free_quality = True
+    words = "difficulty of the target plus quality of the policy plus a slope for each side"

@@ -1,0 +1,91 @@
+"""How right a model was so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one prediction.
+
+    Attributes:
+        rows: Number of rows that were known then, failed trainings not counted.
+        score: How well the improvements were foretold, 0 to 1.
+        error: Mean squared error of the returns.
+        variance: Variance of the returns that was expected.
+        expected: Mean improvement that was expected.
+        gain: Mean improvement that came, on the best of the trainings that did not fail.
+        above: Where more was expected than the largest return so far, on which share of the
+            targets it came; None if nowhere.
+    """
+
+    rows: int
+    score: float
+    error: float
+    variance: float
+    expected: float
+    gain: float
+    above: float | None
+
+
+@dataclass(frozen=True)
+class TrackRecord:
+    """How one model has done so far.
+
+    Attributes:
+        outcomes: What became of each of its predictions.
+    """
+
+    outcomes: tuple[Outcome, ...] = ()
+
+    def added(self, outcome: Outcome) -> TrackRecord:
+        """The record with one more outcome."""
+        return TrackRecord((*self.outcomes, outcome))
+
+    @property
+    def score(self) -> float | None:
+        """Mean of the scores; None before the first."""
+        return float(np.mean([o.score for o in self.outcomes])) if self.outcomes else None
+
+    @property
+    def typical_error(self) -> float:
+        """Geometric mean of the errors: one failure early on must not count for ever."""
+        logarithms = [np.log(max(o.error, 1e-300)) for o in self.outcomes]
+        return float(np.exp(0.5 * np.mean(logarithms)))
+
+    @property
+    def calibration(self) -> float | None:
+        """How many times larger the squared errors were than expected; None before the first."""
+        if not self.outcomes:
+            return None
+        errors = sum(o.error for o in self.outcomes)
+        return errors / sum(o.variance for o in self.outcomes)
+
+    @property
+    def optimism(self) -> float:
+        """How many times larger the expected improvements were than those that came.
+
+        It is 1 as long as nothing was expected or nothing came.
+        """
+        expected, gains = (
+            sum(getattr(o, key) for o in self.outcomes) for key in ("expected", "gain")
+        )
+        return expected / gains if expected > 0 and gains > 0 else 1.0
+
+    def ceiling(self, mean: NDArray[np.floating], seen: float) -> NDArray[np.floating]:
+        """(m, n) the highest return to count on.
+
+        It is the largest one seen, and more where more is expected, as long as such expectations
+        were met: in a saturated environment they never are.
+
+        Args:
+            mean: (m, n) expected returns.
+            seen: The largest return so far.
+        """
+        kept = [o.above for o in self.outcomes if o.above is not None]
+        trust = (1 + sum(kept)) / (1 + len(kept))
+        return np.asarray(seen + trust * np.maximum(mean - seen, 0.0))

@@ -1,0 +1,119 @@
+"""Expected improvement: what a new policy should add to the best returns so far.
+
+One closed form for all selectors: GP-MBTL's optimistic gain is its limit for a deviation of 0,
+`auto` uses all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from sdmbtl.prediction import FittedModel, RowPrediction
+
+#: Improvements are computed for so many pairs of source and target at once: all of them together
+#: would not fit into the cache of a processor.
+BLOCK = 32768
+
+
+def expected_improvement(
+    above: NDArray[np.floating],
+    deviation: NDArray[np.floating] | float = 0.0,
+    room: NDArray[np.floating] | float = np.inf,
+) -> NDArray[np.floating]:
+    """E[(min(J, ceiling) - best)+] for a normal J, in closed form.
+
+    A normal distribution puts gains above the highest return there is; counted for every covered
+    target, they would outweigh the real ones. So what lies above the ceiling is subtracted.
+
+    Args:
+        above: (m, n) how far the expected returns lie above the best so far, E[J] - best.
+        deviation: Standard deviation of J, one for all or (m, 1) or (m, n); where it is 0, the
+            expected return is what comes.
+        room: ceiling - best, at least 0: one for all or (n,) or (m, n).
+
+    Returns:
+        (m, n) expected improvements.
+    """
+    gain = _mean_positive_part(above, deviation)
+    if isinstance(room, float) and room == np.inf:
+        return gain
+    return gain - _mean_positive_part(above - room, deviation)
+
+
+def predicted_improvement(
+    prediction: RowPrediction, best: NDArray[np.float64]
+) -> NDArray[np.floating]:
+    """(m, n) expected improvement of predicted rows on the (n,) best returns so far."""
+    return expected_improvement(
+        prediction.mean - best,
+        np.sqrt(prediction.variance)[:, None],
+        # Expected returns of pending policies may lie above the ceiling.
+        np.maximum(prediction.ceiling - best, 0.0),
+    )
+
+
+def predicted_gains(
+    model: FittedModel,
+    sources: NDArray[np.float64],
+    best: NDArray[np.float64],
+    targets: NDArray[np.intp] | slice = slice(None),
+) -> NDArray[np.float64]:
+    """Rise of the mean best return that a model expects of new policies.
+
+    Args:
+        model: The model, its uncertainty calibrated.
+        sources: (m, D) contexts to train on, in unit coordinates.
+        best: (N,) best return so far on every target.
+        targets: Which n targets the mean is over.
+
+    Returns:
+        (m,) expected gains.
+    """
+    some = best[targets]
+    size = max(1, BLOCK // len(some))
+    blocks = (sources[start : start + size] for start in range(0, len(sources), size))
+    gains = [predicted_improvement(model.predict(b, targets), some).mean(axis=1) for b in blocks]
+    return np.concatenate(gains)
+
+
+def mean_improvement(
+    blocks: Iterable[tuple[slice, NDArray[np.float64]]], sources: int
+) -> NDArray[np.float64]:
+    """Mean over the targets of certain improvements, as `SeparableGap.advantages` yields them.
+
+    Args:
+        blocks: Which sources, and how far they lie above the best so far on (·, N) targets.
+        sources: Number of all sources.
+
+    Returns:
+        (sources,) mean improvements.
+    """
+    means = np.empty(sources)
+    for where, above in blocks:
+        means[where] = expected_improvement(above).mean(axis=1)
+    return means
+
+
+def _mean_positive_part(
+    mean: NDArray[np.floating], deviation: NDArray[np.floating] | float
+) -> NDArray[np.floating]:
+    """E[max(Z, 0)] for Z normal; max(mean, 0) where it has no deviation."""
+    if isinstance(deviation, float) and deviation == 0.0:
+        return np.asarray(np.maximum(mean, 0.0))
+    certain = np.equal(deviation, 0.0)
+    if np.any(certain):
+        spread = _mean_positive_part(mean, np.where(certain, 1.0, deviation))
+        return np.where(certain, np.maximum(mean, 0.0), spread)
+    z = mean / deviation
+    density = z * z
+    density *= -0.5
+    np.exp(density, out=density)
+    density *= 1.0 / np.sqrt(2.0 * np.pi)
+    z *= scipy.special.ndtr(z)
+    z += density
+    z *= deviation
+    return np.asarray(z)
