@@ -23,7 +23,7 @@ from sdmbtl.errors import (
     TrainerError,
 )
 from sdmbtl.policies import load_notes
-from sdmbtl.selectors import make_selector
+from sdmbtl.selectors import Trial, make_selector
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.studies import (
     Budget,
@@ -677,8 +677,13 @@ def test_attributes_are_recorded(tmp_path):
 def test_two_who_work_on_one_study(tmp_path, monkeypatch):
     """Each takes over what the other has recorded, and reads nothing else again."""
     read = []
-    original = database._decoded
-    monkeypatch.setattr(database, "_decoded", lambda r, s: read.append(r[0]) or original(r, s))
+    original = Trial.from_dict
+
+    def counted(data, number, space):
+        read.append(number)
+        return original(data, number, space)
+
+    monkeypatch.setattr(Trial, "from_dict", counted)
     one = Study.open(tmp_path / "study", space=SPACE)
     other = Study.open(tmp_path / "study")
     first = one.ask()
@@ -711,6 +716,7 @@ def test_the_database_comes_first(tmp_path, monkeypatch):
 
 def test_everything_is_made_once(tmp_path, monkeypatch):
     made = []
+    arguments = {"space": ContextSpace(length=[0.2, 1.0]), "trainer_options": TRAINER}
     for kind in (RandomSelector, Configuration, CartPole, BatchedPPOTrainer):
         original = kind.__init__
 
@@ -721,7 +727,7 @@ def test_everything_is_made_once(tmp_path, monkeypatch):
         monkeypatch.setattr(kind, "__init__", counted)
     connect, connected = database._connect, []
     monkeypatch.setattr(database, "_connect", lambda p: connected.append(p.name) or connect(p))
-    study = open_small(tmp_path / "study", selector="random")
+    study = Study.open(tmp_path / "study", "CartPole", selector="random", **arguments)
     assert Counter(made) == {
         "RandomSelector": 1,
         "Configuration": 3,  # as given, as it will be read back, and as it is read

@@ -174,7 +174,8 @@ def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
     if family is None:
         return
     name = family["name"]
-    if ":" in name or not family.get("importable", True):  # code from somewhere, which one may not want to run to look at its results
+    # Code from somewhere, which one may not want to run to look at its results.
+    if ":" in name or not family.get("importable", True):
         diagnosis.add("note", f"The environment {name!r} is your own; it was not tried.")
         return
     try:
