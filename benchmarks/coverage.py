@@ -65,7 +65,7 @@ def study_coverage(
     fresh = np.stack(
         [
             study.trainer.evaluate(
-                member.policy,
+                portfolio.policy(member.id),
                 study.space.targets,
                 episodes=EPISODES,
                 seed=derived_seed(seed, "coverage", member.id),
