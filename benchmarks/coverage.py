@@ -65,8 +65,8 @@ def study_coverage(
     fresh = np.stack(
         [
             study.trainer.evaluate(
-                member.policy,
-                list(study.space),
+                portfolio.policy(member.id),
+                study.space.targets,
                 episodes=EPISODES,
                 seed=derived_seed(seed, "coverage", member.id),
             ).mean(axis=1)
@@ -88,10 +88,10 @@ def multi_task_coverage(k: int, seed: int) -> float:
     space = family.space("wide")
     each = make_trainer("ppo", family, space).settings()["steps"]
     trainer = make_trainer("ppo", family, space, observe_context=True, steps=k * each)
-    job = TrainingJob(tuple(space), derived_seed(seed, "multi-task", k))
+    job = TrainingJob(space.targets, derived_seed(seed, "multi-task", k))
     (training,) = trainer.train([job])
     returns = trainer.evaluate(
-        training.policy, list(space), episodes=EPISODES, seed=derived_seed(seed, "coverage", k)
+        training.policy, space.targets, episodes=EPISODES, seed=derived_seed(seed, "coverage", k)
     )
     return float(returns.mean() / 500)
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from sdmbtl.environments import make_family
 from sdmbtl.software import CORE, TRAINING, versions
-from sdmbtl.trainers import Trainer, TrainingJob, make_trainer
+from sdmbtl.trainers import Trainer, TrainerSpec, TrainingJob, make_trainer, train
 
 RESULT = Path(__file__).parent.parent / "results" / "training-speed.json"
 SB3_STEPS = 49_152
@@ -54,7 +54,7 @@ def batched_rate(trainer: Trainer, jobs: list[TrainingJob]) -> float:
 def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:
     """Environment steps per CPU-second in evaluation; in CartPole a step is a point."""
     policy = trainer.train([job])[0].policy
-    contexts = list(trainer.space)
+    contexts = trainer.space.targets
     trainer.evaluate(policy, contexts, episodes=10, seed=0)  # compiles
     begun = time.process_time()
     returns = trainer.evaluate(policy, contexts, episodes=10, seed=1)
@@ -72,7 +72,7 @@ def main() -> None:
     alone = make_trainer("ppo", family, space, processes=1)
     several = make_trainer("ppo", family, space)
     step = len(space) // arguments.contexts
-    jobs = [TrainingJob((space.target(i * step),), i) for i in range(arguments.contexts)]
+    jobs = [TrainingJob(space.targets[[i * step]], i) for i in range(arguments.contexts)]
     # Whole chunks and the last, shorter one are compiled by themselves.
     rest = len(jobs) % alone.settings()["chunk"]
     begun = time.process_time()
@@ -86,7 +86,7 @@ def main() -> None:
     measured["many"].append(batched_rate(alone, jobs))
     measured["sb3"].append(stable_baselines_rate())
     wall, cpu = time.monotonic(), cpu_seconds()
-    several.train(jobs)
+    train(TrainerSpec.of(several), jobs)
     wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
     base = statistics.median(measured["sb3"])
     one, many = statistics.median(measured["one"]), statistics.median(measured["many"])

@@ -102,13 +102,15 @@ class TestGoingOn:
         assert "more seeds" not in result.stderr
         assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-    def test_interrupted(self, number, command, asked, small, tmp_path):
-        jobs = {signal.SIGINT: 1, signal.SIGTERM: 2}[number]
+    @pytest.mark.parametrize(
+        ("number", "jobs", "moment"),
+        [(signal.SIGINT, 1, "rows/*/*.npz"), (signal.SIGTERM, 2, "recipe.json")],
+    )
+    def test_interrupted(self, number, jobs, moment, command, asked, small, tmp_path):
+        """After the first rows are written, or while two processes compile."""
         path = tmp_path / "inter rupted"
-        arguments = [*asked, "--seeds", "99", "--jobs", jobs, "--out", path]
-        process = started(*arguments)
-        wait_until(process, lambda: list(path.rglob("*.npz")))
+        process = started(*asked, "--seeds", 99, "--jobs", jobs, "--out", path)
+        wait_until(process, lambda: list(path.glob(moment)))
         process.send_signal(number)
         output, errors = process.communicate(timeout=60)
         assert process.returncode == 128 + number, errors

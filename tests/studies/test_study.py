@@ -23,7 +23,7 @@ from sdmbtl.errors import (
     TrainerError,
 )
 from sdmbtl.policies import load_notes
-from sdmbtl.selectors import make_selector
+from sdmbtl.selectors import Trial, make_selector
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.studies import (
     Budget,
@@ -677,8 +677,13 @@ def test_attributes_are_recorded(tmp_path):
 def test_two_who_work_on_one_study(tmp_path, monkeypatch):
     """Each takes over what the other has recorded, and reads nothing else again."""
     read = []
-    original = database._decoded
-    monkeypatch.setattr(database, "_decoded", lambda r, s: read.append(r[0]) or original(r, s))
+    original = Trial.from_dict
+
+    def counted(data, number, space):
+        read.append(number)
+        return original(data, number, space)
+
+    monkeypatch.setattr(Trial, "from_dict", counted)
     one = Study.open(tmp_path / "study", space=SPACE)
     other = Study.open(tmp_path / "study")
     first = one.ask()

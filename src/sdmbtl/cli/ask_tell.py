@@ -12,9 +12,8 @@ from rich.text import Text
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import AttributeOption, ContextOption, StudyArgument
+from sdmbtl.cli.options import AttributeOption, ContextOption, JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    JsonOption,
     add_context_columns,
     context_cells,
     figure,

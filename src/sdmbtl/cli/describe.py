@@ -10,7 +10,8 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import JsonOption, figure, note, plain_table, print_json
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import figure, note, plain_table, print_json
 from sdmbtl.cli.output import result_console as console
 from sdmbtl.wording import counted
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from sdmbtl.cli.options import JsonOption
 from sdmbtl.cli.output import (
-    JsonOption,
     figure,
     plain_table,
     print_json,

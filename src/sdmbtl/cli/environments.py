@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sdmbtl.cli.output import JsonOption, print_json
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import print_json
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily

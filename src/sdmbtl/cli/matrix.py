@@ -11,10 +11,10 @@ import typer
 from sdmbtl.cli import arguments
 from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.options import (
-    TRAINING,
     EnvArgument,
     EpisodesOption,
     FamilyOption,
+    JsonOption,
     LevelsOption,
     PhysicsOption,
     SeedOption,
@@ -22,8 +22,9 @@ from sdmbtl.cli.options import (
     SpaceOption,
     StepsOption,
     TrainerOption,
+    training_option,
 )
-from sdmbtl.cli.output import JsonOption, note, note_console, print_json, result_console
+from sdmbtl.cli.output import note, note_console, print_json, result_console
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.wording import counted
 
@@ -54,10 +55,9 @@ def matrix(
     episodes: EpisodesOption = 10,
     multi_task: Annotated[
         str,
-        typer.Option(
+        training_option(
             metavar="K,K,...",
             help="Train multi-task policies too, with the steps of K policies; '' for none.",
-            rich_help_panel=TRAINING,
         ),
     ] = "6,12,50",
 ) -> None:

@@ -2,111 +2,72 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-#: Panels of the help.
-CHOICE, TRAINING, STOP = "Choice", "Training", "When to stop"
+#: An option in a panel of the help.
+choice_option = partial(typer.Option, rich_help_panel="Choice")
+training_option = partial(typer.Option, rich_help_panel="Training")
+stop_option = partial(typer.Option, rich_help_panel="When to stop")
 
 StudyArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the study.")]
 SeedOption = Annotated[int, typer.Option(help="Root of every random number.", min=0)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
+]
 ContextOption = Annotated[
     list[str] | None,
     typer.Option("--context", metavar="JSON|KEY=VALUE", help="The context; may be repeated."),
 ]
 AttributeOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--attribute", metavar="KEY=VALUE", help="Note this with it, as job=4711; may be repeated."
-    ),
+    typer.Option("--attribute", metavar="KEY=VALUE", help="Note this with it, as job=4711."),
 ]
 
 EnvArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="ENV",
-        help="An environment family ('sdmbtl environments' lists them), or module:function.",
-    ),
+    str, typer.Argument(metavar="ENV", help="One of 'sdmbtl environments', or module:function.")
 ]
 SpaceOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME|FILE.toml",
-        help="The contexts: a space of the family, or a file.",
-        rich_help_panel=CHOICE,
-    ),
+    choice_option(metavar="NAME|FILE.toml", help="The contexts: a space of ENV, or a file."),
 ]
 LevelsOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Values of each dimension, for a space of the family.",
-        min=1,
-        rich_help_panel=CHOICE,
-    ),
+    int | None, choice_option(help="Values of each dimension, for a space of ENV.", min=1)
 ]
 FamilyOption = Annotated[
-    list[str] | None,
-    typer.Option(metavar="KEY=VALUE", help="An option of the family.", rich_help_panel=CHOICE),
+    list[str] | None, choice_option(metavar="KEY=VALUE", help="An option of ENV.")
 ]
-PhysicsOption = Annotated[
-    str | None,
-    typer.Option(help="The same as --option physics=...", rich_help_panel=CHOICE),
-]
-TrainerOption = Annotated[str, typer.Option(help="auto, ppo or sb3.", rich_help_panel=TRAINING)]
+PhysicsOption = Annotated[str | None, choice_option(help="The same as --option physics=...")]
+
+TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
 StepsOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Environment steps for each policy; as the trainer recommends if left out.",
-        rich_help_panel=TRAINING,
-    ),
+    int | None, training_option(help="Environment steps for each policy.", show_default="usual")
 ]
 SetOption = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="A setting of the trainer, as hyperparameters.gamma=0.98",
-        rich_help_panel=TRAINING,
+    training_option(
+        "--set", metavar="KEY=VALUE", help="Of the trainer, as hyperparameters.gamma=0.98"
     ),
 ]
-EpisodesOption = Annotated[
-    int,
-    typer.Option(help="Episodes for each policy on each target.", rich_help_panel=TRAINING),
-]
+EpisodesOption = Annotated[int, training_option(help="Episodes for each policy on each target.")]
+
 BudgetOption = Annotated[
-    int | None,
-    typer.Option(
-        "--budget",
-        help="Stop after so many policies, earlier runs included.",
-        rich_help_panel=STOP,
-    ),
+    int | None, stop_option(help="Stop after so many policies, earlier runs included.")
 ]
 TimeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--time",
-        metavar="TIME",
-        help="Stop when this time is used: 90s, 30m, 2h.",
-        rich_help_panel=STOP,
-    ),
+    str | None, stop_option(metavar="TIME", help="Stop when this time is used: 90s, 30m, 2h.")
 ]
 MinGainOption = Annotated[
     float | None,
-    typer.Option(
-        "--min-gain",
+    stop_option(
         help="Stop when the next policies are expected to add less than this share of the range "
-        "of returns; if the selector cannot tell, when the last ones added less.",
-        rich_help_panel=STOP,
+        "of returns; if the selector cannot tell, when the last ones added less."
     ),
 ]
 PatienceOption = Annotated[
-    int,
-    typer.Option(
-        "--patience",
-        help="How many policies, together, must reach --min-gain.",
-        rich_help_panel=STOP,
-    ),
+    int, stop_option(help="How many policies, together, must reach --min-gain.")
 ]

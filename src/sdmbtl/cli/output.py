@@ -8,7 +8,7 @@ import sqlite3
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -36,10 +36,6 @@ _EXTRAS = {
 
 #: Dimensions whose columns would be wider than this together stand in one column.
 _CONTEXT_WIDTH = 28
-
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-]
 
 
 class ErrorsInWords(TyperGroup):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdmbtl.cli import arguments
-from sdmbtl.cli.options import ContextOption
+from sdmbtl.cli.options import ContextOption, JsonOption
 from sdmbtl.cli.output import (
-    JsonOption,
     figure,
     print_json,
     print_line,

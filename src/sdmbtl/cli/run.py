@@ -13,12 +13,11 @@ import typer
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import (
-    CHOICE,
-    TRAINING,
     BudgetOption,
     EnvArgument,
     EpisodesOption,
     FamilyOption,
+    JsonOption,
     LevelsOption,
     MinGainOption,
     PatienceOption,
@@ -31,8 +30,10 @@ from sdmbtl.cli.options import (
     StudyArgument,
     TimeOption,
     TrainerOption,
+    choice_option,
+    training_option,
 )
-from sdmbtl.cli.output import JsonOption, note, note_console, print_json
+from sdmbtl.cli.output import note, note_console, print_json
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
@@ -91,31 +92,19 @@ def run(
     levels: LevelsOption = None,
     option: FamilyOption = None,
     physics: PhysicsOption = None,
-    selector: Annotated[
-        str, typer.Option(help="What chooses the contexts.", rich_help_panel=CHOICE)
-    ] = "auto",
+    selector: Annotated[str, choice_option(help="What chooses the contexts.")] = "auto",
     selector_option: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A setting of it.", rich_help_panel=CHOICE),
+        list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of it.")
     ] = None,
-    batch: Annotated[
-        int,
-        typer.Option(help="Policies chosen and trained at once.", rich_help_panel=CHOICE),
-    ] = 1,
+    batch: Annotated[int, choice_option(help="Policies chosen and trained at once.")] = 1,
     trainer: TrainerOption = "auto",
     steps: StepsOption = None,
     set_: SetOption = None,
     observe_context: Annotated[
-        bool,
-        typer.Option(
-            "--observe-context", help="Let policies see their context.", rich_help_panel=TRAINING
-        ),
+        bool, training_option("--observe-context", help="Let policies see their context.")
     ] = False,
     episodes: EpisodesOption = 10,
-    retries: Annotated[
-        int,
-        typer.Option(help="Further attempts if a training fails.", rich_help_panel=TRAINING),
-    ] = 1,
+    retries: Annotated[int, training_option(help="Further attempts if a training fails.")] = 1,
 ) -> None:
     """Choose contexts, train a policy on each, evaluate it on all targets.
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from sdmbtl.cli.options import StudyArgument
+from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    JsonOption,
     add_context_columns,
     chosen_by,
     context_cells,

@@ -11,9 +11,8 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import StudyArgument
+from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    JsonOption,
     add_context_columns,
     context_cells,
     figure,

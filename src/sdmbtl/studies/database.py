@@ -5,7 +5,7 @@ change or after it. Every record carries a checksum, and a copy of the file is k
 finished policy, so that a damaged file is noticed and can be replaced.
 
 Trials and their rows are read when a study is opened. The returns of single episodes, ten times as
-many numbers, are in a table of their own and are read when they are asked for.
+many numbers, are records of their own and are read when they are asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,23 +40,14 @@ _OUTER_CAUSES = (
     sqlite3.SQLITE_PERM,
 )
 
-# In each table first the key, then the checksum of all the rest: both are found without reading
-# through a long row.
+# One table for all: facts by name, and by the id of a trial its record and row, the returns of its
+# episodes, its times. The checksum stands before what may be long, to be found without reading it.
 _SCHEMA = """
-CREATE TABLE facts (name TEXT PRIMARY KEY, digest TEXT NOT NULL, value TEXT NOT NULL);
-CREATE TABLE trials (
-    id INTEGER PRIMARY KEY, digest TEXT NOT NULL, record TEXT NOT NULL, row BLOB
-);
-CREATE TABLE episodes (
-    trial INTEGER PRIMARY KEY, digest TEXT NOT NULL, count INTEGER NOT NULL, returns BLOB NOT NULL
-);
-CREATE TABLE seconds (trial INTEGER, stage TEXT, value REAL, PRIMARY KEY (trial, stage));
+CREATE TABLE records (kind TEXT, key, digest TEXT, text TEXT, data BLOB, PRIMARY KEY (kind, key))
 """
-#: Tables with a checksum in each record, and their keys.
-_KEYS = {"facts": "name", "trials": "id", "episodes": "trial"}
 
-_Record = tuple[Any, ...]
-_Changes = dict[str, tuple[list[_Record], list[_Record]]]
+Kind = Literal["fact", "trial", "episodes", "seconds"]
+_Record = tuple[str, Any, str, str, bytes | None]
 
 
 class StudyDatabase:
@@ -120,9 +111,9 @@ class StudyDatabase:
             replaced_atomically(self.path) as temporary,
             closing(_connect(temporary)) as database,
         ):
-            database.executescript(_SCHEMA)
+            database.execute(_SCHEMA)
             for name, value in {"version": VERSION, **facts}.items():
-                _put(database, "facts", name, json.dumps(value))
+                _put(database, "fact", name, value)
             database.commit()
 
     # -- facts ---------------------------------------------------------------------------------
@@ -132,8 +123,8 @@ class StudyDatabase:
         with self._reading() as database:
             tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
             facts: dict[str, Any] = {"version": 1}
-            if "facts" not in tables or "episodes" in tables:
-                facts = {name: json.loads(text) for name, _, text in _records(database, "facts")}
+            if "facts" not in tables:  # the table of version 1
+                facts = {name: json.loads(text) for _, name, _, text, _ in _all(database, "fact")}
             version = facts["version"]
         if version != VERSION:
             raise StudyError(
@@ -145,7 +136,7 @@ class StudyDatabase:
     def set_fact(self, name: str, value: Any) -> None:
         """Keep a fact about the study, as JSON data."""
         with self._writing() as database:
-            _put(database, "facts", name, json.dumps(value))
+            _put(database, "fact", name, value)
 
     # -- trials --------------------------------------------------------------------------------
 
@@ -155,18 +146,30 @@ class StudyDatabase:
         Only what has changed since, in another process, is read again.
         """
         with self._reading() as database:
-            now = _digests(database, "trials")
+            every = _digests(database).items()
+            now = {key: digest for (kind, key), digest in every if kind == "trial"}
+            if set(now) != set(range(len(now))):
+                raise ValueError("a trial is missing")
             for number, digest in now.items():
                 if number not in self._trials or self._trials[number][0] != digest:
-                    trial = _decoded(_record(database, "trials", number), space)
+                    _, _, _, text, data = _one(database, "trial", number)
+                    row = None if data is None else _array(data)
+                    trial = Trial.from_dict({**json.loads(text), "row": row}, number, space)
                     self._trials[number] = digest, trial
-        return [self._trials[number][1] for number in now]
+        return [self._trials[number][1] for number in sorted(now)]
 
     def episodes(self) -> dict[int, NDArray[np.float64]]:
         """(N, E) returns of the episodes of each trial that has more than one on a target."""
         with self._reading() as database:
-            records = _records(database, "episodes")
-            return {number: _array(blob).reshape(-1, count) for number, _, count, blob in records}
+            return {
+                number: _array(data or b"").reshape(-1, json.loads(count))
+                for _, number, _, count, data in _all(database, "episodes")
+            }
+
+    def seconds(self) -> dict[int, dict[str, float]]:
+        """For each trial the seconds of its stages."""
+        with self._reading() as database:
+            return {key: json.loads(text) for _, key, _, text, _ in _all(database, "seconds")}
 
     def write(
         self,
@@ -182,33 +185,23 @@ class StudyDatabase:
             seconds: By id and stage: how much longer that took, to be added.
         """
         episodes = episodes or {}
+        times = self.seconds() if seconds else {}
         written = {}
         with self._writing() as database:
             for trial in trials:
-                text = json.dumps(trial.updated(row=None).to_dict())
+                record = trial.updated(row=None).to_dict()
                 row = None if trial.row is None else _bytes(trial.row)
-                written[trial.id] = _put(database, "trials", trial.id, text, row), trial
+                written[trial.id] = _put(database, "trial", trial.id, record, row), trial
                 if trial.row is None or trial.id in episodes:
-                    database.execute("DELETE FROM episodes WHERE trial = ?", (trial.id,))
+                    _delete(database, "episodes", trial.id)
             for number, returns in episodes.items():
                 if returns.shape[1] > 1:  # a single one is the row
-                    count = returns.shape[1]
-                    _put(database, "episodes", number, count, _bytes(returns))
-            database.executemany(
-                "INSERT INTO seconds VALUES (?, ?, ?) "
-                "ON CONFLICT (trial, stage) DO UPDATE SET value = value + excluded.value",
-                [(*key, value) for key, value in (seconds or {}).items()],
-            )
+                    _put(database, "episodes", number, returns.shape[1], _bytes(returns))
+            for (number, stage), value in (seconds or {}).items():
+                stages = times.setdefault(number, {})
+                stages[stage] = stages.get(stage, 0.0) + value
+                _put(database, "seconds", number, stages)
         self._trials |= written
-
-    def seconds(self) -> dict[int, dict[str, float]]:
-        """For each trial the seconds of its stages."""
-        with self._reading() as database:
-            rows = database.execute("SELECT trial, stage, value FROM seconds").fetchall()
-        found: dict[int, dict[str, float]] = {}
-        for trial, stage, value in rows:
-            found.setdefault(trial, {})[stage] = value
-        return found
 
     # -- checks and the copy -------------------------------------------------------------------
 
@@ -222,11 +215,11 @@ class StudyDatabase:
             with self._reading() as database:
                 (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
                 if answer != "ok":
-                    raise DamagedStudyError(self._damage(" ".join(answer.split())))
+                    raise ValueError(" ".join(answer.split()))
             self.facts()
             with self._reading() as database:
-                for table in _KEYS:
-                    for _ in _records(database, table):
+                for kind in get_args(Kind):
+                    for _ in _all(database, kind):
                         pass
 
     def back_up(self) -> None:
@@ -241,22 +234,6 @@ class StudyDatabase:
             if not self._brought_up_to_date(StudyDatabase(self.backup_path)):
                 self.make_backup()
 
-    def _brought_up_to_date(self, copy: StudyDatabase) -> bool:
-        """Write what has changed into the copy; False if the copy is missing or damaged."""
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(copy.opened())
-                before = copy._all_digests()
-            except StudyError:
-                return False
-            changes = self._changes(before)
-            times = [(t, s, v) for t, each in self.seconds().items() for s, v in each.items()]
-            try:
-                copy._apply(changes, times)
-            except DamagedStudyError:
-                return False
-        return True
-
     def make_backup(self) -> None:
         """Make the copy anew, in full."""
         with _explained(self.path), replaced_atomically(self.backup_path) as temporary:
@@ -267,33 +244,39 @@ class StudyDatabase:
             except DamagedStudyError:
                 raise self._changed_on_disk() from None
 
-    def _all_digests(self) -> dict[str, dict[Any, str]]:
-        self.facts()  # of this release, and intact
-        with self._reading() as database:
-            return {table: _digests(database, table) for table in _KEYS}
+    def _brought_up_to_date(self, copy: StudyDatabase) -> bool:
+        """Write what has changed into the copy; False if the copy is missing or damaged."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(copy.opened())
+                copy.facts()  # of this release, and intact
+                with copy._reading() as there:
+                    before = _digests(there)
+            except StudyError:
+                return False
+            changed, gone = self._changes(before)
+            try:
+                with copy._writing() as there:
+                    for key in gone:
+                        _delete(there, *key)
+                    for record in changed:
+                        _insert(there, record)
+            except DamagedStudyError:
+                return False
+        return True
 
-    def _changes(self, before: dict[str, dict[Any, str]]) -> _Changes:
-        """For each table the records that are new or changed, and the keys that are gone."""
-        changes: _Changes = {}
+    def _changes(
+        self, before: Mapping[tuple[Kind, Any], str]
+    ) -> tuple[list[_Record], list[tuple[Kind, Any]]]:
+        """The records that are new or changed, and the keys of those that are gone."""
         try:
             with self._reading() as database:
-                for table, old in before.items():
-                    now = _digests(database, table)
-                    differing = [key for key, digest in now.items() if old.get(key) != digest]
-                    records = [_record(database, table, key) for key in differing]
-                    changes[table] = records, [(key,) for key in old if key not in now]
+                now = _digests(database)
+                differing = [key for key, digest in now.items() if before.get(key) != digest]
+                records = [_one(database, *key) for key in differing]
         except DamagedStudyError:
             raise self._changed_on_disk() from None
-        return changes
-
-    def _apply(self, changes: _Changes, seconds: list[_Record]) -> None:
-        with self._writing() as database:
-            for table, (records, gone) in changes.items():
-                database.executemany(_sql("DELETE FROM {table} WHERE {key} = ?", table), gone)
-                for record in records:
-                    _insert(database, table, record)
-            database.execute("DELETE FROM seconds")
-            database.executemany("INSERT INTO seconds VALUES (?, ?, ?)", seconds)
+        return records, [key for key in before if key not in now]
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -357,60 +340,54 @@ def _connect(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _sql(statement: str, table: str) -> str:
-    """A statement about one of our tables."""
-    return statement.format(table=table, key=_KEYS[table])
+def _digests(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
+    records = database.execute("SELECT kind, key, digest FROM records")
+    found = {(kind, key): digest for kind, key, digest in records}
+    if not {kind for kind, _ in found} <= set(get_args(Kind)):
+        raise ValueError("a record is not readable")
+    return found
 
 
-def _records(database: sqlite3.Connection, table: str) -> Iterator[_Record]:
-    """Every record of a table, intact."""
-    return _intact(database.execute(_sql("SELECT * FROM {table} ORDER BY {key}", table)))
+def _all(database: sqlite3.Connection, kind: Kind) -> Iterator[_Record]:
+    """Every record of a kind, intact, in the order of the keys."""
+    return _intact(database.execute("SELECT * FROM records WHERE kind = ? ORDER BY key", (kind,)))
 
 
-def _record(database: sqlite3.Connection, table: str, key: object) -> _Record:
-    """One record of a table, intact."""
-    one = _sql("SELECT * FROM {table} WHERE {key} = ?", table)
-    return next(_intact(database.execute(one, (key,))))
-
-
-def _digests(database: sqlite3.Connection, table: str) -> dict[Any, str]:
-    keys = _sql("SELECT {key}, digest FROM {table} ORDER BY {key}", table)
-    return dict(database.execute(keys).fetchall())
-
-
-def _put(database: sqlite3.Connection, table: str, key: object, *content: object) -> str:
-    """Add or replace a record; returns its checksum."""
-    digest = _digest(key, *content)
-    _insert(database, table, (key, digest, *content))
-    return digest
-
-
-def _insert(database: sqlite3.Connection, table: str, record: _Record) -> None:
-    marks = ", ".join("?" * len(record))
-    database.execute(_sql("INSERT OR REPLACE INTO {table} ", table) + f"VALUES ({marks})", record)
+def _one(database: sqlite3.Connection, kind: Kind, key: object) -> _Record:
+    """One record, intact."""
+    return next(
+        _intact(database.execute("SELECT * FROM records WHERE kind = ? AND key = ?", (kind, key)))
+    )
 
 
 def _intact(records: sqlite3.Cursor) -> Iterator[_Record]:
-    for record in records:
-        key, digest, *content = record
-        if _digest(key, *content) != digest:
-            raise ValueError(f"the checksum of {key!r} is wrong")
-        yield record
+    for kind, key, digest, text, data in records:
+        if _digest(kind, key, text, data) != digest:
+            raise ValueError(f"the checksum of {kind} {key!r} is wrong")
+        yield kind, key, digest, text, data
 
 
-def _digest(*parts: object) -> str:
-    checksum = hashlib.sha256()
-    for part in parts:
-        content = part if isinstance(part, bytes) else str(part).encode()
-        checksum.update(len(content).to_bytes(8, "little"))
-        checksum.update(content)
-    return checksum.hexdigest()
+def _put(
+    database: sqlite3.Connection, kind: Kind, key: object, value: Any, data: bytes | None = None
+) -> str:
+    """Add or replace a record; returns its checksum."""
+    text = json.dumps(value)
+    digest = _digest(kind, key, text, data)
+    _insert(database, (kind, key, digest, text, data))
+    return digest
 
 
-def _decoded(record: _Record, space: ContextSpace) -> Trial:
-    number, _, text, blob = record
-    row = None if blob is None else _array(blob)
-    return Trial.from_dict({**json.loads(text), "row": row}, number, space)
+def _insert(database: sqlite3.Connection, record: _Record) -> None:
+    database.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", record)
+
+
+def _delete(database: sqlite3.Connection, kind: Kind, key: object) -> None:
+    database.execute("DELETE FROM records WHERE kind = ? AND key = ?", (kind, key))
+
+
+def _digest(kind: str, key: object, text: str, data: bytes | None) -> str:
+    head = f"{kind} {key} {len(text)} {text}"
+    return hashlib.sha256(head.encode() + (data or b"")).hexdigest()
 
 
 def _bytes(array: NDArray[np.float64]) -> bytes:

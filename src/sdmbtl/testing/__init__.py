@@ -7,7 +7,8 @@ from sdmbtl.testing import selector_checks
 def test_my_selector(check):
     check(MySelector)          # called as MySelector(space, seed=seed)
 
-Those of environments are in `sdmbtl.testing.environments`, which needs Gymnasium.
+Those of environments are in `sdmbtl.testing.environments`, those of trainers in
+`sdmbtl.testing.trainers`; both need Gymnasium.
 """
 
 from sdmbtl.testing.selectors import SelectorFactory, check_selector, selector_checks

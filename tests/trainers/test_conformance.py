@@ -1,0 +1,58 @@
+"""Every trainer of this package passes the suite, and one that breaks the contract does not."""
+
+import numpy as np
+import pytest
+
+from sdmbtl.policies import MlpPolicy
+from sdmbtl.testing.trainers import check_trainer, trainer_checks
+from sdmbtl.trainers import Trainer, Training, make_trainer
+
+PPO = {"steps": 512, "envs": 2, "rollout": 32, "minibatch": 32, "epochs": 1, "hidden": [8]}
+TINY = {
+    "ppo": {**PPO, "evaluate_every": 4, "evaluate_episodes": 2, "chunk": 1, "processes": 1},
+    "sb3": {
+        "steps": 128,
+        "envs": 2,
+        "evaluate_episodes": 1,
+        "hyperparameters": {"n_steps": 32, "batch_size": 32, "n_epochs": 1},
+    },
+}
+
+
+@pytest.mark.parametrize("check", trainer_checks(), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", TINY)
+def test_trainer(name, check):
+    check(lambda family, space: make_trainer(name, family, space, **TINY[name]))
+
+
+class Drawn(Trainer):
+    """Draws its policies from a generator that nobody seeds."""
+
+    name = "drawn"
+
+    def train_chunk(self, jobs, progress=None):
+        layer = np.random.default_rng().normal(size=(4, 2))
+        policy = MlpPolicy([layer], [np.zeros(2)], np.zeros(4), np.ones(4))
+        return [Training(policy, 1, 0.0) for _ in jobs]
+
+    def evaluate(self, policy, contexts, *, episodes, seed):
+        return np.zeros((len(contexts), episodes))
+
+    def settings(self):
+        return {"observe_context": self.observe_context}
+
+
+def test_a_trainer_that_draws_its_policies_is_found_out():
+    with pytest.raises(AssertionError, match="must give what"):
+        check_trainer(Drawn)
+    found = {}
+    for check in trainer_checks():
+        try:
+            check(Drawn)
+        except AssertionError as error:
+            found[check.__name__] = str(error)
+    assert found["check_same_job_same_policy"] == "the same job gave another policy"
+    assert found["check_evaluates_each_context"] == "another seed gave the same returns"
+    assert found["check_progress_is_reported"] == "progress was not reported"
+    assert found["check_bad_contexts_are_refused"] == "TrainerError was not raised"
+    assert "check_settings_make_it_again" not in found
