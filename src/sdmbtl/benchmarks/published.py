@@ -193,11 +193,6 @@ def published_table(dim: int, noise: float) -> PublishedTable | None:
     return _synthetic_tables().get((dim, float(noise)))
 
 
-def published_tables() -> tuple[PublishedTable, ...]:
-    """Return all synthetic tables, in order of dimension and noise."""
-    return tuple(_synthetic_tables().values())
-
-
 def published_benchmarks(metric: Metric = "final") -> PublishedBenchmarks:
     """Return the paper's table for CartPole, BipedalWalker, IntersectionZoo and CyclesGym.
 
