@@ -105,9 +105,9 @@ class TestText:
         row = TableRow(("a goal that takes many words to say", ">= 1"), (Cell(0.5), Cell(0.25)))
         lines = Table("t", ("goal", "wanted"), ("one", "two"), (row,)).to_text(50).splitlines()
         assert lines[2:6] == [
-            "goal                     wanted  one     two",
-            "-----------------------------------------------",
-            "a goal that takes many   >= 1    0.5000  0.2500",
+            "goal                     wanted one    two",
+            "---------------------------------------------",
+            "a goal that takes many   >= 1   0.5000 0.2500",
             "words to say",
         ]
 
