@@ -21,7 +21,7 @@ def pairs(result, names):
     dim = result.settings["dim"]
     table = published_table(dim, result.settings["noise"])
     for configuration in paper_configurations(dim):
-        row = table.row(configuration.f, configuration.g, configuration.h)
+        row = table.row(configuration.name)
         problem = result.problem(configuration.name)
         for name in names:
             found = problem.statistics(name, 50, "final").mean

@@ -77,9 +77,7 @@ def test_configurations_are_the_rows_of_the_paper(dim, count, mountains):
     assert len(configurations) == count
     assert sum(c.is_mountain for c in configurations) == mountains
     rows = published_table(dim, 5).rows
-    assert [(c.f, c.g, c.h, c.is_mountain) for c in configurations] == [
-        (r.f, r.g, r.h, r.mountain) for r in rows
-    ]
+    assert [c.name for c in configurations] == [row.name for row in rows]
     assert len({c.name for c in configurations}) == count
 
 
@@ -103,7 +101,7 @@ def test_random_and_oracle_reproduce_the_paper_without_noise():
     for configuration in paper_configurations(3):
         matrix = configuration.trial(0, 0.0)
         matrix = min_max(matrix, matrix.min(), matrix.max())
-        printed = published_table(3, 0).row(configuration.f, configuration.g, configuration.h)
+        printed = published_table(3, 0).row(configuration.name)
         random = expected_random_curve(matrix, 50)[-1]
         assert random == pytest.approx(printed.values["random"].mean, abs=0.001)
         oracle = matrix[oracle_sequence(matrix[None], 50)].max(axis=0).mean()
@@ -118,8 +116,8 @@ def test_labels_of_the_five_dimensional_table():
     best = matrices[:, oracle_sequence(matrices, 50)].max(axis=1).mean()
     found = float(min_max(np.array(best), matrices.min(), matrices.max()))
     one, other = (
-        table.row("constant", "constant", h).values["myopic-oracle"].mean
-        for h in ("non-distance 1", "non-distance 2")
+        table.row(f"5d-f-constant-g-constant-h-{h}").values["myopic-oracle"].mean
+        for h in ("non-distance-1", "non-distance-2")
     )
     assert found == pytest.approx(one, abs=1e-4)
     assert abs(one - other) > 0.001

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdmbtl.benchmarks import paper_configurations
 from sdmbtl.benchmarks.published import published_benchmarks, published_table
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.errors import BenchmarkError
@@ -50,7 +51,10 @@ def paper_table(dim: int, noise: float) -> Table:
         own = [Cell(v.mean - 0.0016, v.half_width or 0.001, v.mean) for v in pairs]
         return mark_best(own, exclude={columns.index("myopic-oracle")})
 
-    rows = [TableRow((r.f, r.g, r.h), cells(r.values), r.mountain) for r in table.rows]
+    rows = [
+        TableRow((c.f, c.g, c.h), cells(r.values), c.is_mountain)
+        for c, r in zip(paper_configurations(dim), table.rows, strict=True)
+    ]
     rows.append(TableRow(("Aggregated",), cells(table.aggregated)))
     return Table(f"{dim}D, noise {noise:g}", HEADERS, columns, tuple(rows))
 
