@@ -282,7 +282,7 @@ def readme_table(results: list[BenchmarkResult]) -> str:
         published = published_table(dim, noise)
         if published is None or is_further(result):
             continue
-        aggregated = result.aggregated[published.rounds]
+        aggregated = result.aggregated[published.rows[0].rounds]
         cells = [
             f"{aggregated[name]['final'].mean:.3f} [{published.aggregated[name].mean:.3f}]"
             for name in SHOWN

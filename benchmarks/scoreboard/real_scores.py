@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.benchmarks.columns import choosing, titles
+from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, choosing, titles
+from sdmbtl.benchmarks.metrics import normalised_performance
 from sdmbtl.benchmarks.paper_benchmarks import LEAST_MARGIN
+from sdmbtl.benchmarks.result import ProblemResult
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
 
 #: Scores are looked at from so many policies on.
 FIRST = 3
 
 
+def score_curve(problem: ProblemResult, selector: str) -> NDArray[np.float64]:
+    """(K,) scores with 1..K policies; NaN where the oracle is hardly above random choice.
+
+    The score is (performance - Random) / (Myopic Oracle - Random), all means over the trials.
+    """
+    own, random, oracle = (np.array(problem.of(n).curve) for n in (selector, RANDOM, MYOPIC))
+    left = oracle - random >= LEAST_MARGIN
+    scores = np.full(len(own), np.nan)
+    scores[left] = normalised_performance(own[left], random[left], oracle[left])
+    return scores
+
+
 def scores_at(result: BenchmarkResult, selector: str, budget: int) -> dict[str, float]:
     """Data set -> score with so many policies, of those that enter the aggregate."""
     return {
-        problem.name: float(problem.score_curve(selector, LEAST_MARGIN)[budget - 1])
+        problem.name: float(score_curve(problem, selector)[budget - 1])
         for problem in result.entering(budget)
     }
 
@@ -28,7 +43,7 @@ def lowest_scores(result: BenchmarkResult, selector: str, last: int) -> dict[str
     """
     found = {}
     for problem in result.problems:
-        scores = problem.score_curve(selector, LEAST_MARGIN)[FIRST - 1 : last]
+        scores = score_curve(problem, selector)[FIRST - 1 : last]
         if problem.matters and not np.isnan(scores).all():
             found[problem.name] = float(np.nanmin(scores))
     return found

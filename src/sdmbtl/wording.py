@@ -33,6 +33,19 @@ def percent(share: float) -> str:
     return f"{value:.0f} %" if abs(value) >= 10 else f"{value:.2g} %"
 
 
+def whole_percent(share: float) -> str:
+    """A share in whole percent; neither 0 nor 100 % unless it is so, up to rounding.
+
+    >>> whole_percent(0.126), whole_percent(0.001), whole_percent(0.999)
+    ('13 %', 'less than 1 %', 'more than 99 %')
+    """
+    if 1e-12 < share < 0.005:
+        return "less than 1 %"
+    if 0.995 <= share < 1 - 1e-12:
+        return "more than 99 %"
+    return f"{100 * share:.0f} %"
+
+
 def duration(seconds: float) -> str:
     """A time in a few letters.
 

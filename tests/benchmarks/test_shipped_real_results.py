@@ -5,11 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from sdmbtl.benchmarks.real_results import summarise
-from sdmbtl.benchmarks.results import load_result
 
-from sdmbtl.benchmarks import RealBenchmark
-from sdmbtl.benchmarks.journal import Journal
+from sdmbtl.benchmarks import BenchmarkResult, real_benchmark
 from sdmbtl.matrices import load_matrix, matrix_names
 from sdmbtl.matrices.margins import CHOICE_MATTERS
 
@@ -23,27 +20,24 @@ SMALL = "bipedal-walker"
 
 @pytest.fixture(scope="module")
 def shipped():
-    return load_result(RESULT)
+    return BenchmarkResult.load(RESULT)
 
 
 def test_all_data_sets_took_part(shipped):
-    assert tuple(d["name"] for d in shipped["data"]) == matrix_names()
-    assert shipped["matrices"] == 100
-    assert shipped["budgets"] == [6, 12, 50]
-    for entry in shipped["data"]:
-        assert entry["matters"] == (entry["margin"] >= CHOICE_MATTERS)
+    assert tuple(problem.name for problem in shipped.problems) == matrix_names()
+    assert shipped.trials == 100
+    assert shipped.budgets == (6, 12, 50)
+    for problem in shipped.problems:
+        assert problem.matters == (problem.margin >= CHOICE_MATTERS)
 
 
-def test_made_again_from_the_shipped_data(shipped, tmp_path):
-    benchmark = RealBenchmark(data=(SMALL,), selectors=("m-mbtl", "m/gp-mbtl"))
-    journal = Journal(tmp_path / "a.jsonl", benchmark.settings)
-    benchmark.run(journal)
-    (again,) = summarise(benchmark, journal)["data"]
-    (before,) = [d for d in shipped["data"] if d["name"] == SMALL]
-    assert before["margin"] == pytest.approx(again["margin"], abs=1e-6)
+def test_made_again_from_the_shipped_data(shipped):
+    benchmark = real_benchmark((SMALL,), selectors=("m-mbtl",))
+    (again,) = benchmark.run().problems
+    before = shipped.problem(SMALL)
+    assert before.margin == pytest.approx(again.margin, abs=1e-6)
     for name in benchmark.selectors:
-        found = again["selectors"][name]["curve"]
-        assert before["selectors"][name]["curve"] == pytest.approx(found, abs=1e-6), name
+        assert before.of(name).curve == pytest.approx(again.of(name).curve, abs=1e-6), name
 
 
 def test_policies_of_the_papers_cartpole_are_good():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdmbtl.benchmarks import paper_configurations
 from sdmbtl.benchmarks.published import published_benchmarks, published_table
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.errors import BenchmarkError
@@ -50,7 +51,10 @@ def paper_table(dim: int, noise: float) -> Table:
         own = [Cell(v.mean - 0.0016, v.half_width or 0.001, v.mean) for v in pairs]
         return mark_best(own, exclude={columns.index("myopic-oracle")})
 
-    rows = [TableRow((r.f, r.g, r.h), cells(r.values), r.mountain) for r in table.rows]
+    rows = [
+        TableRow((c.f, c.g, c.h), cells(r.values), c.is_mountain)
+        for c, r in zip(paper_configurations(dim), table.rows, strict=True)
+    ]
     rows.append(TableRow(("Aggregated",), cells(table.aggregated)))
     return Table(f"{dim}D, noise {noise:g}", HEADERS, columns, tuple(rows))
 
@@ -60,13 +64,13 @@ class TestText:
         assert small_table().to_text() == (
             "Synthetic data\n"
             "\n"
-            "f(x)       g(y)   h(x,y)        random           m/gp-mbtl\n"
-            "--------------------------------------------------------------------------\n"
-            "constant   linear l1 ▲          0.7011 ± 0.0002   0.7184 ± 0.0010 [0.7168]\n"
-            "linear     linear non-distance       -           -0.1235 ± 0.1000*[0.5000]\n"
-            "--------------------------------------------------------------------------\n"
-            "Aggregated                      0.0000            1.0000          [0.8714]\n"
-            "--------------------------------------------------------------------------\n"
+            "f(x)     g(y)   h(x,y)        random           m/gp-mbtl\n"
+            "------------------------------------------------------------------------\n"
+            "constant linear l1 ▲          0.7011 ± 0.0002   0.7184 ± 0.0010 [0.7168]\n"
+            "linear   linear non-distance       -           -0.1235 ± 0.1000*[0.5000]\n"
+            "------------------------------------------------------------------------\n"
+            "Aggregated                    0.0000            1.0000          [0.8714]\n"
+            "------------------------------------------------------------------------\n"
             "±: half the width of the confidence interval.\n"
             "[ ]: value published in the paper.\n"
             "*: highest value of the row, or its interval overlaps that of the highest.\n"
@@ -75,18 +79,21 @@ class TestText:
         )
 
     @pytest.mark.parametrize("key", [(3, 0), (3, 5), (3, 30), (5, 5), (7, 5)])
-    def test_five_selectors_fit_and_align(self, key):
+    @pytest.mark.parametrize(("width", "blocks"), [(80, [2, 2, 1]), (110, [3, 2]), (150, [5])])
+    def test_columns_fold_into_blocks_that_fit_and_align(self, key, width, blocks):
         table = paper_table(*key)
-        lines = table.to_text().splitlines()
-        assert max(map(len, lines)) <= 150
-        body = [line for line in lines if "±" in line and "[" in line]
-        assert len(body) == len(table.rows)
-        for mark in "±]":
-            positions = {tuple(i for i, c in enumerate(line) if c == mark) for line in body}
-            assert len(positions) == 1, mark
-            assert len(positions.pop()) == 5
-        starts = [lines[2].index(f" {name}") for name in table.columns]
-        assert starts == sorted(starts)
+        lines = table.to_text(width).splitlines()
+        assert max(map(len, lines)) <= width
+        heads = [number for number, line in enumerate(lines) if line.startswith("f(x)")]
+        shown = [name for head in heads for name in lines[head].split()[3:]]
+        assert shown == list(table.columns)
+        for head, count in zip(heads, blocks, strict=True):
+            body = [line for line in lines[head:][: len(table.rows) + 3] if "±" in line]
+            assert len(body) == len(table.rows), "every block has every row"
+            for mark in "±]":
+                places = {tuple(i for i, c in enumerate(line) if c == mark) for line in body}
+                assert len(places) == 1, mark
+                assert len(places.pop()) == count
 
     def test_width_chooses_the_layout(self):
         table = paper_table(3, 5)
@@ -97,6 +104,16 @@ class TestText:
         in_between = table.to_text(width=160)
         assert " ± " in in_between
         assert max(map(len, in_between.splitlines())) <= 160
+
+    def test_long_labels_are_broken(self):
+        row = TableRow(("a goal that takes many words to say", ">= 1"), (Cell(0.5), Cell(0.25)))
+        lines = Table("t", ("goal", "wanted"), ("one", "two"), (row,)).to_text(50).splitlines()
+        assert lines[2:6] == [
+            "goal                     wanted one    two",
+            "---------------------------------------------",
+            "a goal that takes many   >= 1   0.5000 0.2500",
+            "words to say",
+        ]
 
     def test_published_values_align_on_the_right(self):
         rows = (

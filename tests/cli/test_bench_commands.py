@@ -33,10 +33,14 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_help_and_version(tmp_path):
-    assert run("--version", cwd=tmp_path).stdout == f"sdmbtl {__version__}\n"
-    assert "synthetic" in run("bench", "--help", cwd=tmp_path).stdout
-    assert "--trials" in run("bench", "synthetic", "--help", cwd=tmp_path).stdout
+def test_help_and_version(command):
+    assert command("--version").stdout == f"sdmbtl {__version__}\n"
+    assert "synthetic" in command("bench", "-h").stdout
+    for name in ("synthetic", "real", "show"):
+        text = command("bench", name, "-h").stdout
+        assert text == command("bench", name, "--help").stdout
+        assert "--format" in text
+        assert "…" not in text, "no default is cut"
 
 
 def test_table_and_result_file(folder):
@@ -44,22 +48,26 @@ def test_table_and_result_file(folder):
     assert "M/GP-MBTL" in text
     assert "Aggregated" in text
     assert "Mountain was detected" in text
+    assert max(map(len, text.splitlines())) <= 80, "it fits a terminal"
     result = json.loads((folder / "results" / "synthetic-3d-noise5-w2-k7.json").read_text())
     assert result["trials"] == 2
-    assert len(result["configurations"]) == 8
+    assert len(result["problems"]) == 8
     assert not list((folder / "results").glob("*.partial.jsonl"))
 
 
-def test_show_in_every_format(folder):
-    path = "results/synthetic-3d-noise5-w2-k7.json"
-    assert run("bench", "show", path, cwd=folder).stdout == (folder / "first.txt").read_text()
-    assert "| f(x) |" in run("bench", "show", path, "--format", "markdown", cwd=folder).stdout
-    assert r"\toprule" in run("bench", "show", path, "--format", "latex", cwd=folder).stdout
-    text = run("bench", "show", path, "--format", "csv", cwd=folder).stdout
-    rows = list(csv.reader(io.StringIO(text.split("\n\n")[0])))
+def test_show_in_every_format(folder, command):
+    path = folder / "results" / "synthetic-3d-noise5-w2-k7.json"
+
+    def shown(*options):
+        return command("bench", "show", path, *options).stdout
+
+    assert shown() == (folder / "first.txt").read_text()
+    assert "| f(x) |" in shown("--format", "markdown")
+    assert r"\toprule" in shown("--format", "latex")
+    rows = list(csv.reader(io.StringIO(shown("--format", "csv").split("\n\n")[0])))
     assert len(rows) > 8 * 3
-    assert "Area under" in run("bench", "show", path, "--auc", cwd=folder).stdout
-    more = run("bench", "show", path, "--statistic", "iqm", "--rounds-to", cwd=folder).stdout
+    assert "Area under" in shown("--auc")
+    more = shown("--statistic", "iqm", "--rounds-to")
     assert "Interquartile mean of Performance" in more
     assert "Rounds to 0.05-suboptimal" in more
 
@@ -68,37 +76,34 @@ def test_show_in_every_format(folder):
     ("arguments", "text"),
     [
         (["--dim", "4"], "3, 5 and 7 dimensions. Got dim=4"),
-        (["--selectors", "best"], "Unknown selector 'best'"),
+        (["--selectors", "atuo"], "Unknown selector 'atuo'"),
+        (["--selectors", "atuo"], "Did you mean 'auto'?"),
         (["--rounds", "9999"], "between 1 and 512"),
         (["--noise", "-3"], "'noise' must be a finite number >= 0"),
     ],
 )
-def test_bad_options_give_a_sentence_and_no_traceback(arguments, text, tmp_path):
-    finished = run("bench", "synthetic", *arguments, cwd=tmp_path, check=False)
-    assert finished.returncode == 2
-    assert text in finished.stderr
-    assert "Traceback" not in finished.stderr
+def test_bad_options_give_a_sentence_and_no_traceback(arguments, text, command, tmp_path):
+    assert text in command.error("bench", "synthetic", *arguments, "--out", tmp_path / "results")
     assert not (tmp_path / "results").exists()
 
 
-def test_output_that_is_no_folder(tmp_path):
+def test_output_that_is_no_folder(command, tmp_path):
     (tmp_path / "file").write_text("")
-    finished = run(*QUICK, "--out", "file", cwd=tmp_path, check=False)
-    assert finished.returncode == 2
-    assert "Cannot write to 'file'" in finished.stderr
-    assert "Traceback" not in finished.stderr
+    assert "Cannot write to" in command.error(*QUICK, "--out", tmp_path / "file")
 
 
-def test_show_of_something_else(tmp_path):
+def test_show_of_something_else(command, tmp_path):
     (tmp_path / "x.json").write_text("{}")
-    finished = run("bench", "show", "x.json", cwd=tmp_path, check=False)
-    assert finished.returncode == 2
-    assert "no result of" in finished.stderr
-    assert "Traceback" not in finished.stderr
+    assert "is not a result file" in command.error("bench", "show", tmp_path / "x.json")
+
+
+def with_signals_of_its_own():
+    """A parent that ignores Ctrl-C, as a shell does for a background job, passes that on."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_interrupted_and_resumed(how, folder, tmp_path):
+def test_interrupted_and_continued(how, folder, tmp_path):
     process = subprocess.Popen(
         [*SDMBTL, *QUICK],
         cwd=tmp_path,
@@ -106,10 +111,10 @@ def test_interrupted_and_resumed(how, folder, tmp_path):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=with_signals_of_its_own,
     )
     partial = tmp_path / "results" / "synthetic-3d-noise5-w2-k7.partial.jsonl"
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
+    while process.poll() is None:
         if partial.exists() and partial.read_text().count("\n") > 3:
             break
         time.sleep(0.02)
@@ -117,10 +122,10 @@ def test_interrupted_and_resumed(how, folder, tmp_path):
     _, errors = process.communicate(timeout=60)
     if how == signal.SIGINT:
         assert process.returncode == 130
-        assert "Give the same command again to go on" in errors
+        assert "Give the same command again to continue" in errors
         assert "Traceback" not in errors
     kept = partial.read_text().count("\n") - 1
     assert kept >= 3
     again = run(*QUICK, cwd=tmp_path)
-    assert "Going on with" in again.stderr
+    assert "Continuing with" in again.stderr
     assert again.stdout == (folder / "first.txt").read_text()

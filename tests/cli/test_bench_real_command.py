@@ -42,6 +42,7 @@ def finished(command, matrix, tmp_path_factory):
 def test_tables_and_result_file(finished):
     path, result = finished
     text = result.stdout
+    assert max(map(len, text.splitlines())) <= 80
     for expected in ("What choosing can gain", "K = 6", "K = 12", "Aggregated", "Multi-task"):
         assert expected in text
     assert "ablation" in text
@@ -49,7 +50,7 @@ def test_tables_and_result_file(finished):
     assert text.count("Performance is min-max normalised") == 1, "notes stand once"
     assert "Written to" in result.stderr
     written = json.loads(path.read_text())
-    assert written["data"][0]["name"] == "columns"
+    assert written["problems"][0]["name"] == "columns"
     assert list(path.parent.iterdir()) == [path], "no leftovers of the run"
 
 
@@ -65,13 +66,13 @@ def test_shown_again(command, finished):
 
 def test_resumed(command, matrix, finished, tmp_path, monkeypatch):
     """Records of an interrupted run are used again, not made again."""
-    from sdmbtl.benchmarks import runner
+    from sdmbtl.benchmarks import records
 
     arguments = (
         *("bench", "real", "--data", matrix, "--matrices", 3, "--budgets", "6,12"),
         *("--selectors", "m/gp-mbtl,m+random", "--jobs", 1, "--out", tmp_path),
     )
-    compute = runner.Unit.compute
+    compute = records.Unit.compute
     seen = []
 
     def interrupted(unit):
@@ -80,11 +81,11 @@ def test_resumed(command, matrix, finished, tmp_path, monkeypatch):
         seen.append(unit)
         return compute(unit)
 
-    monkeypatch.setattr(runner.Unit, "compute", interrupted)
+    monkeypatch.setattr(records.Unit, "compute", interrupted)
     assert "results are kept" in command(*arguments, status=130).stderr
-    monkeypatch.setattr(runner.Unit, "compute", lambda unit: seen.append(unit) or compute(unit))
+    monkeypatch.setattr(records.Unit, "compute", lambda unit: seen.append(unit) or compute(unit))
     result = command(*arguments)
-    assert "Going on with" in result.stderr
+    assert "Continuing with" in result.stderr
     assert len(seen) == len(set(seen)) == 4
     assert result.stdout == finished[1].stdout
 
@@ -94,7 +95,8 @@ def test_resumed(command, matrix, finished, tmp_path, monkeypatch):
     [
         (["--data", "cartpol"], "no matrix 'cartpol'"),
         (["--budgets", "6,x"], "--budgets takes whole numbers >= 1 separated by commas"),
-        (["--selectors", "best"], "Unknown selector 'best'"),
+        (["--selectors", "atuo"], "Unknown selector 'atuo'"),
+        (["--selectors", "atuo"], "Did you mean 'auto'?"),
     ],
 )
 def test_bad_options(command, matrix, arguments, text, tmp_path):

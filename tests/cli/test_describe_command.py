@@ -51,11 +51,11 @@ def test_what_is_printed(command, folder):
     ]
     assert "  - Mountain: policies are alike, and the weighted distance of source and" in lines
     found = anatomy(TransferDataset.load(folder / "hill.npz"))
-    assert f"  f  policy quality    {100 * found.shares.quality:.1f} %  which policy runs" in lines
+    assert f"  f  policy quality    {100 * found.shares.quality:.0f} %  which policy runs" in lines
     assert (
-        f"  h  dissimilarity    {100 * found.shares.dissimilarity:.1f} %  how the two fit" in lines
+        f"  h  dissimilarity    {100 * found.shares.dissimilarity:.0f} %  how the two fit" in lines
     )
-    assert "Between seeds: 100.0 % is common to all, 0.0 % luck of whole trainings," in lines
+    assert "Between seeds: 100 % is common to all, 0 % luck of whole trainings," in lines
     assert "R² of h: distance 1.00, curves of the difference 1.00, any places 1.00" in lines
     (length,) = [line for line in lines if line.startswith("  length   ")]
     swing = found.quality.main_effects[0].swing

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import BenchmarkError, MatrixError
+from sdmbtl.errors import MatrixError
 from sdmbtl.matrices import TransferDataset, TransferMatrices, load_matrix, matrix_names
 from sdmbtl.matrices import shipped as shipped_module
 
@@ -39,7 +39,7 @@ def test_by_path_and_directory(tmp_path):
 
 
 def test_unknown_name():
-    with pytest.raises(BenchmarkError) as caught:
+    with pytest.raises(MatrixError) as caught:
         load_matrix("cartpole_wide")
     assert str(caught.value) == (
         "There is no matrix 'cartpole_wide'. With the package come: acrobot, cartpole-wide; "
@@ -51,13 +51,13 @@ def test_none_in_the_package(shipped):
     for path in shipped.iterdir():
         path.unlink()
     assert matrix_names() == ()
-    with pytest.raises(BenchmarkError, match="With the package come: none; others are given by"):
+    with pytest.raises(MatrixError, match="With the package come: none; others are given by"):
         load_matrix("acrobot")
 
 
 def test_directory_that_is_not_finished(tmp_path):
     (tmp_path / "begun").mkdir()
-    with pytest.raises(BenchmarkError, match="begun' has no matrix.npz; 'sdmbtl matrix' writes it"):
+    with pytest.raises(MatrixError, match="begun' has no matrix.npz; 'sdmbtl matrix' writes it"):
         load_matrix(tmp_path / "begun")
 
 

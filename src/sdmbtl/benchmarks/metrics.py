@@ -23,9 +23,6 @@ FloatArray = npt.NDArray[np.float64]
 _RELATIVE_ROUNDING = 1e-12
 """Two performances that differ by less than this, relatively, are the same up to rounding."""
 
-_RESAMPLE_ELEMENTS = 2**22
-"""How many resampled values the bootstrap holds at a time."""
-
 
 class Statistic(Protocol):
     """A statistic along one axis, such as `np.mean`, `np.median` or `interquartile_mean`."""
@@ -55,26 +52,6 @@ class ConfidenceInterval:
         >>> ConfidenceInterval(estimate=0.5, low=0.25, high=1.0).half_width
         0.375
         """
-        return (self.high - self.low) / 2
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Intervals side by side, one for each round of a curve.
-
-    Attributes:
-        estimate: The statistic of the sample itself, shape (K,).
-        low: Lower ends, shape (K,).
-        high: Upper ends, shape (K,).
-    """
-
-    estimate: FloatArray
-    low: FloatArray
-    high: FloatArray
-
-    @property
-    def half_width(self) -> FloatArray:
-        """Half the distances between the ends, shape (K,)."""
         return (self.high - self.low) / 2
 
 
@@ -154,45 +131,11 @@ def bootstrap_interval(
     if sample.ndim != 1:
         raise BenchmarkError(
             f"bootstrap_interval takes one value for each trial, shape (W,), but got shape "
-            f"{sample.shape}; use bootstrap_band for curves."
+            f"{sample.shape}."
         )
-    band = bootstrap_band(sample[:, None], statistic, level, resamples, seed)
-    return ConfidenceInterval(float(band.estimate[0]), float(band.low[0]), float(band.high[0]))
-
-
-def bootstrap_band(
-    curves: npt.ArrayLike,
-    statistic: Statistic = np.mean,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
-) -> Band:
-    """Percentile bootstrap intervals of a statistic of curves, for each round by itself.
-
-    Whole curves are resampled, so column k of the result is what `bootstrap_interval` gives for
-    column k of the input with the same seed.
-
-    Args:
-        curves: One curve for each trial, shape (W, K).
-        statistic: Function with an `axis` keyword, such as `np.mean` or `interquartile_mean`.
-        level: Confidence level, between 0 and 1.
-        resamples: Number of bootstrap samples.
-        seed: Seed of the resampling.
-
-    Returns:
-        Estimates and interval ends, each of shape (K,).
-
-    Raises:
-        BenchmarkError: If the curves are not two-dimensional, empty or not finite, or if `level` or
-            `resamples` is out of range.
-    """
-    sample = _finite(curves, "bootstrap_band")
-    if sample.ndim != 2:
-        raise BenchmarkError(f"bootstrap_band takes curves of shape (W, K), not {sample.shape}.")
     _check_bootstrap(level, resamples)
     draws = _resampled(sample, statistic, resamples, np.random.default_rng(seed))
-    low, high = _percentile_ends(draws, level)
-    return Band(np.asarray(statistic(sample, axis=0), dtype=np.float64), low, high)
+    return _interval(np.asarray(statistic(sample, axis=0)), draws, level)
 
 
 def _check_bootstrap(level: float, resamples: int) -> None:
@@ -206,22 +149,16 @@ def _check_bootstrap(level: float, resamples: int) -> None:
 def _resampled(
     sample: FloatArray, statistic: Statistic, resamples: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Statistics (B, K) of B bootstrap samples of the rows of `sample` (W, K)."""
-    trials, rounds = sample.shape
-    chosen = rng.integers(trials, size=(resamples, trials))
-    step = max(1, _RESAMPLE_ELEMENTS // (trials * rounds))
-    draws = np.full((resamples, rounds), np.nan)
-    for start in range(0, resamples, step):
-        part = slice(start, start + step)
-        draws[part] = statistic(sample[chosen[part]], axis=1)
-    return draws
+    """Statistics (B,) of B bootstrap samples of (W,) values."""
+    chosen = rng.integers(len(sample), size=(resamples, len(sample)))
+    return np.asarray(statistic(sample[chosen], axis=1), dtype=np.float64)
 
 
-def _percentile_ends(draws: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper interval ends, each (K,), of bootstrap statistics (B, K)."""
+def _interval(estimate: float | FloatArray, draws: FloatArray, level: float) -> ConfidenceInterval:
+    """An estimate with the percentiles of its (B,) bootstrap statistics."""
     tail = (1 - level) / 2
-    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
-    return np.asarray(low), np.asarray(high)
+    low, high = np.quantile(draws, [tail, 1 - tail])
+    return ConfidenceInterval(float(estimate), float(low), float(high))
 
 
 def area_under_curve(curves: npt.ArrayLike) -> FloatArray:
@@ -317,12 +254,10 @@ def aggregated_performance(
     _check_bootstrap(level, resamples)
     scores = _scores(per_configuration, random, oracle)
     rng = np.random.default_rng(seed)
-    draws = np.zeros((resamples, 1))
+    draws = np.zeros(resamples)
     for sample in scores:
-        draws += _resampled(sample[:, None], np.mean, resamples, rng) / len(scores)
-    low, high = _percentile_ends(draws, level)
-    estimate = float(np.mean([sample.mean() for sample in scores]))
-    return ConfidenceInterval(estimate, float(low[0]), float(high[0]))
+        draws += _resampled(sample, np.mean, resamples, rng) / len(scores)
+    return _interval(float(np.mean([sample.mean() for sample in scores])), draws, level)
 
 
 def _scores(

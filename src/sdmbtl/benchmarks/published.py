@@ -8,19 +8,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
 from sdmbtl.errors import BenchmarkError
-
-Part = Literal["constant", "linear"]
-"""How the policy quality f or the task difficulty g varies."""
-
-Dissimilarity = Literal["l1", "non-distance", "non-distance 1", "non-distance 2"]
-"""The task dissimilarity h: an L1 distance, or one of the forms that are no distance."""
-
-Metric = Literal["final", "auc"]
-"""Performance after the last round, or its mean over the rounds."""
 
 
 class PublishedValue(NamedTuple):
@@ -32,58 +23,10 @@ class PublishedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """One synthetic configuration of a table.
+    """One row of a table.
 
     Attributes:
-        f: Policy quality.
-        g: Task difficulty; the 3D tables print "None" for what we, like the 5D one, call constant.
-        h: Task dissimilarity.
-        mountain: Whether the configuration has the Mountain structure.
-        values: Selector name -> printed performance.
-    """
-
-    f: Part
-    g: Part
-    h: Dissimilarity
-    mountain: bool
-    values: Mapping[str, PublishedValue]
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedTable:
-    """One table of the paper on synthetic data.
-
-    Attributes:
-        dim: Number of context dimensions.
-        noise: Standard deviation of the noise, in units of the return before normalising.
-        rounds: Number of decision rounds K.
-        rows: Configurations in the printed order.
-        aggregated: Selector name -> mean of the normalised performances.
-        note: What differs from the printed table, or None.
-    """
-
-    dim: int
-    noise: float
-    rounds: int
-    rows: tuple[PublishedRow, ...]
-    aggregated: Mapping[str, PublishedValue]
-    note: str | None
-
-    def row(self, f: str, g: str, h: str) -> PublishedRow | None:
-        """Return the row of a configuration, or None if the table has no such row.
-
-        >>> published_table(3, 5).row("constant", "linear", "l1").mountain
-        True
-        """
-        return next((row for row in self.rows if (row.f, row.g, row.h) == (f, g, h)), None)
-
-
-@dataclass(frozen=True, slots=True)
-class PublishedBenchmark:
-    """One benchmark (a real contextual environment) of a table.
-
-    Attributes:
-        name: Name of the benchmark as printed, such as "CartPole".
+        name: Name of the synthetic problem, or of the benchmark as printed, such as "CartPole".
         rounds: Number of decision rounds K.
         values: Selector or baseline name -> printed performance.
     """
@@ -94,20 +37,26 @@ class PublishedBenchmark:
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedBenchmarks:
-    """One table of the paper on the four benchmarks.
+class PublishedTable:
+    """One table of the paper.
 
     Attributes:
-        metric: What the rows measure.
-        rows: Benchmarks in the printed order.
-        aggregated: Selector or baseline name -> aggregated performance as printed.
-        note: What to know about the printed table, or None.
+        rows: In the printed order.
+        aggregated: Selector or baseline name -> aggregated performance.
+        note: What to know about the printed table or differs from it, or None.
     """
 
-    metric: Metric
-    rows: tuple[PublishedBenchmark, ...]
+    rows: tuple[PublishedRow, ...]
     aggregated: Mapping[str, PublishedValue]
     note: str | None
+
+    def row(self, name: str) -> PublishedRow | None:
+        """The row of a problem or benchmark, None if there is none.
+
+        >>> published_table(3, 5).row("3d-f-constant-g-linear-h-l1").values["m-mbtl"].mean
+        0.7038
+        """
+        return next((row for row in self.rows if row.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +91,28 @@ def printed_beside(
     if settings.get("kind") == "real" and metric in _benchmark_tables():
         return _printed_real(_benchmark_tables()[metric], budget)
     if settings.get("kind") == "synthetic" and metric == "final":
-        table = published_table(settings["dim"], settings["noise"])
-        if table is not None and table.rounds == budget:
-            return _printed_synthetic(table, problems, trials)
+        return _printed_synthetic(settings["dim"], settings["noise"], problems, budget, trials)
     return Printed()
 
 
-def _printed_synthetic(table: PublishedTable, problems: Sequence[str], trials: int) -> Printed:
-    rows = {SyntheticConfiguration(table.dim, r.f, r.g, r.h).name: r.values for r in table.rows}
-    if not set(problems) <= set(rows):
+def _printed_synthetic(
+    dim: int, noise: float, problems: Sequence[str], budget: int, trials: int
+) -> Printed:
+    table = published_table(dim, noise)
+    if table is None:
         return Printed()
-    notes = []
-    usual = GRIDS[table.dim][3]
-    if table.noise > 0 and trials != usual:
-        notes.append(f"The paper has {usual} trials: oracle and aggregate differ with it.")
-    if table.note:
-        notes.append(table.note)
-    return Printed(rows, table.aggregated, notes=tuple(notes))
+    cells = {row.name: row.values for row in table.rows if row.rounds == budget}
+    if not set(problems) <= set(cells):
+        return Printed()
+    notes = () if table.note is None else (table.note,)
+    usual = GRIDS[dim][3]
+    if noise > 0 and trials != usual:
+        differs = f"The paper has {usual} trials: oracle and aggregate differ with it."
+        notes = (differs, *notes)
+    return Printed(cells, table.aggregated, notes=notes)
 
 
-def _printed_real(table: PublishedBenchmarks, budget: int) -> Printed:
+def _printed_real(table: PublishedTable, budget: int) -> Printed:
     rows = {f"paper: {row.name}": row.values for row in table.rows if row.rounds == budget}
     if not rows:
         return Printed()
@@ -182,23 +133,13 @@ def published_table(dim: int, noise: float) -> PublishedTable | None:
         dim: Number of context dimensions.
         noise: Standard deviation of the noise.
 
-    Returns:
-        The table, or None.
-
-    >>> published_table(3, 5.0).rows[0].values["m/gp-mbtl"]
-    PublishedValue(mean=0.7168, half_width=0.001)
     >>> published_table(3, 15.0) is None
     True
     """
     return _synthetic_tables().get((dim, float(noise)))
 
 
-def published_tables() -> tuple[PublishedTable, ...]:
-    """Return all synthetic tables, in order of dimension and noise."""
-    return tuple(_synthetic_tables().values())
-
-
-def published_benchmarks(metric: Metric = "final") -> PublishedBenchmarks:
+def published_benchmarks(metric: str = "final") -> PublishedTable:
     """Return the paper's table for CartPole, BipedalWalker, IntersectionZoo and CyclesGym.
 
     Args:
@@ -229,47 +170,35 @@ def _document() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def _synthetic_tables() -> dict[tuple[int, float], PublishedTable]:
-    """(dimension, noise) -> table."""
-    tables = (
-        PublishedTable(
-            dim=entry["dim"],
-            noise=float(entry["noise"]),
-            rounds=entry["rounds"],
-            rows=tuple(
-                PublishedRow(**{**row, "values": _values(row["values"])}) for row in entry["rows"]
-            ),
-            aggregated=_values(entry["aggregated"]),
-            note=entry["note"],
+    """(dimension, noise) -> table; the 3D ones print "None" for what we call constant."""
+    tables = {}
+    for entry in _document()["synthetic"]:
+        dim = entry["dim"]
+        names = [SyntheticConfiguration(dim, r["f"], r["g"], r["h"]).name for r in entry["rows"]]
+        rows = zip(names, entry["rows"], strict=True)
+        tables[dim, float(entry["noise"])] = PublishedTable(
+            tuple(PublishedRow(n, entry["rounds"], _values(r["values"])) for n, r in rows),
+            _values(entry["aggregated"]),
+            entry["note"],
         )
-        for entry in _document()["synthetic"]
-    )
-    return {(table.dim, table.noise): table for table in tables}
+    return tables
 
 
 @lru_cache(maxsize=1)
-def _benchmark_tables() -> dict[str, PublishedBenchmarks]:
+def _benchmark_tables() -> dict[str, PublishedTable]:
     """Metric -> table."""
     return {
-        entry["metric"]: PublishedBenchmarks(
-            metric=entry["metric"],
-            rows=tuple(
-                PublishedBenchmark(row["name"], row["rounds"], _values(row["values"]))
-                for row in entry["rows"]
+        entry["metric"]: PublishedTable(
+            tuple(
+                PublishedRow(r["name"], r["rounds"], _values(r["values"])) for r in entry["rows"]
             ),
-            aggregated=_values(entry["aggregated"]),
-            note=entry["note"],
+            _values(entry["aggregated"]),
+            entry["note"],
         )
         for entry in _document()["benchmarks"]
     }
 
 
-def _values(stored: dict[str, list[float | None]]) -> Mapping[str, PublishedValue]:
+def _values(stored: dict[str, tuple[float, float | None]]) -> Mapping[str, PublishedValue]:
     """Read-only mapping of selector names to printed values."""
-    return MappingProxyType({name: _value(*pair) for name, pair in stored.items()})
-
-
-def _value(mean: float | None, half_width: float | None) -> PublishedValue:
-    """One printed value; the mean is always known."""
-    if mean is None:
-        raise BenchmarkError("A published mean is missing: the stored tables are damaged.")
-    return PublishedValue(mean, half_width)
+    return MappingProxyType({name: PublishedValue(*pair) for name, pair in stored.items()})

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sdmbtl.benchmarks.columns import (
     ABLATION,
     INDEPENDENT,
@@ -22,7 +19,6 @@ from sdmbtl.benchmarks.columns import (
     column_order,
     titles,
 )
-from sdmbtl.benchmarks.metrics import normalised_performance
 from sdmbtl.benchmarks.published import Printed, printed_beside
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.detection import MOUNTAIN
@@ -162,19 +158,6 @@ class ProblemResult:
         """What a selector reached; nothing if it has no values here, as Multi-task may."""
         return self.selectors.get(selector, SelectorResult({}))
 
-    def score_curve(self, selector: str, least: float) -> NDArray[np.float64]:
-        """(K,) scores with 1..K policies; NaN where the oracle is less than `least` above random.
-
-        The score is (performance - Random) / (Myopic Oracle - Random), all means over the trials.
-        """
-        own, random, oracle = (
-            np.array(self.selectors[name].curve) for name in (selector, RANDOM, MYOPIC)
-        )
-        left = oracle - random >= least
-        scores = np.full(len(own), np.nan)
-        scores[left] = normalised_performance(own[left], random[left], oracle[left])
-        return scores
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """What `as_json` made of it."""
@@ -199,11 +182,6 @@ class Aggregate:
     half_width: float | None = None
     why: str | None = None
     without: tuple[str, ...] = ()
-
-    @property
-    def cell(self) -> Cell | None:
-        """The cell of a table."""
-        return None if self.mean is None else Cell(self.mean, self.half_width)
 
 
 @dataclass(frozen=True)
@@ -481,30 +459,28 @@ class BenchmarkResult:
         )
 
     def strategy_tables(self) -> list[Table]:
-        """The strategies of every selector that has several, the ablations left out."""
-        names = [n for n in column_order(self.selectors) if n not in (*ABLATION, MULTI_TASK)]
-        return [table for table in map(self.strategy_table, names) if table is not None]
+        """Which strategy chose in some rounds, for every selector that has several.
 
-    def strategy_table(self, selector: str) -> Table | None:
-        """Which strategy chose in some of the rounds; None if the selector has one or none."""
-        found = [p for p in self.problems if len(p.of(selector).strategies) > 1]
-        if not found:
-            return None
-        rounds = [k for k in SHOWN_ROUNDS if k <= max(p.rounds for p in found)]
-        rows = [
-            TableRow(
-                (problem.name, strategy),
-                tuple(Cell(shares[k - 1]) if k <= len(shares) else None for k in rounds),
-            )
-            for problem in found
-            for strategy, shares in problem.of(selector).strategies.items()
-        ]
-        return Table(
-            title=f"Share of the trials in which a strategy chose, {titles([selector])[0]}",
-            label_headers=("problem", "strategy"),
-            columns=tuple(f"round {k}" for k in rounds),
-            rows=tuple(rows),
-        )
+        The ablations are left out.
+        """
+        names = [n for n in column_order(self.selectors) if n not in (*ABLATION, MULTI_TASK)]
+        tables = []
+        for name in names:
+            found = [p for p in self.problems if len(p.of(name).strategies) > 1]
+            rounds = [k for k in SHOWN_ROUNDS if k <= max((p.rounds for p in found), default=0)]
+            rows = [
+                TableRow(
+                    (problem.name, strategy),
+                    tuple(Cell(shares[k - 1]) if k <= len(shares) else None for k in rounds),
+                )
+                for problem in found
+                for strategy, shares in problem.of(name).strategies.items()
+            ]
+            title = f"Share of the trials in which a strategy chose, {titles([name])[0]}"
+            columns = tuple(f"round {k}" for k in rounds)
+            if rows:
+                tables.append(Table(title, ("problem", "strategy"), columns, tuple(rows)))
+        return tables
 
     # -- parts of tables -------------------------------------------------------------------------
 

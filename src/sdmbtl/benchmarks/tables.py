@@ -241,13 +241,15 @@ class Table:
 
     def _text_blocks(self, width: int) -> Iterator[list[str]]:
         """Lines of the table; of each block of columns if they do not fit beside one another."""
+        labels = self._text_labels(width)
         for sign, gap in _TEXT_LAYOUTS:
             columns = [self._text_column(index, sign) for index in range(len(self.columns))]
-            widest = max((len(column[0]) for column in columns), default=0)
-            labels = self._text_labels(min(width - gap - widest, 3 * width // 5))
-            room = width - len(labels[0][0])
-            if sum(gap + len(column[0]) for column in columns) <= room:
+            if len(labels[0][0]) + sum(gap + len(column[0]) for column in columns) <= width:
                 break
+        else:
+            widest = max(len(column[0]) for column in columns)
+            labels = self._text_labels(min(width - gap - widest, 3 * width // 5))
+        room = width - len(labels[0][0])
         for some in _fitting(columns, room, gap):
             lines = []
             for number, (left, *cells) in enumerate(zip(labels, *some, strict=True)):

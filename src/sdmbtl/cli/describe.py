@@ -13,7 +13,7 @@ from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import JsonOption
 from sdmbtl.cli.output import figure, note, plain_table, print_json
 from sdmbtl.cli.output import result_console as console
-from sdmbtl.wording import counted
+from sdmbtl.wording import counted, whole_percent
 
 if TYPE_CHECKING:
     from sdmbtl.matrices import TransferDataset
@@ -45,8 +45,8 @@ def describe(
     Returns are printed so that 0 is the lowest and 1 the highest of the
     data set.
     """
+    from sdmbtl.matrices import load_matrix
     from sdmbtl.matrices.anatomy import anatomy
-    from sdmbtl.matrices.shipped import load_matrix
 
     if figures is not None:
         import sdmbtl.plots  # noqa: F401 - to fail before the work, not after it
@@ -66,7 +66,7 @@ def describe(
 
 
 def _asked_for(data: list[str] | None) -> list[str]:
-    from sdmbtl.matrices.shipped import matrix_names
+    from sdmbtl.matrices import matrix_names
 
     names = data or list(matrix_names())
     if not names:
@@ -126,14 +126,15 @@ def _print_variance(found: Anatomy) -> None:
     table.add_column()
     table.add_column(justify="right")
     table.add_column()
-    table.add_row("  f  policy quality", _percent(shares.quality), "which policy runs")
-    table.add_row("  g  task difficulty", _percent(shares.difficulty), "which target it is")
-    table.add_row("  h  dissimilarity", _percent(shares.dissimilarity), "how the two fit")
+    table.add_row("  f  policy quality", whole_percent(shares.quality), "which policy runs")
+    table.add_row("  g  task difficulty", whole_percent(shares.difficulty), "which target it is")
+    table.add_row("  h  dissimilarity", whole_percent(shares.dissimilarity), "how the two fit")
     console().print(table)
     if luck.row is not None and luck.common is not None and luck.rest is not None:
+        common, row, rest = map(whole_percent, (luck.common, luck.row, luck.rest))
         typer.echo(
-            f"Between seeds: {_percent(luck.common)} is common to all, {_percent(luck.row)} luck "
-            f"of whole trainings,\n{_percent(luck.rest)} other differences."
+            f"Between seeds: {common} is common to all, {row} luck of whole trainings,\n"
+            f"{rest} other differences."
         )
 
 
@@ -181,7 +182,3 @@ def _print_coverage(found: Anatomy) -> None:
         f"The own policy of a context reaches {found.training.own:.3f} there, the best one "
         f"{found.training.best:.3f}."
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

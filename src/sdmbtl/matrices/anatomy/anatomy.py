@@ -18,15 +18,14 @@ Example:
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.detection import MOUNTAIN, Detection, MountainDetector
+from sdmbtl.json_data import as_json
 from sdmbtl.matrices.anatomy.coverage import Coverage, Training, coverage, training
 from sdmbtl.matrices.anatomy.effects import Effect, effect
 from sdmbtl.matrices.anatomy.findings import findings
@@ -95,8 +94,7 @@ class Anatomy:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON data."""
-        data: dict[str, Any] = _json(self)
-        return data
+        return {key: as_json(value) for key, value in vars(self).items()}
 
 
 def anatomy(dataset: TransferDataset) -> Anatomy:
@@ -156,20 +154,3 @@ def _detected(detector: MountainDetector, rows: ObservedRows) -> Detection:
     if len(rows) < detector.min_rows:
         return Detection("none", "one policy tells nothing about a structure")
     return detector.detect(rows)
-
-
-def _json(value: Any) -> Any:
-    """Dataclasses, arrays and numbers as JSON data; None for a number that is not finite."""
-    if isinstance(value, Detection):
-        return value.to_dict()
-    if is_dataclass(value):
-        return {field.name: _json(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, tuple | list):
-        return [_json(inner) for inner in value]
-    if isinstance(value, Mapping):
-        return {str(key): _json(inner) for key, inner in value.items()}
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sdmbtl.matrices.margins import CHOICE_MATTERS
+from sdmbtl.wording import in_words, whole_percent
 
 if TYPE_CHECKING:
     from sdmbtl.matrices.anatomy import Anatomy, Effect
@@ -78,7 +79,7 @@ def _saturation(found: Anatomy) -> str:
             f"{found.size.contexts} reach together."
         )
     if cover.at_top >= MANY:
-        return f"Plateaus: {_percent(cover.at_top)} of all returns are at the very top."
+        return f"Plateaus: {whole_percent(cover.at_top)} of all returns are at the very top."
     return ""
 
 
@@ -89,7 +90,7 @@ def _variance(found: Anatomy) -> str:
         "how the two fit (h)": found.shares.dissimilarity,
     }
     ordered = sorted(shares.items(), key=lambda item: -item[1])
-    listed = ", ".join(f"{name} {_percent(share)}" for name, share in ordered)
+    listed = ", ".join(f"{name} {whole_percent(share)}" for name, share in ordered)
     return f"What returns depend on, by variance: {listed}."
 
 
@@ -98,14 +99,14 @@ def _mountain(found: Anatomy) -> str:
     if gap.mountain_r2 is None or found.shares.dissimilarity < NEGLIGIBLE:
         return (
             "No mountain, nor another shape: source and target hardly interact "
-            f"({_percent(found.shares.dissimilarity)} of the variance)."
+            f"({whole_percent(found.shares.dissimilarity)} of the variance)."
         )
     distance = (
         "the weighted distance of source and target explains "
-        f"{_percent(gap.mountain_r2)} of the interaction"
+        f"{whole_percent(gap.mountain_r2)} of the interaction"
     )
     if gap.ceiling is not None:
-        distance += f" (the seeds agree on {_percent(gap.ceiling)} of it)"
+        distance += f" (the seeds agree on {whole_percent(gap.ceiling)} of it)"
     # Noise, which no model can explain, must not count against this one.
     explainable = 1.0 if gap.ceiling is None else gap.ceiling
     if gap.mountain_r2 < DESCRIBES * explainable or (gap.weights < 0).any():
@@ -124,11 +125,11 @@ def _shape(found: Anatomy) -> str:
         return ""
     parts = []
     if gap.curves_r2 - gap.mountain_r2 >= BETTER:
-        parts.append(f"bent curves of the difference explain {_percent(gap.curves_r2)}")
+        parts.append(f"bent curves of the difference explain {whole_percent(gap.curves_r2)}")
     if gap.positions_r2 is not None and gap.positions_r2 - gap.curves_r2 >= BETTER:
         parts.append(
             "where source and target lie, dimension by dimension, explains "
-            f"{_percent(gap.positions_r2)}"
+            f"{whole_percent(gap.positions_r2)}"
         )
     if not parts:
         return ""
@@ -161,7 +162,7 @@ def _effect(effect: Effect, name: str, share: float) -> str:
     kind = "nearly linear" if effect.linear_r2 >= 0.8 * effect.additive_r2 else "bent"
     return (
         f"{name} is {kind} (R² {effect.linear_r2:.2f} linear, {effect.additive_r2:.2f} with "
-        f"curves), mostly along {main.name} ({_percent(main.share)})."
+        f"curves), mostly along {main.name} ({whole_percent(main.share)})."
     )
 
 
@@ -172,7 +173,7 @@ def _luck(found: Anatomy) -> str:
     if luck.row is None or luck.row_correlation is None:
         return ""
     correlation = f"mean returns of the policies of two seeds correlate {luck.row_correlation:.2f}"
-    rows = f"luck of whole trainings is {_percent(luck.row)} of all variance"
+    rows = f"luck of whole trainings is {whole_percent(luck.row)} of all variance"
     if luck.lucky:
         every = found.size.seeds * found.size.contexts
         rows += (
@@ -190,8 +191,8 @@ def _noise(found: Anatomy) -> str:
     if noise is None or noise < NEGLIGIBLE:
         return ""
     return (
-        f"Noisy evaluation: {found.size.episodes} episodes leave noise of {_percent(noise)} of "
-        "the variance."
+        f"Noisy evaluation: {found.size.episodes} episodes leave noise of {whole_percent(noise)} "
+        "of the variance."
     )
 
 
@@ -200,8 +201,8 @@ def _own_policy(found: Anatomy) -> str:
     if training.own_is_best >= OWN_IS_BEST:
         return ""
     return (
-        f"Training where it counts is no guarantee: in {_percent(training.own_is_best)} of the "
-        f"contexts the own policy has 0.95 of the best one's return (mean {training.own:.3f}, "
+        f"Training where it counts is no guarantee: in {whole_percent(training.own_is_best)} of "
+        f"the contexts the own policy has 0.95 of the best one's return (mean {training.own:.3f}, "
         f"best {training.best:.3f})."
     )
 
@@ -211,7 +212,7 @@ def _unsolved(found: Anatomy) -> str:
     if not unsolved:
         return ""
     targets = "one target" if len(unsolved) == 1 else f"{len(unsolved)} targets"
-    share = _percent(len(unsolved) / found.size.contexts)
+    share = whole_percent(len(unsolved) / found.size.contexts)
     return (
         f"Out of reach: no policy gets half of the range on {targets} ({share}): "
         f"{found.training.unsolved_where}."
@@ -223,7 +224,7 @@ def _hard_targets(found: Anatomy) -> str:
     if hard < SOME_HARD:
         return ""
     return (
-        f"Hard targets: on {_percent(hard)} of the targets fewer than 5 % of the policies "
+        f"Hard targets: on {whole_percent(hard)} of the targets fewer than 5 % of the policies "
         "have 0.9 of the best one's return."
     )
 
@@ -265,14 +266,5 @@ def _names(found: Anatomy, which: np.ndarray) -> str:
 
 
 def _policies(count: int) -> str:
-    words = {1: "one policy", 2: "two policies", 3: "three policies", 6: "six policies"}
-    return words.get(count, f"{count} policies")
-
-
-def _percent(share: float) -> str:
-    """A share as text; neither 0 nor 100 % unless it is so, up to rounding."""
-    if 1e-12 < share < 0.005:
-        return "less than 1 %"
-    if 0.995 <= share < 1 - 1e-12:
-        return "more than 99 %"
-    return f"{100 * share:.0f} %"
+    words = in_words(count) if count in (1, 2, 3, 6) else str(count)
+    return f"{words} {'policy' if count == 1 else 'policies'}"

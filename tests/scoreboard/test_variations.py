@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-from sdmbtl.benchmarks.variations import CHECK, DEVELOPMENT, Plateau, Slopes, Variation
 
+from scoreboard.variations import CHECK, DEVELOPMENT, Plateau, Slopes, Variation
 from sdmbtl.benchmarks.effects import effect
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.matrices.margins import CHOICE_MATTERS, choice_margin
@@ -22,7 +22,7 @@ def names(variations):
 
 def changed(**parts):
     """The small variation with other parts."""
-    return Variation(**{"name": "small", "sizes": (3, 4), "h": SMALL.h, **parts})
+    return Variation(**{"kind": "small", "sizes": (3, 4), "h": SMALL.h, **parts})
 
 
 def test_slopes_against_a_double_loop():
@@ -103,7 +103,7 @@ def test_reproducible_in_other_processes_and_different_in_trials(variation):
 
 
 def test_what_is_random_depends_on_the_name():
-    one, other = (changed(name=name, noise=1.0, f="random", f_slope=1.0) for name in ("a", "b"))
+    one, other = (changed(kind=name, noise=1.0, f="random", f_slope=1.0) for name in ("a", "b"))
     assert not np.allclose(one.noiseless(), other.noiseless())
     assert not np.allclose(one.matrix(0) - one.noiseless(), other.matrix(0) - other.noiseless())
 

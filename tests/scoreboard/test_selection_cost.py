@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
-from sdmbtl.benchmarks.cost_benchmark import CostBenchmark, cost_table, costliest, summarise
-from sdmbtl.benchmarks.selection_cost import Measurement, make_row, make_space
 
+from scoreboard.cost_benchmark import CostBenchmark, CostResult
+from scoreboard.selection_cost import Measurement, make_row, make_space
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.json_data import as_json
 
 
 @pytest.mark.parametrize(("h", "mountain"), [("l1", True), ("non-distance", False)])
@@ -52,18 +53,18 @@ def test_benchmark_measures_once_and_sums_up(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Measurement, "in_own_process", measured)
     for _ in range(2):
-        journal = Journal(tmp_path / "cost.jsonl", benchmark.settings)
-        benchmark.run(journal, jobs=4)
+        journal = Journal(tmp_path / "cost.jsonl", benchmark.heading)
+        result = benchmark.run(journal, jobs=4)
     assert [m.mountain for m in asked] == [True, False]
-    result = summarise(benchmark, journal)
-    entry = result["measured"][0]
-    assert entry["selectors"]["m-mbtl"]["mountain"] == {
+    (cost,) = result.measured
+    assert cost.selectors["m-mbtl"]["mountain"] == {
         "median_ms": pytest.approx(2.5),
         "slowest_ms": pytest.approx(10.0),
         "peak_mib": 80.0,
     }
-    assert costliest(entry, "m-mbtl", "slowest_ms") == pytest.approx(30.0)
-    table = cost_table(result)
+    assert cost.highest("m-mbtl", "slowest_ms") == pytest.approx(30.0)
+    assert CostResult.from_dict(as_json(result)) == result
+    table = result.table()
     assert table.rows[0].labels == ("64", "Mountain", "3..6", "median ms")
     assert table.columns == ("M-MBTL",)
     assert len(table.rows) == 6

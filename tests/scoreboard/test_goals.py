@@ -1,34 +1,14 @@
 """The goals' arithmetic, on results made by hand."""
 
 import pytest
-from sdmbtl.benchmarks.goals import Goal, goal_table, goals
 
-from sdmbtl.benchmarks import real_scores
+from scoreboard import real_scores
+from scoreboard.cost_benchmark import Cost, CostResult
+from scoreboard.goals import Goal, goal_table, goals
+from sdmbtl.benchmarks import BenchmarkResult
+from sdmbtl.benchmarks.result import Aggregate, ProblemResult, SelectorResult, Statistics
 
 NAMES = ("auto", "m/gp-mbtl", "random", "myopic-oracle")
-
-
-def synthetic(auto, rival, *, trials=100):
-    """A synthetic result with (final, auc) of two selectors."""
-    values = {"auto": auto, "m/gp-mbtl": rival, "random": (0.0, 0.0), "myopic-oracle": (1.0, 1.0)}
-    aggregated = {
-        name: {"final": {"mean": final}, "auc": {"mean": auc}}
-        for name, (final, auc) in values.items()
-    }
-    return {
-        "selectors": list(NAMES),
-        "rounds": 50,
-        "dim": 3,
-        "noise": 5.0,
-        "trials": trials,
-        "aggregated": aggregated,
-        "configurations": [
-            {"f": f, "selectors": {n: {"final": {"mean": m}} for n, m in finals.items()}}
-            for f, finals in FINALS.items()
-        ],
-    }
-
-
 #: Performance of each selector for each kind of f.
 FINALS = {
     "quadratic": {"auto": 0.75, "m/gp-mbtl": 0.6, "random": 0.5, "myopic-oracle": 0.8},
@@ -37,52 +17,71 @@ FINALS = {
 }
 
 
+def problem(name, selectors, *, labels=None, rounds=50, matters=True):
+    return ProblemResult(
+        name, labels or {"data": name}, rounds, 0.0, 1.0, selectors, matters=matters
+    )
+
+
+def made(problems, aggregated, **changes):
+    budgets = tuple(aggregated) or (50,)
+    given = {"trials": 100, "settings": {}, "headers": ("data",), "least_margin": None, **changes}
+    return BenchmarkResult(
+        name="x",
+        title="x",
+        budgets=budgets,
+        selectors=NAMES,
+        problems=tuple(problems),
+        aggregated=aggregated,
+        **given,
+    )
+
+
+def synthetic(auto, rival, *, trials=100):
+    """A synthetic result with (final, auc) of two selectors."""
+    values = {"auto": auto, "m/gp-mbtl": rival, "random": (0.0, 0.0), "myopic-oracle": (1.0, 1.0)}
+    aggregated = {
+        name: {"final": Aggregate(final), "auc": Aggregate(auc)}
+        for name, (final, auc) in values.items()
+    }
+    problems = [
+        problem(
+            f,
+            {n: SelectorResult({50: {"final": Statistics(m)}}) for n, m in finals.items()},
+            labels={"f(x)": f.capitalize()},
+        )
+        for f, finals in FINALS.items()
+    ]
+    settings = {"kind": "synthetic", "dim": 3, "noise": 5.0}
+    return made(problems, {50: aggregated}, trials=trials, settings=settings)
+
+
 def entry(name, auto, rival, *, matters=True, oracle=0.8):
     """A data set with constant curves of 50 policies: random 0.4, the oracle 0.8."""
     curves = {"auto": auto, "m/gp-mbtl": rival, "random": 0.4, "myopic-oracle": oracle}
     curves = {k: v if isinstance(v, list) else [v] * 50 for k, v in curves.items()}
-    return {
-        "name": name,
-        "matters": matters,
-        "margins": dict.fromkeys(("6", "12", "50"), oracle - 0.4),
-        "selectors": {
-            selector: {
-                "curve": curve,
-                "at": {k: {"final": {"half_width": 0.02}} for k in ("6", "12", "50")},
-            }
-            for selector, curve in curves.items()
-        },
-    }
+    return problem(
+        name, {n: SelectorResult({}, tuple(c)) for n, c in curves.items()}, matters=matters
+    )
 
 
 def real(data, *, auto=0.5, rival=0.4):
     means = {"auto": auto, "m/gp-mbtl": rival, "random": 0.0, "myopic-oracle": 1.0}
-    aggregated = {n: {"final": {"mean": m, "half_width": 0.1}} for n, m in means.items()}
-    return {
-        "selectors": [*NAMES, "multi-task"],
-        "matrices": 5,
-        "rounds": 50,
-        "data": data,
-        "aggregated": dict.fromkeys(("6", "12", "50"), aggregated),
-    }
+    aggregated = {n: {"final": Aggregate(m, 0.1)} for n, m in means.items()}
+    return made(data, dict.fromkeys((6, 12, 50), aggregated), least_margin=0.01)
 
 
 def variations(*differences, trials=10):
     """A result with mean and half width of auto's difference from random on each variation."""
-    return {
-        "selectors": list(NAMES),
-        "trials": trials,
-        "variations": [
-            {
-                "name": f"v{number}",
-                "selectors": {
-                    name: {"ahead_of_random": {"mean": mean, "half_width": width}}
-                    for name in ("auto", "m/gp-mbtl")
-                },
-            }
-            for number, (mean, width) in enumerate(differences)
-        ],
-    }
+    problems = [
+        problem(
+            f"v{number}",
+            {n: SelectorResult({20: {"ahead": Statistics(mean, width)}}) for n in NAMES},
+            rounds=20,
+        )
+        for number, (mean, width) in enumerate(differences)
+    ]
+    return made(problems, {}, trials=trials)
 
 
 def cost(targets, mountain, other, memory=100.0):
@@ -90,15 +89,12 @@ def cost(targets, mountain, other, memory=100.0):
         {"median_ms": ms, "slowest_ms": 2 * ms, "peak_mib": memory} for ms in (mountain, other)
     ]
     by_kind = dict(zip(("mountain", "not_mountain"), figures, strict=True))
-    return {
-        "selectors": ["auto"],
-        "measured": [{"targets": targets, "rounds": 50, "selectors": {"auto": by_kind}}],
-    }
+    return CostResult(("auto",), (Cost(targets, 50, {"auto": by_kind}),), "abc", {})
 
 
-def found(parts):
+def found(results, measured=None):
     """Text -> (wanted, value of auto, verdict)."""
-    return {g.text: (g.wanted, g.values.get("auto"), g.verdict()) for g in goals(parts)}
+    return {g.text: (g.wanted, g.values.get("auto"), g.verdict()) for g in goals(results, measured)}
 
 
 @pytest.mark.parametrize(
@@ -185,8 +181,7 @@ def test_lowest_score_counts_from_the_third_policy_to_the_last():
 
 
 def test_numbers_of_policies_with_nothing_to_gain_do_not_count():
-    data = entry("a", [0.8] * 12 + [0.0] * 38, 0.4)
-    data["selectors"]["myopic-oracle"]["curve"][12:] = [0.405] * 38
+    data = entry("a", [0.8] * 12 + [0.0] * 38, 0.4, oracle=[0.8] * 12 + [0.405] * 38)
     assert real_scores.lowest_scores(real([data]), "auto", 50) == {"a": pytest.approx(1.0)}
     nothing = entry("b", 0.8, 0.4, oracle=0.4)
     assert real_scores.lowest_scores(real([nothing]), "auto", 50) == {}
@@ -199,17 +194,8 @@ def test_numbers_of_policies_with_nothing_to_gain_do_not_count():
 
 def test_real_tables():
     result = real([entry("good", 0.8, 0.6), entry("poor", 0.5, 0.6)])
-    table = real_scores.score_table(result, 12)
-    assert table.columns == ("auto", "M/GP-MBTL")
-    assert [row.labels for row in table.rows] == [
-        ("good", "0.400"),
-        ("poor", "0.400"),
-        ("Aggregated",),
-    ]
-    assert table.rows[0].cells[0].mean == pytest.approx(1.0)
-    assert table.rows[0].cells[0].half_width == pytest.approx(0.02 / 0.4)
-    assert [c.bold for row in table.rows[:2] for c in row.cells] == [True, False, False, True]
     behind = real_scores.behind_table(result, 12)
+    assert behind.columns == ("auto", "M/GP-MBTL")
     assert [c.mean for row in behind.rows for c in row.cells] == pytest.approx(
         [-0.5, 0.5, 0.25, -0.25]
     )
@@ -226,10 +212,10 @@ def test_variations_below_random():
 
 
 def test_cost_is_that_of_the_costlier_matrix():
-    assert found({"cost": cost(512, 10.0, 31.0)}) == {
+    assert found({}, cost(512, 10.0, 31.0)) == {
         "cost, 512 targets: ms per round": ("< 30", 31.0, "no, by 1"),
     }
-    assert found({"cost": cost(16384, 400.0, 300.0, memory=3000.0)}) == {
+    assert found({}, cost(16384, 400.0, 300.0, memory=3000.0)) == {
         "cost, 16384 targets: ms per round": ("< 5000", 400.0, "yes"),
         "cost, 16384 targets: peak MiB": ("< 2048", 3000.0, "no, by 952"),
     }
@@ -244,8 +230,8 @@ def test_fewer_trials_than_the_paper_has_are_told():
 
 
 def test_table_of_goals():
-    parts = {"further": synthetic((0.95, 0.8), (0.8, 0.7)), "cost": cost(512, 1.0, 2.0)}
-    table = goal_table(parts)
+    parts = {"further": synthetic((0.95, 0.8), (0.8, 0.7))}
+    table = goal_table(parts, cost(512, 1.0, 2.0))
     assert table.label_headers == ("goal", "wanted", "reached")
     assert table.columns == ("auto", "M/GP-MBTL")
     assert table.rows[0].labels == (
