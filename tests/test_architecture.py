@@ -1,6 +1,8 @@
 """The plan of the house: which room may use which, and how large anything may get."""
 
 import ast
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 
 import sdmbtl
@@ -11,6 +13,7 @@ HEAVY = ("gymnasium", "jax", "torch", "stable_baselines3", "matplotlib", "ray", 
 MOST_LINES, MOST_LINES_OF_A_FUNCTION = 600, 60
 
 
+@cache
 def modules():
     """Path and syntax tree of every module."""
     return [(path, ast.parse(path.read_text())) for path in sorted(ROOT.rglob("*.py"))]
@@ -43,7 +46,7 @@ def without_type_imports(tree):
         def visit_If(self, node):
             return None if is_for_types_only(node) else self.generic_visit(node)
 
-    return Without().visit(tree)
+    return Without().visit(deepcopy(tree))
 
 
 def used_rooms():

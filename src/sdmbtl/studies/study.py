@@ -107,13 +107,7 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            if not _has_database(path):
-                raise StudyError(
-                    f"There is no study in {str(path)!r}. Make one with an environment: "
-                    f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-                    f"training of your own: sdmbtl ask {path} --space FILE.toml."
-                )
-            return cls(path)
+            return cls._open_as_made(path)
         known = cls._is_study(path)
         given = set_up(
             env,
@@ -123,14 +117,21 @@ class Study:
             selector_options=selector_options or {},
             trainer=trainer,
             trainer_options=trainer_options or {},
-            seed=seed,
-            episodes=episodes,
-            batch=batch,
-            retries=retries,
+            **{"seed": seed, "episodes": episodes, "batch": batch, "retries": retries},
         )
         if not known:
             cls._create(path, given.configuration)
         return cls(path, given)
+
+    @classmethod
+    def _open_as_made(cls, path: Path) -> Self:
+        if not _has_database(path):
+            raise StudyError(
+                f"There is no study in {str(path)!r}. Make one with an environment: "
+                f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
+                f"training of your own: sdmbtl ask {path} --space FILE.toml."
+            )
+        return cls(path)
 
     @classmethod
     def _is_study(cls, path: Path) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -50,46 +52,65 @@ def evaluate_in_gymnasium(
         TrainingError: If an environment fails; the message names the context.
     """
     episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
+    returns = np.zeros((len(contexts), episodes))
     seed = whole_number("seed", seed, low=0, error=TrainerError)
     observed = space if observe_context else False
-    returns = np.zeros((len(contexts), episodes))
-    todo = iter(np.ndindex(returns.shape))
-    playing: dict[int, tuple[tuple[int, ...], dict[str, float], ContextualEnv]] = {}
-    observations: NDArray[Any] = np.zeros((LANES, 0))
 
-    def start(lane: int) -> None:
-        """Begin the next episode, if there is one, in an environment of its own."""
-        nonlocal observations
-        if (episode := next(todo, None)) is None:
-            return
+    def begin(episode: tuple[int, ...]) -> _Lane:
+        """An episode in an environment of its own, and its first observation."""
         context = space.context(contexts[episode[0]])
         with failures_named(context):
             # A new one: Box2D's results depend on what its world did before the reset.
             environment = family.make(context, observe_context=observed)
-            playing[lane] = episode, context, environment
-            if not observations.size:
-                observations = _batch_of_observations(environment)
-            observations[lane], _ = environment.reset(seed=_episode_seed(seed, episode))
+            try:
+                observation, _ = environment.reset(seed=_episode_seed(seed, episode))
+            except BaseException:
+                environment.close()
+                raise
+        return _Lane(episode, context, environment, observation)
 
-    try:
-        for lane in range(LANES):
-            start(lane)
-        while playing:
-            actions = policy.act(observations)
-            for lane, (episode, context, environment) in list(playing.items()):
-                with failures_named(context):
-                    observations[lane], reward, terminated, truncated, _ = environment.step(
-                        actions[lane]
-                    )
-                returns[episode] += reward
-                if terminated or truncated:
-                    del playing[lane]
-                    environment.close()
-                    start(lane)
-    finally:
-        for _, _, environment in playing.values():
-            environment.close()
+    _play(policy, begin, returns)
     return returns
+
+
+@dataclass
+class _Lane:
+    """An episode that is being played."""
+
+    episode: tuple[int, ...]
+    context: dict[str, float]
+    environment: ContextualEnv
+    observation: Any
+
+
+def _play(
+    policy: Policy, begin: Callable[[tuple[int, ...]], _Lane], returns: NDArray[np.float64]
+) -> None:
+    """Play all episodes, some side by side, and add their rewards to (n, episodes) returns."""
+    todo = iter(np.ndindex(returns.shape))
+    lanes: dict[int, _Lane] = {}
+    try:
+        for number, episode in enumerate(islice(todo, LANES)):
+            lanes[number] = begin(episode)
+        observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
+        while lanes:
+            for number, lane in lanes.items():
+                observations[number] = lane.observation
+            actions = policy.act(observations)
+            for number, lane in list(lanes.items()):
+                with failures_named(lane.context):
+                    lane.observation, reward, terminated, truncated, _ = lane.environment.step(
+                        actions[number]
+                    )
+                returns[lane.episode] += reward
+                if terminated or truncated:
+                    del lanes[number]
+                    lane.environment.close()
+                    for episode in islice(todo, 1):
+                        lanes[number] = begin(episode)
+    finally:
+        for lane in lanes.values():
+            lane.environment.close()
 
 
 @contextmanager
