@@ -1,7 +1,6 @@
 """The plan of the house: which room may use which, and how large anything may get."""
 
 import ast
-from copy import deepcopy
 from functools import cache
 from pathlib import Path
 
@@ -26,8 +25,13 @@ def room(path):
 
 
 def imported_modules(tree):
-    """Full names of everything a module imports, wherever in it."""
-    for node in ast.walk(tree):
+    """Full names of everything a module imports when it is used, wherever in it."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            continue  # for annotations: never loaded
+        todo += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -35,26 +39,13 @@ def imported_modules(tree):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def is_for_types_only(node):
-    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-
-
-def without_type_imports(tree):
-    """The tree without what is imported for annotations: it is never loaded."""
-
-    class Without(ast.NodeTransformer):
-        def visit_If(self, node):
-            return None if is_for_types_only(node) else self.generic_visit(node)
-
-    return Without().visit(deepcopy(tree))
-
-
+@cache
 def used_rooms():
     """Room -> the other rooms that its modules import when they are used."""
     used = {}
     for path, tree in modules():
         own = room(path)
-        names = [n.split(".") for n in imported_modules(without_type_imports(tree))]
+        names = [n.split(".") for n in imported_modules(tree)]
         others = {n[1] for n in names if n[0] == "sdmbtl" and len(n) > 1}
         known = {o for o in others if (ROOT / o).is_dir() or (ROOT / f"{o}.py").is_file()}
         used.setdefault(own, set()).update(known - {own})
