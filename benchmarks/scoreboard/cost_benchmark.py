@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -135,12 +135,6 @@ class CostResult:
     measured: tuple[Cost, ...]
     code: str
     versions: Mapping[str, str]
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` made of it."""
-        measured = tuple(Cost(**one) for one in data["measured"])
-        return cls(tuple(data["selectors"]), measured, data["code"], data["versions"])
 
     def table(self) -> Table:
         """Time per round and peak memory of every selector, by number of targets and matrix."""

@@ -17,7 +17,7 @@ from sdmbtl.benchmarks.result import DIGITS
 from sdmbtl.benchmarks.tables import Table
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
-from sdmbtl.json_data import as_json
+from sdmbtl.json_data import as_json, from_json
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,10 @@ class Scoreboard:
         if not path.exists():
             return cls()
         try:
-            data = json.loads(path.read_text())
-            results = {p: BenchmarkResult.from_dict(r) for p, r in data["benchmarks"].items()}
-            cost = None if data["cost"] is None else CostResult.from_dict(data["cost"])
-            return cls(results, cost, data["made_from"])
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            board: Self = from_json(cls, json.loads(path.read_text()))
+        except (OSError, AttributeError, TypeError, ValueError) as error:
             raise BenchmarkError(f"{path} is not a scoreboard: {error}.") from None
+        return board
 
     def tables(self) -> Iterator[Table]:
         """The goals, then the parts in detail."""

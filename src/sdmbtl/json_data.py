@@ -6,7 +6,9 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -77,6 +79,36 @@ def made_from_json(
         )
     known_options(name, settings, inspect.signature(makers[name]).parameters, error=error)
     return makers[name](**settings)
+
+
+def from_json(kind: Any, data: Any) -> Any:
+    """The value that `as_json` made JSON data of.
+
+    Args:
+        kind: Its type: a dataclass, tuple[X, ...], Mapping[K, V], a union of one of them with None,
+            or what JSON has itself.
+        data: The JSON data.
+
+    Raises:
+        TypeError: If a field of a dataclass is missing or unknown, or the data are of another kind.
+        ValueError: If a key is not a number where it should be.
+    """
+    origin, inner = get_origin(kind), get_args(kind)
+    if data is not None and origin in (Union, UnionType):
+        return from_json(next(one for one in inner if one is not type(None)), data)
+    if is_dataclass(kind) and isinstance(kind, type):
+        hints = _hints(kind)
+        return kind(**{name: from_json(hints.get(name), value) for name, value in data.items()})
+    if origin is tuple:
+        return tuple(from_json(inner[0], value) for value in data)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {from_json(inner[0], key): from_json(inner[1], v) for key, v in data.items()}
+    return int(data) if kind is int else data
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def differences(recorded: object, given: object, path: str = "") -> list[str]:

@@ -85,8 +85,9 @@ def test_six_digits_are_kept():
     [
         (b"{", "is not a result file"),
         (b"[1]", "not a result of a benchmark"),
-        (b"{}", "no 'aggregated'"),
-        (b'{"aggregated": {}, "headers": [], "budgets": [], "selectors": []}', "no 'notes'"),
+        (b"{}", "missing 8 required .*'name'"),
+        (b'{"benchmark": "real"}', "unexpected keyword argument 'benchmark'"),
+        (b'{"aggregated": {"x": {}}}', "invalid literal"),
         (b"\xff\xfe\x00", "is not a result file"),
     ],
 )

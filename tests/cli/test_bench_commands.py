@@ -43,6 +43,14 @@ def test_help_and_version(command):
         assert "…" not in text, "no default is cut"
 
 
+def test_benchmarks_are_loaded_by_those_who_run_them(tmp_path):
+    code = "import sys, sdmbtl.cli; print([m for m in sys.modules if 'sdmbtl.benchmarks' in m])"
+    finished = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert finished.stdout == "[]\n"
+
+
 def test_table_and_result_file(folder):
     text = (folder / "first.txt").read_text()
     assert "M/GP-MBTL" in text

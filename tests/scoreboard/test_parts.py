@@ -127,7 +127,7 @@ def test_a_part_replaces_itself_and_leaves_the_others(board, result):
     assert again.made_from["development"] == {"code": "1"}
 
 
-@pytest.mark.parametrize("content", ["{}", "[1]", "{"])
+@pytest.mark.parametrize("content", ['{"parts": {}}', "[1]", "{"])
 def test_file_that_is_another(tmp_path, content):
     path = tmp_path / "selectors.json"
     path.write_text(content)

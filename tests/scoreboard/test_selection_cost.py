@@ -8,7 +8,7 @@ from scoreboard.selection_cost import Measurement, make_row, make_space
 from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.json_data import as_json
+from sdmbtl.json_data import as_json, from_json
 
 
 @pytest.mark.parametrize(("h", "mountain"), [("l1", True), ("non-distance", False)])
@@ -63,7 +63,7 @@ def test_benchmark_measures_once_and_sums_up(tmp_path, monkeypatch):
         "peak_mib": 80.0,
     }
     assert cost.highest("m-mbtl", "slowest_ms") == pytest.approx(30.0)
-    assert CostResult.from_dict(as_json(result)) == result
+    assert from_json(CostResult, as_json(result)) == result
     table = result.table()
     assert table.rows[0].labels == ("64", "Mountain", "3..6", "median ms")
     assert table.columns == ("M-MBTL",)

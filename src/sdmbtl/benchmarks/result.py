@@ -24,7 +24,7 @@ from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
 from sdmbtl.detection import MOUNTAIN
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
-from sdmbtl.json_data import as_json
+from sdmbtl.json_data import as_json, from_json
 from sdmbtl.matrices.margins import CHOICE_MATTERS, CHOICE_ROUND
 from sdmbtl.wording import counted
 
@@ -100,20 +100,6 @@ class SelectorResult:
     strategies: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     structures: Mapping[str, float] = field(default_factory=dict)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` made of it."""
-        return cls(
-            at={
-                int(k): {metric: Statistics(**values) for metric, values in metrics.items()}
-                for k, metrics in data["at"].items()
-            },
-            curve=tuple(data["curve"]),
-            rounds_to={e: RoundsTo(**values) for e, values in data["rounds_to"].items()},
-            strategies={name: tuple(shares) for name, shares in data["strategies"].items()},
-            structures=data["structures"],
-        )
-
 
 @dataclass(frozen=True)
 class ProblemResult:
@@ -157,14 +143,6 @@ class ProblemResult:
     def of(self, selector: str) -> SelectorResult:
         """What a selector reached; nothing if it has no values here, as Multi-task may."""
         return self.selectors.get(selector, SelectorResult({}))
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """What `as_json` made of it."""
-        selectors = data["selectors"].items()
-        return cls(
-            **{**data, "selectors": {name: SelectorResult.from_dict(s) for name, s in selectors}}
-        )
 
 
 @dataclass(frozen=True)
@@ -235,23 +213,10 @@ class BenchmarkResult:
             BenchmarkError: If something is missing or unknown.
         """
         try:
-            aggregated = {
-                int(k): {
-                    name: {
-                        metric: Aggregate(**{**one, "without": tuple(one["without"])})
-                        for metric, one in metrics.items()
-                    }
-                    for name, metrics in names.items()
-                }
-                for k, names in data["aggregated"].items()
-            }
-            lists = {k: tuple(data[k]) for k in ("headers", "budgets", "selectors", "notes")}
-            problems = tuple(map(ProblemResult.from_dict, data["problems"]))
-            return cls(**{**data, **lists, "problems": problems, "aggregated": aggregated})
-        except KeyError as error:
-            raise BenchmarkError(f"This is not a result of a benchmark: no {error}.") from None
+            result: Self = from_json(cls, data)
         except (AttributeError, TypeError, ValueError) as error:
             raise BenchmarkError(f"This is not a result of a benchmark: {error}.") from None
+        return result
 
     def save(self, path: Path) -> None:
         """Write a result file, atomically."""

@@ -117,7 +117,10 @@ class Study:
             selector_options=selector_options or {},
             trainer=trainer,
             trainer_options=trainer_options or {},
-            **{"seed": seed, "episodes": episodes, "batch": batch, "retries": retries},
+            seed=seed,
+            episodes=episodes,
+            batch=batch,
+            retries=retries,
         )
         if not known:
             cls._create(path, given.configuration)
