@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import subprocess
 import sys
 from collections import Counter
 
@@ -598,6 +599,25 @@ def test_ask_and_tell_without_an_environment(tmp_path):
     assert again.selector.state_dict() == study.selector.state_dict()
     with pytest.raises(StudyError, match="has no environment"):
         again.run(budget=3)
+
+
+def test_ask_and_tell_need_numpy_and_scipy_only(tmp_path):
+    (tmp_path / "space.toml").write_text(
+        "[dimensions.length]\nvalues = [0.3, 0.9]\n[returns]\nmin = 0\nmax = 4\n"
+    )
+    code = """
+import sys
+for name in ("gymnasium", "torch", "jax", "stable_baselines3", "safetensors"):
+    sys.modules[name] = None
+from sdmbtl.studies import Study
+study = Study.open("study", space="space.toml")
+study.tell(study.ask(), [1, 3])
+print(study.status()["coverage"], study.portfolio().choose({"length": 0.9}).member)
+"""
+    answer = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert (answer.stdout, answer.stderr) == ("0.5 0\n", "")
 
 
 def test_episodes_that_were_not_played(tmp_path):

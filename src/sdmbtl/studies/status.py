@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.trial import TrainingRun
 
@@ -25,7 +26,7 @@ def study_status(study: Study) -> dict[str, Any]:
         facts, timing = study.database.facts(), _timing(study)
     rounds = _rounds(study)
     finished = [r for r in rounds if r["status"] == "finished"]
-    return {
+    status = {
         "path": str(study.path),
         "environment": None if configuration.family is None else configuration.family["name"],
         "trainer": None if configuration.trainer is None else configuration.trainer["name"],
@@ -39,7 +40,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),
         "steps": sum(r["steps"] or 0 for r in rounds),
-        "performance": _number(study.performance),
+        "performance": study.performance,
         "coverage": study.share(study.performance),
         "return_range": configuration.return_range,
         "return_span": study.return_span,
@@ -50,6 +51,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "versions": facts.get("versions", {}),
         "timing": timing,
     }
+    return {name: as_json(value) for name, value in status.items()}
 
 
 def _rounds(study: Study) -> list[dict[str, Any]]:
@@ -67,7 +69,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
             entry |= {
                 "performance": mean,
                 "coverage": study.share(mean),
-                "gain": _number(mean - before),
+                "gain": mean - before,
                 "scores": scores.get(rows, {}),
                 "probably_failed": trial.id in failed,
             }
@@ -141,7 +143,3 @@ def _timing(study: Study) -> dict[str, Any]:
         for stage, value in each.items():
             stages[stage] = stages.get(stage, 0.0) + value
     return {"seconds": stages, "by_trial": {str(k): v for k, v in sorted(seconds.items())}}
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value

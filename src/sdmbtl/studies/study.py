@@ -192,13 +192,12 @@ class Study:
 
     def refresh(self) -> None:
         """Take over what was recorded since, by another process."""
-        recorded = self.database.trials(self.space)
-        if len(recorded) < len(self.trials):  # an older copy was put in its place
+        recorded, known = self.database.trials(self.space), self.trials
+        if len(recorded) < len(known):  # an older copy was put in its place
             self.selector.load_trials(recorded)
-            return
-        before = (*self.trials, *[None] * len(recorded))
-        changed = [t for t, known in zip(recorded, before, strict=False) if t is not known]
-        self.selector.record(*changed)
+        else:
+            new = [t for t in recorded if t.id >= len(known) or t is not known[t.id]]
+            self.selector.record(*new)
 
     @property
     def performance(self) -> float:
