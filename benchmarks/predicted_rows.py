@@ -71,8 +71,9 @@ def comparison(
         (truth - rows.returns.mean(axis=0)) ** 2
     ).mean()
     deviation = np.sqrt(np.maximum(prediction.variance, least_variance(rows)))[:, None]
-    room = rows.ceiling - rows.best
-    expected = expected_improvement(prediction.mean - rows.best, deviation, room).mean(axis=1)
+    mean = prediction.mean
+    gain = expected_improvement(mean - rows.best, deviation, mean - rows.ceiling)
+    expected = gain.mean(axis=1)
     gains = np.maximum(truth - rows.best, 0.0).mean(axis=1)
     differ = expected.std() > 0 and gains.std() > 0
     return float(error), float(np.corrcoef(expected, gains)[0, 1]) if differ else 0.0

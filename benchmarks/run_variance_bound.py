@@ -59,7 +59,7 @@ def informed_curve(
     while len(chosen) < rounds:
         seen = matrix[chosen]
         best = seen.max(axis=0)
-        gains = expected_improvement(expected - best, deviation, seen.max() - best)
+        gains = expected_improvement(expected - best, deviation, expected - seen.max())
         means = gains.mean(axis=1)
         means[chosen] = -1.0
         chosen.append(int(means.argmax()))

@@ -193,7 +193,7 @@ class TestOutcomes:
         # Nothing was tested before: policies did not differ, so the variance is that expected.
         (result,) = self.watched([1.0, 0.0, -1.0, -2.0]).records["s"].outcomes
         expected = expected_improvement(
-            np.array([[1.0, 0.0, -1.0, -2.0]]), np.ones((1, 1)), np.array([1.0, 0, 0, 0])
+            np.array([[1.0, 0.0, -1.0, -2.0]]), np.ones((1, 1)), np.array([[0.0, 0.0, -1.0, -2.0]])
         )[0]
         gains = np.array([2.0, 0.0, 0.0, 1.0])
         assert result.rows == 1
@@ -227,7 +227,7 @@ class TestOutcomes:
         contest.watch(rows)
         between = (rows.returns[:2] - rows.returns[:2].mean(axis=0)).var()
         expected = expected_improvement(
-            -best[None], np.sqrt(np.maximum([[1.0]], between)), rows.returns[:2].max() - best
+            -best[None], np.sqrt(np.maximum([[1.0]], between)), -rows.returns[:2].max()
         )[0]
         gains = np.maximum(rows.returns[2] - best, 0.0)
         cells = target_cells(GRID.unit_targets, CELLS)
@@ -353,7 +353,7 @@ class TestImprovements:
         contest = contest_of(Scripted("s", np.zeros(4), variance=1e-6, min_rows=2))
         contest.watch(line_rows([0.0] * 4, [2.0] * 4))
         best = np.full(4, 2.0)
-        expected = expected_improvement(-np.ones((1, 4)), np.ones((1, 1)), 1.0)
+        expected = expected_improvement(-np.ones((1, 4)), np.ones((1, 1)), np.full((1, 4), -2.0))
         values = improvements(contest, "s", np.zeros((1, 1)), slice(None), best - 1)
         np.testing.assert_allclose(values, expected)
 
@@ -364,7 +364,7 @@ class TestImprovements:
         assert contest.records["s"].calibration == pytest.approx(1.5 / 4.0)
         deviation = np.sqrt([[2.0 * 1.5 / 4.0]])
         some, best = np.array([2, 0]), np.array([1.0, 5.0, 2.0, 5.0])
-        expected = expected_improvement(-np.array([[2.0, 1.0]]), deviation, np.array([0.0, 1.0]))
+        expected = expected_improvement(-np.array([[2.0, 1.0]]), deviation, np.full((1, 2), -2.0))
         values = improvements(contest, "s", np.zeros((1, 1)), some, best)
         np.testing.assert_allclose(values, expected)
 

@@ -73,14 +73,13 @@ def test_nothing_is_left_to_gain_at_the_ceiling():
 
 def test_shapes():
     above, deviation = -np.tile(np.arange(4.0), (3, 1)), np.ones((3, 1))
-    room = 9.0 + above
-    before = above.copy()
-    table = expected_improvement(above, deviation, room)
+    beyond = np.full((3, 4), -9.0)
+    table = expected_improvement(above, deviation, beyond)
     assert table.shape == (3, 4)
     for j in range(4):
         np.testing.assert_allclose(table[:, j], improvement(0.0, 1.0, float(j), 9.0))
-    np.testing.assert_array_equal(expected_improvement(above, deviation, room[0]), table)
-    np.testing.assert_array_equal(above, before, "the arguments stay as they are")
+    assert above.tolist() == [[0.0, -1.0, -2.0, -3.0]] * 3, "the arguments stay as they are"
+    assert (beyond == -9.0).all()
 
 
 def test_deviations_by_row():
@@ -93,18 +92,19 @@ class TestNoDeviation:
 
     ABOVE = np.array([[-1.0, 0.0, 0.3], [5.0, 1.0, -0.1]])
 
-    def test_is_the_limit_of_small_deviations(self):
-        for room in (np.inf, 0.5, np.array([0.1, 9.0, 0.2])):
-            exact = expected_improvement(self.ABOVE, 0.0, room)
-            np.testing.assert_allclose(exact, np.clip(self.ABOVE, 0.0, room), atol=1e-15)
-            close = expected_improvement(self.ABOVE, np.full((2, 1), 1e-9), room)
+    @pytest.mark.parametrize("room", [0.5, np.array([0.1, 9.0, 0.2])])
+    def test_is_the_limit_of_small_deviations(self, room):
+        for beyond, highest in ((None, np.inf), (self.ABOVE - room, room)):
+            exact = expected_improvement(self.ABOVE, 0.0, beyond)
+            np.testing.assert_allclose(exact, np.clip(self.ABOVE, 0.0, highest), atol=1e-15)
+            close = expected_improvement(self.ABOVE, np.full((2, 1), 1e-9), beyond)
             np.testing.assert_allclose(close, exact, atol=1e-8)
 
     def test_in_some_rows_only(self):
-        mixed = expected_improvement(self.ABOVE, np.array([[0.0], [2.0]]), 4.0)
-        np.testing.assert_array_equal(mixed[0], expected_improvement(self.ABOVE[0], 0.0, 4.0))
+        mixed = expected_improvement(self.ABOVE, np.array([[0.0], [2.0]]))
+        np.testing.assert_array_equal(mixed[0], expected_improvement(self.ABOVE[0]))
         np.testing.assert_array_equal(
-            mixed[1:], expected_improvement(self.ABOVE[1:], np.array([[2.0]]), 4.0)
+            mixed[1:], expected_improvement(self.ABOVE[1:], np.array([[2.0]]))
         )
 
     def test_means_over_targets_come_in_blocks(self):

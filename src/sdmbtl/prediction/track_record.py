@@ -88,4 +88,8 @@ class TrackRecord:
         """
         kept = [o.above for o in self.outcomes if o.above is not None]
         trust = (1 + sum(kept)) / (1 + len(kept))
-        return np.asarray(seen + trust * np.maximum(mean - seen, 0.0))
+        above = mean - seen
+        np.maximum(above, 0.0, out=above)
+        above *= trust
+        above += seen
+        return above

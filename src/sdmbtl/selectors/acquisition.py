@@ -22,7 +22,7 @@ BLOCK = 32768
 def expected_improvement(
     above: NDArray[np.floating],
     deviation: NDArray[np.floating] | float = 0.0,
-    room: NDArray[np.floating] | float = np.inf,
+    beyond: NDArray[np.floating] | None = None,
 ) -> NDArray[np.floating]:
     """E[(min(J, ceiling) - best)+] for a normal J, in closed form.
 
@@ -33,27 +33,26 @@ def expected_improvement(
         above: (m, n) how far the expected returns lie above the best so far, E[J] - best.
         deviation: Standard deviation of J, one for all or (m, 1) or (m, n); where it is 0, the
             expected return is what comes.
-        room: ceiling - best, at least 0: one for all or (n,) or (m, n).
+        beyond: (m, n) how far the expected returns lie above the ceiling, which is nowhere below
+            the best so far; None if there is no ceiling.
 
     Returns:
         (m, n) expected improvements.
     """
     gain = _mean_positive_part(above, deviation)
-    if isinstance(room, float) and room == np.inf:
-        return gain
-    return gain - _mean_positive_part(above - room, deviation)
+    if beyond is not None:
+        gain -= _mean_positive_part(beyond, deviation)
+    return gain
 
 
 def predicted_improvement(
     prediction: RowPrediction, best: NDArray[np.float64]
 ) -> NDArray[np.floating]:
     """(m, n) expected improvement of predicted rows on the (n,) best returns so far."""
-    return expected_improvement(
-        prediction.mean - best,
-        np.sqrt(prediction.variance)[:, None],
-        # Expected returns of pending policies may lie above the ceiling.
-        np.maximum(prediction.ceiling - best, 0.0),
-    )
+    deviation = np.sqrt(prediction.variance)[:, None]
+    mean = prediction.mean
+    # Expected returns of pending policies may lie above the ceiling.
+    return expected_improvement(mean - best, deviation, mean - np.maximum(prediction.ceiling, best))
 
 
 def predicted_gains(
@@ -108,12 +107,14 @@ def _mean_positive_part(
     if np.any(certain):
         spread = _mean_positive_part(mean, np.where(certain, 1.0, deviation))
         return np.where(certain, np.maximum(mean, 0.0), spread)
+    # deviation · (z Φ(z) + φ(z)), in two arrays: these are large, and a cache is small.
     z = mean / deviation
-    density = z * z
-    density *= -0.5
-    np.exp(density, out=density)
-    density *= 1.0 / np.sqrt(2.0 * np.pi)
-    z *= scipy.special.ndtr(z)
-    z += density
-    z *= deviation
-    return np.asarray(z)
+    gain = np.asarray(scipy.special.ndtr(z))
+    gain *= z
+    z *= z
+    z *= -0.5
+    np.exp(z, out=z)
+    z *= 1.0 / np.sqrt(2.0 * np.pi)
+    gain += z
+    gain *= deviation
+    return gain
