@@ -23,7 +23,7 @@ import numpy as np
 from sdmbtl import ContextSpace, Interval, make_selector
 from sdmbtl.benchmarks import paper_configurations
 from sdmbtl.detection import MountainDetector
-from sdmbtl.matrices import TransferMatrices, load_matrix
+from sdmbtl.matrices import load_matrix
 from sdmbtl.selectors import MyopicOracle, SequentialOracle, selector_names
 from sdmbtl.testing import example_matrix, example_spaces
 
@@ -166,7 +166,7 @@ def variants(space):
 def make(name, space, matrices, seed):
     """A selector by its name in the record."""
     if name == MyopicOracle.name:
-        return MyopicOracle(space, TransferMatrices(space, matrices), seed=seed)
+        return MyopicOracle(space, matrices, seed=seed)
     if name == SequentialOracle.name:
         return SequentialOracle(space, matrices[0], seed=seed)
     name, options = variants(space).get(name, (name, {}))

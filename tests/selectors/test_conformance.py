@@ -6,7 +6,6 @@ import pytest
 
 from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import SelectorError
-from sdmbtl.matrices import TransferMatrices
 from sdmbtl.selectors import (
     GPSelector,
     MGPSelector,
@@ -25,7 +24,7 @@ from sdmbtl.testing import selectors as suite
 
 
 def myopic_oracle(space, seed):
-    return MyopicOracle(space, TransferMatrices(space, example_matrix(space)), seed=seed)
+    return MyopicOracle(space, example_matrix(space), seed=seed)
 
 
 def sequential_oracle(space, seed):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdmbtl import ContextSpace, TransferMatrices
+from sdmbtl import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors import MyopicOracle, SequentialOracle, oracle_sequence
 
@@ -35,10 +35,10 @@ def test_lazy_gains_choose_what_brute_force_chooses(seed, trials, ties):
 def test_one_sequence_for_all_trials_or_one_for_each():
     rng = np.random.default_rng(0)
     space = ContextSpace(a=range(5), b=range(4))
-    matrices = TransferMatrices(space, rng.normal(size=(3, 20, 20)))
+    matrices = rng.normal(size=(3, 20, 20))
     myopic = MyopicOracle(space, matrices)
     sequential = SequentialOracle(space, matrices[1])
-    for selector, returns in ((myopic, matrices.returns), (sequential, matrices.returns[1:2])):
+    for selector, returns in ((myopic, matrices), (sequential, matrices[1:2])):
         asked = []
         for _ in range(20):
             trial = selector.ask()
@@ -58,7 +58,7 @@ def test_oracle_takes_told_rows_into_account():
     assert selector.ask().index == int(np.argmax(gains))
 
 
-def test_matrices_of_another_space():
-    matrices = TransferMatrices(ContextSpace(a=range(3)), np.zeros((3, 3)))
-    with pytest.raises(SelectorError, match="another context space"):
-        MyopicOracle(ContextSpace(b=range(3)), matrices)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (4,), (0, 4, 4)])
+def test_returns_of_another_shape(shape):
+    with pytest.raises(SelectorError, match=r"shape \(trials, 4, 4\) for 4 targets\. Got shape"):
+        MyopicOracle(ContextSpace(a=range(4)), np.zeros(shape))

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
-from sdmbtl.matrices.transfer_matrices import TransferMatrices
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
@@ -24,36 +23,38 @@ class MyopicOracle(Selector):
 
     Args:
         space: The context space.
-        matrices: The true returns in every trial.
+        returns: (W, N, N) or (N, N) the true returns: trial, source, target.
         seed: Kept for the contract; nothing here is random.
     """
 
     name: ClassVar[str] = "myopic-oracle"
 
-    def __init__(self, space: ContextSpace, matrices: TransferMatrices, *, seed: int = 0) -> None:
+    def __init__(
+        self, space: ContextSpace, returns: NDArray[np.floating], *, seed: int = 0
+    ) -> None:
         super().__init__(space, seed=seed)
-        if not isinstance(matrices, TransferMatrices):
+        trials = np.asarray(returns)
+        n = len(space)
+        if trials.shape[-2:] != (n, n) or trials.ndim not in (2, 3) or not len(trials):
             raise SelectorError(
-                f"The oracle's 'matrices' must be TransferMatrices. Got {type(matrices).__name__}; "
-                "write TransferMatrices(space, returns)."
+                f"An oracle needs the true returns, of shape (trials, {n}, {n}) for {n} targets. "
+                f"Got shape {trials.shape} instead."
             )
-        if matrices.space != space:
-            raise SelectorError("The oracle's matrices belong to another context space.")
-        self.matrices = matrices
+        self.returns = trials.reshape(-1, n, n)
         self._greedy: GreedyGains | None = None
         self._taken: list[int | None] = []
 
     def settings(self) -> dict[str, Any]:
-        """The matrices, by their hash."""
-        digest = hashlib.sha256(self.matrices.returns.tobytes())
-        return {"matrices": digest.hexdigest()[:16]}
+        """The true returns, by their hash."""
+        digest = hashlib.sha256(self.returns.tobytes())
+        return {"returns": digest.hexdigest()[:16]}
 
     def propose(self, history: History) -> Proposal:
         """Take the target with the largest true gain."""
         free = history.free_targets()
         trained = [t.index for t in history.trials if t.status in ("finished", "pending")]
         if self._greedy is None or self._taken != trained[: len(self._taken)]:
-            self._greedy, self._taken = GreedyGains(self.matrices.returns), []
+            self._greedy, self._taken = GreedyGains(self.returns), []
         for new in trained[len(self._taken) :]:
             if new is not None:
                 self._greedy.add(new)
@@ -63,7 +64,7 @@ class MyopicOracle(Selector):
         return Proposal(
             history.space.source(index),
             self.name,
-            f"largest true gain in the mean over {len(self.matrices)} trials ({gain:.4g})",
+            f"largest true gain in the mean over {len(self.returns)} trials ({gain:.4g})",
             numbers={"expected_gain": gain},
         )
 
@@ -80,7 +81,7 @@ class SequentialOracle(MyopicOracle):
     name: ClassVar[str] = "sequential-oracle"
 
     def __init__(self, space: ContextSpace, matrix: NDArray[np.floating], *, seed: int = 0) -> None:
-        super().__init__(space, TransferMatrices(space, matrix), seed=seed)
+        super().__init__(space, matrix, seed=seed)
 
 
 class GreedyGains:
