@@ -1,7 +1,5 @@
 """The contest: records by hand, detection, growth, and what happens when rows change."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -109,61 +107,6 @@ def plateau_rows(k=9, seed=0, noise=0.02):
 
 def noise_rows(k=9, seed=0):
     return observed(spread_sources(k, seed), np.random.default_rng(seed).normal(size=(k, N)))
-
-
-class TestRecord:
-    def test_of_nothing(self):
-        record = TrackRecord()
-        assert record.score is None
-        assert record.calibration is None
-        assert record.optimism == 1.0
-
-    def test_score_is_a_mean(self):
-        assert TrackRecord(
-            (
-                outcome(score=0.2),
-                outcome(score=0.6),
-            )
-        ).score == pytest.approx(0.4)
-
-    def test_typical_error_is_a_geometric_mean(self):
-        record = TrackRecord(
-            (
-                outcome(error=1.0),
-                outcome(error=10_000.0),
-            )
-        )
-        assert record.typical_error == pytest.approx(10.0), "the root of the mean square of 100"
-        assert TrackRecord((outcome(error=0.0),)).typical_error == pytest.approx(1e-150)
-
-    def test_calibration_compares_sums(self):
-        record = TrackRecord(
-            (
-                outcome(error=3.0, variance=1.0),
-                outcome(error=1.0, variance=7.0),
-            )
-        )
-        assert record.calibration == pytest.approx(0.5)
-
-    def test_optimism_compares_sums(self):
-        record = TrackRecord(
-            (
-                outcome(expected=3.0, gain=1.0),
-                outcome(expected=1.0, gain=0.0),
-            )
-        )
-        assert record.optimism == pytest.approx(4.0)
-
-    @pytest.mark.parametrize(("expected", "gain"), [(1.0, 0.0), (0.0, 0.0), (0.0, 2.0)])
-    def test_optimism_of_what_cannot_be_compared_is_1(self, expected, gain):
-        assert TrackRecord((outcome(expected=expected, gain=gain),)).optimism == 1.0
-
-    def test_ceiling_is_passed_as_long_as_such_expectations_are_met(self):
-        mean = np.array([[4.0, 10.0, 14.0]])
-        assert TrackRecord().ceiling(mean, 10.0).tolist() == [[10.0, 10.0, 14.0]]
-        for kept, trust in (((1.0, 1.0), 1.0), ((0.0,), 0.5), ((0.0, 0.5, 0.0), 0.375)):
-            record = TrackRecord((*(outcome(above=share) for share in kept), outcome(above=None)))
-            np.testing.assert_allclose(record.ceiling(mean, 10.0), [[10.0, 10.0, 10 + 4 * trust]])
 
 
 class TestLikeness:
@@ -646,7 +589,3 @@ class TestErrors:
         contest.watch(falling_rows(1))
         with pytest.raises(StructureError, match="No model can be fitted to so few rows"):
             contest.verdict()
-
-    def test_outcomes_cannot_be_changed(self):
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            outcome().score = 1.0

@@ -4,19 +4,18 @@ import json
 
 import numpy as np
 import pytest
+from auto_runs import GRID, N, additive, indices, mountain, told
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.benchmarks import simulate
-from sdmbtl.errors import ContextError, ExhaustedError, SelectorError, StateError, StructureError
+from sdmbtl.errors import ExhaustedError, SelectorError, StateError
 from sdmbtl.prediction import (
     AdditiveModel,
     FirstRowModel,
-    PlateauModel,
     PredictionContest,
     TrackRecord,
-    UnstructuredModel,
     default_models,
 )
 from sdmbtl.selectors import MountainSelector, RandomSelector
@@ -24,36 +23,6 @@ from sdmbtl.selectors import acquisition as acquisition_module
 from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.testing import example_matrix, example_spaces
-
-GRID = ContextSpace(a=range(7), b=range(6))
-N = len(GRID)
-
-
-def mountain(space=GRID, falls=(4.0, 2.0), noise=0.0, seed=0):
-    """(N, N) returns that fall with the distance, the same best return everywhere."""
-    units = space.unit_targets
-    distance = np.abs(units[:, None] - units) @ np.array(falls)
-    return 10.0 - distance + noise * np.random.default_rng(seed).normal(size=distance.shape)
-
-
-def additive(seed=0):
-    """(N, N) exact additive returns with a slope of its own on each side, and difficulty."""
-    x, y = GRID.unit_targets[:, None], GRID.unit_targets[None]
-    gap = np.maximum(y - x, 0) @ np.array([8.0, 2.0]) + np.maximum(x - y, 0) @ np.array([2.0, 8.0])
-    return np.random.default_rng(seed).normal(size=N) - gap
-
-
-def told(selector, matrix, rounds):
-    """Ask and tell; the trials."""
-    trials = []
-    for _ in range(rounds):
-        trials.append(selector.ask())
-        selector.tell(trials[-1], matrix[trials[-1].index])
-    return trials
-
-
-def indices(matrix, rounds=8, space=GRID, **options):
-    return [c.index for c in told(PredictiveSelector(space, **options), matrix, rounds)]
 
 
 class TestChoice:
@@ -568,213 +537,3 @@ class TestRemainingGain:
     def test_needs_a_number_of_policies(self, policies):
         with pytest.raises(SelectorError, match="policies"):
             PredictiveSelector(GRID).remaining_gain(policies)
-
-
-class TestTargetsToEvaluate:
-    @pytest.mark.parametrize("rows", [0, 1, 4])
-    @pytest.mark.parametrize("n", [1, 2, 7, 20, N, N + 9])
-    def test_are_so_many_sorted_and_contain_its_own(self, rows, n):
-        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        told(selector, matrix, rows)
-        trial = selector.ask()
-        chosen = selector.targets_to_evaluate(trial, n)
-        assert chosen.dtype == np.intp
-        assert len(chosen) == min(n, N)
-        assert (np.diff(chosen) > 0).all()
-        assert trial.index in chosen
-
-    @pytest.mark.parametrize("rows", [0, 4])
-    def test_are_spread(self, rows):
-        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        told(selector, matrix, rows)
-        chosen = GRID.unit_targets[selector.targets_to_evaluate(selector.ask(), 12)]
-        distance = np.abs(GRID.unit_targets[:, None] - chosen).sum(axis=2).min(axis=1)
-        assert distance.max() < 0.7
-        assert distance.mean() < 0.27
-
-    def test_hold_those_with_the_largest_expected_improvement(self):
-        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        told(selector, matrix, 4)
-        trial = selector.ask()
-        model = selector._verdict(selector.history).model
-        prediction = model.predict(GRID.unit_targets[[trial.index]], slice(None))
-        expected = predicted_improvement(prediction, selector.rows.best)[0]
-        top = np.argsort(-expected)[:4]
-        assert set(top) <= set(selector.targets_to_evaluate(trial, 10))
-
-    def test_of_a_context_by_name_that_is_no_target(self):
-        selector = PredictiveSelector(GRID)
-        chosen = selector.targets_to_evaluate({"a": 2.2, "b": 3.4}, 1)
-        assert chosen.tolist() == [GRID.nearest({"a": 2.2, "b": 3.4})]
-
-    def test_errors(self):
-        selector = PredictiveSelector(GRID)
-        for n in (0, -1, 2.5, True):
-            with pytest.raises(SelectorError, match="n"):
-                selector.targets_to_evaluate(GRID.target(0), n)
-        with pytest.raises(ContextError):
-            selector.targets_to_evaluate({"a": 1.0}, 3)
-
-
-class TestExpectedBest:
-    def test_before_any_row(self):
-        assert PredictiveSelector(GRID).expected_best_trials.tolist() == [-1] * N
-
-    def test_of_complete_rows_are_the_best_ones(self):
-        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        told(selector, matrix, 1)
-        assert selector.expected_best_trials.tolist() == [0] * N
-        selector.tell(selector.ask(), status="failed")
-        told(selector, matrix, 4)
-        np.testing.assert_array_equal(selector.expected_best_trials, selector.best_trials)
-        assert 1 not in selector.expected_best_trials
-
-    def test_neighbours_stand_in_for_what_was_not_evaluated(self):
-        space = ContextSpace(a=range(10))
-        selector = PredictiveSelector(space)
-        low, high = np.full(10, np.nan), np.full(10, np.nan)
-        low[[0, 2, 7, 9]] = [5.0, 5.0, 0.0, 0.0]
-        high[[0, 2, 7, 9]] = [0.0, 0.0, 5.0, 5.0]
-        selector.tell(space.target(1), low)
-        selector.tell(space.target(8), high)
-        assert selector.best_trials[1] == -1
-        assert selector.expected_best_trials.tolist()[:3] == [0, 0, 0]
-        assert selector.expected_best_trials.tolist()[7:] == [1, 1, 1]
-
-
-class TestPriorKnowledge:
-    def test_no_distance_is_spent_on_an_irrelevant_dimension(self):
-        matrix = mountain(falls=(4.0, 0.0), noise=0.1)
-        for falls in ({"a": 1.0}, {"a": 3.0, "b": 0.0}):
-            selector = PredictiveSelector(GRID, falls=falls)
-            one, two = (GRID.unit_targets[c.index] for c in told(selector, matrix, 2))
-            assert one[0] == pytest.approx(0.5)
-            assert abs(two[0] - one[0]) > 0.2
-            expected = selector._first_row.fits["first-row"].predict(GRID.unit_targets, slice(None))
-            by_target = expected.mean.reshape(7, 6, N)
-            np.testing.assert_allclose(by_target, by_target[:, :1].repeat(6, axis=1))
-
-    def test_the_first_choice_follows_the_falls(self):
-        space = ContextSpace([[0, 5], [1, 4], [10, 0], [2, 10], [0, 6]], a=[0, 10], b=[0, 10])
-        chosen = {
-            name: PredictiveSelector(space, falls={name: 1.0}).ask().context[name]
-            for name in ("a", "b")
-        }
-        assert chosen == {"a": 1.0, "b": 5.0}, "the median of each dimension"
-
-    def test_difficulty_matters_for_the_second_choice_only(self):
-        units = GRID.unit_targets
-        hill = -30.0 * np.abs(units[:, 0] - 0.5)
-        matrix = mountain(falls=(0.5, 4.0)) + hill
-        knowing, fooled = PredictiveSelector(GRID, difficulty=hill), PredictiveSelector(GRID)
-        for selector in (knowing, fooled):
-            told(selector, matrix, 2)
-            selector.ask()
-        assert knowing._first_row.fits["first-row"].slopes[0] > -2.0
-        assert fooled._first_row.fits["first-row"].slopes[0] < -20.0
-        first = [selector.trials[0].index for selector in (knowing, fooled)]
-        second = [selector.trials[1].index for selector in (knowing, fooled)]
-        assert first[0] == first[1]
-        assert second[0] != second[1]
-
-    @pytest.mark.parametrize("falls", [{"c": 1.0}, {"a": 1.0, "length": 2.0}, [1.0, 2.0], "a"])
-    def test_falls_of_unknown_dimensions(self, falls):
-        with pytest.raises(SelectorError) as caught:
-            PredictiveSelector(GRID, falls=falls)
-        assert "'falls' must map names of dimensions to numbers" in str(caught.value)
-        assert repr(falls) in str(caught.value)
-        assert "the dimensions are ['a', 'b']" in str(caught.value)
-
-    @pytest.mark.parametrize(
-        "falls",
-        [
-            {"a": 1.0, "b": -1.0},
-            {"a": 0.0, "b": 0.0},
-            {},
-            {"a": np.nan},
-            {"a": np.inf},
-            {"a": "steep"},
-        ],
-    )
-    def test_falls_that_are_no_falls(self, falls):
-        with pytest.raises(SelectorError, match=r"'falls' must be numbers >= 0, not all 0. Got"):
-            PredictiveSelector(GRID, falls=falls)
-
-    @pytest.mark.parametrize(
-        ("difficulty", "shape"),
-        [
-            (np.zeros(N - 1), f"({N - 1},)"),
-            (np.zeros((N, 1)), f"({N}, 1)"),
-            (3.0, "()"),
-            (["hard"] * N, "(0,)"),
-            (np.full(N, np.nan), f"({N},)"),
-        ],
-    )
-    def test_difficulty_of_other_targets(self, difficulty, shape):
-        with pytest.raises(SelectorError) as caught:
-            PredictiveSelector(GRID, difficulty=difficulty)
-        assert f"expected return for each of the {N} targets" in str(caught.value)
-        assert f"Got shape {shape} instead" in str(caught.value)
-
-
-class TestModels:
-    """An ablation is a setting: models by name, as JSON, and never mixed up."""
-
-    @pytest.mark.parametrize(
-        "models",
-        [
-            ["plateau"],
-            [{"name": "plateau", "reaches": [0.2, 0.8], "combine_up_to": 0}, "none"],
-            [PlateauModel(far_share=0.1), {"name": "additive", "ridge": 1e-4}],
-        ],
-    )
-    def test_settings_make_the_same_selector_again(self, models):
-        selector = make_selector("auto", GRID, models=models)
-        settings = json.loads(json.dumps(selector.settings()))
-        again = make_selector("auto", GRID, models=settings["models"])
-        assert again.settings() == settings
-        matrix = mountain(noise=0.5)
-        assert told(again, matrix, 5) == told(selector, matrix, 5)
-        loaded = make_selector("auto", GRID, models=settings["models"])
-        loaded.load_state_dict(json.loads(json.dumps(selector.state_dict())))
-        assert loaded.ask() == selector.ask()
-
-    def test_a_state_of_another_model_of_the_same_name_is_refused(self):
-        state = make_selector("auto", GRID, models=[{"name": "plateau", "sweeps": 3}]).state_dict()
-        selector = make_selector("auto", GRID, models=["plateau"])
-        with pytest.raises(StateError, match=r"models\[0\].sweeps: recorded 3, now 2"):
-            selector.load_state_dict(state)
-
-    @pytest.mark.parametrize(
-        ("models", "message"),
-        [
-            (["plataeu"], "Unknown model 'plataeu'.*Did you mean 'plateau'?"),
-            ([{"name": "plateau", "reach": [1]}], "Unknown option 'reach'.*mean 'reaches'?"),
-            ([{"ridge": 1}], "A model is given by its name, or by name and settings"),
-            ("plateau", "'models' must be a list"),
-            ([], "Models must have different names"),
-            (["plateau", "plateau"], "Models must have different names"),
-            ([{"name": "plateau", "reaches": [0.4, 0.2]}], "'reaches' must be .* ascending"),
-            ([{"name": "plateau", "starts": [0.3]}], "'starts' must be among the reaches"),
-            ([{"name": "plateau", "far_share": 1}], "'far_share' must be below 1"),
-            ([{"name": "plateau", "sweeps": 0}], "'sweeps' must be a whole number >= 1"),
-            ([{"name": "additive", "ridge": "small"}], "'ridge' must be a finite number"),
-        ],
-    )
-    def test_errors(self, models, message):
-        with pytest.raises(StructureError, match=message):
-            make_selector("auto", GRID, models=models)
-
-
-class NeedsThreeRows(UnstructuredModel):
-    min_rows = 3
-
-
-def test_models_that_need_more_rows_are_waited_for():
-    selector = PredictiveSelector(GRID, models=[NeedsThreeRows()])
-    structures = []
-    for number in range(4):
-        trial = selector.ask()
-        selector.tell(trial, np.arange(float(len(GRID))) * number)
-        structures.append(trial.structure)
-    assert structures == [None, None, None, "none"]

@@ -136,7 +136,6 @@ class TestConstruction:
         assert math.isnan(rows.performance)
         assert np.isnan(rows.target_means).all()
         assert rows.relative.shape == (0, N)
-        assert rows.is_complete
 
     def test_sources_in_every_form(self):
         by_name = [{"b": 20.0, "a": 1.0}, {"a": 3.0, "b": 12.0}]
@@ -205,14 +204,12 @@ class TestDerived:
             for j in range(N):
                 expected = rows.returns[i, j] - means[j]
                 assert rows.relative[i, j] == pytest.approx(expected, nan_ok=True, abs=1e-12)
-        assert rows.is_complete == (not any(math.isnan(v) for v in rows.returns.ravel()))
 
     def test_a_target_nobody_was_evaluated_on_counts_nowhere(self):
         rows = ObservedRows(SPACE, [[0, 10]], [[4.0, NAN, 2.0, NAN, NAN, NAN, NAN, NAN]])
         assert rows.performance == 3.0
         np.testing.assert_array_equal(rows.best[:3], [4.0, NAN, 2.0])
         assert rows.best_policy[:3].tolist() == [0, -1, 0]
-        assert not rows.is_complete
 
     def test_the_first_of_equally_good_policies_is_best(self):
         rows = ObservedRows(SPACE, [[0, 10]] * 3, [[1.0] * N, [2.0] * N, [2.0] * N])

@@ -115,11 +115,6 @@ class ObservedRows:
             and np.array_equal(self.source_returns[:k], earlier.source_returns, equal_nan=True)
         )
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether every policy was evaluated on every target."""
-        return not bool(np.isnan(self.returns).any())
-
     @cached_property
     def best(self) -> NDArray[np.float64]:
         """(N,) best return so far on each target, NaN where nothing was evaluated."""
