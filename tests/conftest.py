@@ -5,6 +5,10 @@ import tempfile
 
 import pytest
 
+# Many products of small matrices: threads that wait for one another take longer than one alone.
+# Set before NumPy is imported.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # What one test or process has compiled, the others use: compiling is most of the time of tests
 # that train for a moment. Set before JAX is imported, for this process and its children.
 _compiled = tempfile.TemporaryDirectory(prefix="sdmbtl-compiled-")
