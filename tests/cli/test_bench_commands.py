@@ -7,9 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from command_runner import started, wait_until
 
 from sdmbtl import __version__
 
@@ -105,27 +105,11 @@ def test_show_of_something_else(command, tmp_path):
     assert "is not a result file" in command.error("bench", "show", tmp_path / "x.json")
 
 
-def with_signals_of_its_own():
-    """A parent that ignores Ctrl-C, as a shell does for a background job, passes that on."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_and_continued(how, folder, tmp_path):
-    process = subprocess.Popen(
-        [*SDMBTL, *QUICK],
-        cwd=tmp_path,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=with_signals_of_its_own,
-    )
+    process = started(*QUICK, cwd=tmp_path, start_new_session=True)
     partial = tmp_path / "results" / "synthetic-3d-noise5-w2-k7.partial.jsonl"
-    while process.poll() is None:
-        if partial.exists() and partial.read_text().count("\n") > 3:
-            break
-        time.sleep(0.02)
+    wait_until(process, lambda: partial.exists() and partial.read_text().count("\n") > 3)
     os.killpg(process.pid, how)
     _, errors = process.communicate(timeout=60)
     if how == signal.SIGINT:
