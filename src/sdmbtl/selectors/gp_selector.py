@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
-from sdmbtl.selectors.acquisition import mean_improvement
+from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.gaussian_process import GaussianProcess
@@ -101,13 +101,17 @@ class GPSelector(Selector):
         index = best_target(gains, free, self.space.tie_rank)
         if gains[index] <= 0:
             return self._worst_covered(best, free, "the model expects no gain anywhere")
+        above = mean[index] + gap.change(self.space.unit_targets[[index]])[0] - best
+        expected = float(expected_improvement(above).mean())
         return Proposal(
             self.space.source(index),
             self.name,
-            f"largest expected gain ({gains[index]:.3g} in the mean over the targets): training "
-            f"there should reach {mean[index]:.4g} ± {deviation[index]:.2g}",
+            f"largest optimistic gain in the mean over the targets ({gains[index]:.3g}; "
+            f"{expected:.3g} is expected): training there should reach {mean[index]:.4g}, give or "
+            f"take {deviation[index]:.4g}",
             numbers={
-                "expected_gain": float(gains[index]),
+                "expected_gain": expected,
+                "optimistic_gain": float(gains[index]),
                 "mean": float(mean[index]),
                 "deviation": float(deviation[index]),
             },

@@ -107,7 +107,7 @@ class PredictiveSelector(Selector):
             proposal = self._coverage.propose(history)
             reason = f"no further gain is expected ({words}); {proposal.reason}"
             return Proposal(proposal.source, proposal.strategy, reason, detected)
-        expected = _corrected_gain(gain, verdict, history)
+        expected = _corrected_gain(gain, float(best.mean()), verdict, history)
         reason = f"{words}; expected to raise the mean best return by {expected:.3g}"
         return Proposal(
             self.space.source(index), "improvement", reason, detected, {"expected_gain": expected}
@@ -218,7 +218,7 @@ class PredictiveSelector(Selector):
             index, _ = self._largest_gain(self.history, verdict, best, free)
             best = best + _improvement(verdict, self.space.unit_targets[index], best)
             free[index] = False
-        return _corrected_gain(float(best.mean()) - before, verdict, self.history)
+        return _corrected_gain(float(best.mean()) - before, before, verdict, self.history)
 
     # -- rows in part --------------------------------------------------------------------------
 
@@ -275,13 +275,22 @@ def _improvement(
     return np.asarray(predicted_improvement(prediction, best)[0], dtype=np.float64)
 
 
-def _corrected_gain(gain: float, verdict: Verdict, history: History) -> float:
+def _corrected_gain(gain: float, before: float, verdict: Verdict, history: History) -> float:
     """The forecast of a rise of the mean best return.
 
-    What the model expects is divided by how much too high its expectations were so far, and is
-    never more than the range of the returns seen.
+    What the model expects is divided by how much too high its expectations were so far. Where
+    they were too low, it is still not more than what brings every target to the largest return
+    seen, unless the model itself expects more; and never more than the range of the returns.
+
+    Args:
+        gain: The rise that the model expects.
+        before: The mean best return that it is added to.
+        verdict: The model, with its track record.
+        history: The history.
     """
-    return min(gain / verdict.record.optimism, _range_of_returns(history))
+    room = float(np.nanmax(history.rows.returns)) - before
+    corrected = min(gain / verdict.record.optimism, max(gain, room))
+    return min(corrected, _range_of_returns(history))
 
 
 def _range_of_returns(history: History) -> float:
