@@ -96,17 +96,10 @@ class Rows:
         return rows if found == space and rows._fit(n_policies, len(space)) else None
 
     def _fit(self, c: int, n: int) -> bool:
-        shapes = {
-            "returns": (c, n),
-            "source_returns": (c,),
-            "episode_variance": (c,),
-            "cost": (4,),
-        }
+        shapes = ((c, n), (c,), (c,), (4,))  # in the order of the attributes
         return all(
-            array.shape == shapes[name]
-            and array.dtype == np.float64
-            and bool(np.isfinite(array).all())
-            for name, array in vars(self).items()
+            array.shape == shape and array.dtype == np.float64 and bool(np.isfinite(array).all())
+            for array, shape in zip(vars(self).values(), shapes, strict=True)
         )
 
 
