@@ -92,9 +92,9 @@ def synthetic_benchmark(
     # A quick look must not take the place of the paper's experiment.
     if noise > 0 and wanted != usual:
         name += f"-w{wanted}"
-    further = (
-        f" with {', '.join(dict.fromkeys(c.f for c in kinds))} f" if _is_further(kinds) else ""
-    )
+    further = ""
+    if any(kind.f == "quadratic" for kind in kinds):
+        further = f" with {', '.join(dict.fromkeys(kind.f for kind in kinds))} f"
     return Benchmark(
         problems=problems,
         selectors=tuple(selectors),
@@ -165,10 +165,6 @@ def short_names(names: Sequence[str]) -> str:
 
 def _joined(parts: Iterable[object]) -> str:
     return "-".join(map(str, parts))
-
-
-def _is_further(kinds: tuple[SyntheticProblem, ...]) -> bool:
-    return any(kind.f == "quadratic" for kind in kinds)
 
 
 def _which(kinds: tuple[SyntheticProblem, ...]) -> str:
