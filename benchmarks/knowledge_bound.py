@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from scoreboard.scoreboard import Scoreboard
 from scoreboard.variations import CHECK, DEVELOPMENT, Variation
 from sdmbtl.benchmarks import (
     BenchmarkResult,
-    SyntheticConfiguration,
+    SyntheticProblem,
     paper_configurations,
     simulate,
 )
@@ -88,13 +89,13 @@ class KnownFit(FittedModel):
 
 
 def synthetic_curves(
-    configuration: SyntheticConfiguration, rounds: int, trials: int
+    configuration: SyntheticProblem, rounds: int, trials: int
 ) -> Iterator[NDArray[np.float64]]:
     """Yield the (K,) performance of the informed selector in each trial."""
-    known = KnownMatrix(configuration.trial(0, noise=0.0), NOISE)
+    known = KnownMatrix(replace(configuration, noise=0.0).matrix(0), NOISE)
     for trial in range(trials):
         selector = PredictiveSelector(configuration.space, seed=trial, models=[known])
-        yield np.array(simulate(selector, configuration.trial(trial, NOISE), rounds).curve)
+        yield np.array(simulate(selector, configuration.matrix(trial), rounds).curve)
 
 
 def variation_curves(
@@ -133,7 +134,7 @@ def measured(part: str, result: BenchmarkResult, trials: int | None) -> list[dic
         rounds = result.budgets[-1]
         return [
             scored(result.problem(c.name), list(synthetic_curves(c, rounds, trials or usual)))
-            for c in paper_configurations(dim)
+            for c in paper_configurations(dim, NOISE)
         ]
     return [
         scored(

@@ -17,15 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bounds import save_result
-from sdmbtl.benchmarks import MatrixProblem, Problem, SyntheticConfiguration, SyntheticProblem
+from sdmbtl.benchmarks import MatrixProblem, Problem, SyntheticProblem
 from sdmbtl.matrices.margins import oracle_curve, random_curve
 from sdmbtl.selectors import PredictiveSelector
 
 SHARES = (1.0, 0.5, 0.25, 0.1)
 ROUNDS = 12
 DATA: tuple[Problem, ...] = (
-    SyntheticProblem(SyntheticConfiguration(3, "constant", "linear", "l1"), 5.0),
-    SyntheticProblem(SyntheticConfiguration(3, "linear", "linear", "non-distance"), 5.0),
+    SyntheticProblem(3, "constant", "linear", "l1", noise=5.0),
+    SyntheticProblem(3, "linear", "linear", "non-distance", noise=5.0),
     MatrixProblem("cartpole-wide"),
     MatrixProblem("cartpole-forces"),
     MatrixProblem("pendulum"),

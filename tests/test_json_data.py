@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -65,10 +66,16 @@ class Inner:
     name: str | None = None
 
 
+class Pair(NamedTuple):
+    mean: float
+    width: float | None
+
+
 @dataclass(frozen=True)
 class Outer:
     by_number: Mapping[int, Mapping[str, Inner]]
     one: Inner | None = None
+    pair: Pair | None = None
     extra: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -76,7 +83,8 @@ class Outer:
     "value",
     [
         Outer({}),
-        Outer({6: {"a": Inner((0.5, 1.0), "x")}, 12: {}}, Inner(()), {"b": [1, None]}),
+        Outer({}, pair=Pair(0.5, 0.1)),
+        Outer({6: {"a": Inner((0.5, 1.0), "x")}, 12: {}}, Inner(()), extra={"b": [1, None]}),
     ],
 )
 def test_there_and_back(value):

@@ -52,16 +52,14 @@ def _fingerprint(modules: tuple[str, ...], stop_at: frozenset[str]) -> str:
     digest = hashlib.sha256()
     for module in sorted(import_closure(*modules, stop_at=stop_at)):
         digest.update(module.encode())
-        tree = _tree(module)
-        if tree is not None:
-            digest.update(ast.dump(_without_docstrings(tree), annotate_fields=False).encode())
+        tree = _without_docstrings(_tree(module))
+        digest.update(ast.dump(tree, annotate_fields=False).encode())
     return digest.hexdigest()[:16]
 
 
 def _imported(module: str) -> Iterator[str]:
     """Modules of the same package that a module imports; for the type checker only is not."""
-    tree = _tree(module)
-    for node in () if tree is None else _executed(tree):
+    for node in _executed(_tree(module)):
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names if _path(a.name, module) is not None)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
@@ -76,8 +74,8 @@ def _origin(module: str, name: str) -> str:
     if _path(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     path = _path(module)
-    tree = _tree(module) if path is not None and path.name == "__init__.py" else None
-    for node in () if tree is None else tree.body:
+    is_package = path is not None and path.name == "__init__.py"
+    for node in _tree(module).body if is_package else ():
         if isinstance(node, ast.ImportFrom) and node.module and not node.level:
             for alias in node.names:
                 if (alias.asname or alias.name) == name:
@@ -123,10 +121,10 @@ def _with_submodules(module: str) -> list[str]:
     return [".".join([module, *inner]).removesuffix(".__init__") for inner in parts]
 
 
-def _tree(module: str) -> ast.Module | None:
-    """The syntax of a module; None if it has no source, as what is typed into a shell."""
+def _tree(module: str) -> ast.Module:
+    """The syntax of a module; empty if it has no source, as what is typed into a shell."""
     path = _path(module)
-    return None if path is None else ast.parse(path.read_bytes())
+    return ast.parse(b"" if path is None else path.read_bytes())
 
 
 def _path(module: str, beside: str | None = None) -> Path | None:

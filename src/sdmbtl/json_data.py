@@ -85,8 +85,8 @@ def from_json(kind: Any, data: Any) -> Any:
     """The value that `as_json` made JSON data of.
 
     Args:
-        kind: Its type: a dataclass, tuple[X, ...], Mapping[K, V], a union of one of them with None,
-            or what JSON has itself.
+        kind: Its type: a dataclass, a named tuple, tuple[X, ...], Mapping[K, V], a union of one of
+            them with None, or what JSON has itself.
         data: The JSON data.
 
     Raises:
@@ -99,6 +99,8 @@ def from_json(kind: Any, data: Any) -> Any:
     if is_dataclass(kind) and isinstance(kind, type):
         hints = _hints(kind)
         return kind(**{name: from_json(hints.get(name), value) for name, value in data.items()})
+    if isinstance(kind, type) and issubclass(kind, tuple):
+        return kind(*data)  # a named one
     if origin is tuple:
         return tuple(from_json(inner[0], value) for value in data)
     if isinstance(origin, type) and issubclass(origin, Mapping):

@@ -17,7 +17,7 @@ from sdmbtl.benchmarks import (
 from sdmbtl.benchmarks.records import record_key
 from sdmbtl.errors import BenchmarkError
 
-TWO = paper_configurations(3)[:2]
+TWO = paper_configurations(3, noise=5.0)[:2]
 SMALL = synthetic_benchmark(
     dim=3,
     noise=5.0,
@@ -42,7 +42,7 @@ def result(finished):
 
 def test_records_are_what_the_selectors_do(finished):
     for configuration in TWO:
-        matrix = configuration.trial(1, 5.0)
+        matrix = configuration.matrix(1)
         record = finished[configuration.name, "1", "m/gp-mbtl"]
         run = simulate(make_selector("m/gp-mbtl", configuration.space, seed=1), matrix, 8)
         assert record["indices"] == run.indices
@@ -88,7 +88,7 @@ def test_resumed_after_an_interruption(result, tmp_path):
 
 def test_numbers_by_hand(finished, result):
     for number, configuration in enumerate(TWO):
-        matrices = [configuration.trial(t, 5.0) for t in (0, 1)]
+        matrices = [configuration.matrix(t) for t in (0, 1)]
         low, high = np.min(matrices), np.max(matrices)
         found = result.problems[number]
         assert (found.low, found.high) == (low, high)

@@ -1,12 +1,13 @@
 """The synthetic data, number by number."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sdmbtl.benchmarks import (
-    SyntheticConfiguration,
+    SyntheticProblem,
     further_configurations,
     paper_configurations,
     synthetic,
@@ -43,7 +44,7 @@ def explicit(configuration, x, y):
 def test_noiseless_values():
     rng = np.random.default_rng(0)
     for configuration in paper_configurations(3):
-        matrix = configuration.trial(0, 0.0)
+        matrix = configuration.matrix(0)
         contexts = configuration.space.targets
         for x, y in rng.integers(len(contexts), size=(60, 2)):
             expected = explicit(configuration, contexts[x], contexts[y])
@@ -63,12 +64,11 @@ def test_more_dimensions_without_the_whole_matrix(configuration, monkeypatch):
 
 def test_noise_is_the_legacy_generators(monkeypatch):
     configuration = paper_configurations(3)[0]
-    expected = configuration.trial(7, 0.0) + 15 * np.random.RandomState(7).standard_normal(
-        (512, 512)
-    )
-    np.testing.assert_allclose(configuration.trial(7, 15.0), expected, rtol=0, atol=1e-9)
+    noisy = replace(configuration, noise=15.0)
+    expected = configuration.matrix(7) + 15 * np.random.RandomState(7).standard_normal((512, 512))
+    np.testing.assert_allclose(noisy.matrix(7), expected, rtol=0, atol=1e-9)
     monkeypatch.setattr(synthetic, "BLOCK", 3 * 512)  # many small blocks: the same numbers
-    np.testing.assert_allclose(configuration.trial(7, 15.0), expected, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(noisy.matrix(7), expected, rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(("dim", "count", "mountains"), [(3, 8, 2), (5, 12, 2), (7, 4, 2)])
@@ -99,7 +99,7 @@ def test_unknown_dimension():
 def test_random_and_oracle_reproduce_the_paper_without_noise():
     """Within 0.001 of the printed table; with noise this takes 100 trials, see results/."""
     for configuration in paper_configurations(3):
-        matrix = configuration.trial(0, 0.0)
+        matrix = configuration.matrix(0)
         matrix = min_max(matrix, matrix.min(), matrix.max())
         printed = published_table(3, 0).row(configuration.name)
         random = expected_random_curve(matrix, 50)[-1]
@@ -111,8 +111,8 @@ def test_random_and_oracle_reproduce_the_paper_without_noise():
 def test_labels_of_the_five_dimensional_table():
     """The oracle tells which printed row belongs to which definition."""
     table = published_table(5, 5)
-    configuration = SyntheticConfiguration(5, "constant", "constant", "non-distance 1")
-    matrices = np.stack([configuration.trial(t, 5.0) for t in range(5)])
+    configuration = SyntheticProblem(5, "constant", "constant", "non-distance 1", noise=5.0)
+    matrices = np.stack([configuration.matrix(t) for t in range(5)])
     best = matrices[:, oracle_sequence(matrices, 50)].max(axis=1).mean()
     found = float(min_max(np.array(best), matrices.min(), matrices.max()))
     one, other = (

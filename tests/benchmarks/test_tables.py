@@ -330,10 +330,6 @@ class TestMarkBest:
         assert mark_best([None]) == (None,)
         assert not mark_best([Cell(1.0, 0.0, bold=True)], exclude={0})[0].bold
 
-    def test_unknown_position(self):
-        with pytest.raises(BenchmarkError, match=r"exclude positions \[-1, 2\] of a row of 2"):
-            mark_best([None, None], exclude={2, -1, 0})
-
     @given(
         st.lists(st.tuples(st.floats(-1, 1), st.floats(0, 0.5)), min_size=1, max_size=6),
         st.floats(-3, 3),

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, Interval, TransferMatrices
-from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
+from sdmbtl.benchmarks.synthetic import SyntheticProblem
 from sdmbtl.contexts import Levels
 from sdmbtl.matrices import TransferDataset
 from sdmbtl.matrices.anatomy import anatomy, spread_targets
@@ -276,8 +276,8 @@ def test_seeds_that_agree_on_nothing():
 
 @pytest.mark.parametrize("h", ["l1", "non-distance"])
 def test_the_papers_data(h):
-    configuration = SyntheticConfiguration(3, "constant", "linear", h)
-    found = described(configuration.space, configuration.trial(0, 5.0))
+    configuration = SyntheticProblem(3, "constant", "linear", h, noise=5.0)
+    found = described(configuration.space, configuration.matrix(0))
     assert found.is_mountain == (h == "l1")
     assert found.few_rows_detection.structure == found.detection.structure
     if h == "non-distance":

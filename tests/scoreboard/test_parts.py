@@ -42,7 +42,7 @@ def test_every_part_is_made_of_what_it_says():
         (7, 5.0, 5),
         (3, 5.0, 20),
     ]
-    kinds = {problem.configuration.f for problem in of["further"].problems}
+    kinds = {problem.f for problem in of["further"].problems}
     assert kinds == {"quadratic", "smooth", "random"}
     assert (of["real"].trials, of["real"].budgets) == (50, (6, 12, 50))
     assert of["development"].problems == DEVELOPMENT

@@ -6,15 +6,15 @@ import pytest
 from scoreboard.cost_benchmark import CostBenchmark, CostResult
 from scoreboard.selection_cost import Measurement, make_row, make_space
 from sdmbtl.benchmarks.journal import Journal
-from sdmbtl.benchmarks.synthetic import SyntheticConfiguration
+from sdmbtl.benchmarks.synthetic import SyntheticProblem
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.json_data import as_json, from_json
 
 
 @pytest.mark.parametrize(("h", "mountain"), [("l1", True), ("non-distance", False)])
 def test_rows_are_those_of_the_synthetic_benchmark(h, mountain):
-    configuration = SyntheticConfiguration(3, "constant", "constant", h)
-    matrix = configuration.trial(0, 0.0)
+    configuration = SyntheticProblem(3, "constant", "constant", h)
+    matrix = configuration.matrix(0)
     for index in (0, 77, 511):
         noise = 5.0 * np.random.default_rng(index).standard_normal(512)
         expected = matrix[index] + noise

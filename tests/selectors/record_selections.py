@@ -36,8 +36,8 @@ MOUNTAIN, NOT_MOUNTAIN = "3d-f-constant-g-linear-h-l1", "3d-f-linear-g-constant-
 
 def synthetic(name, trials=3):
     """One of the paper's configurations, with noise 5."""
-    (found,) = (c for c in paper_configurations(int(name[0])) if c.name == name)
-    return found.space, np.stack([found.trial(trial, 5.0) for trial in range(trials)])
+    (found,) = (c for c in paper_configurations(int(name[0]), 5.0) if c.name == name)
+    return found.space, np.stack([found.matrix(trial) for trial in range(trials)])
 
 
 def real(name):

@@ -19,7 +19,7 @@ from sdmbtl.selectors import (
 )
 from sdmbtl.testing import example_matrix, example_spaces
 
-CONFIGURATIONS = {c.name: c for c in paper_configurations(3)}
+CONFIGURATIONS = {c.name: c for c in paper_configurations(3, noise=5.0)}
 MOUNTAIN = CONFIGURATIONS["3d-f-constant-g-linear-h-l1"]
 OTHER = CONFIGURATIONS["3d-f-constant-g-linear-h-non-distance"]
 
@@ -50,7 +50,7 @@ def alternating(space, detector=None, **options):
 def test_mountain_is_detected_and_left_alone_otherwise():
     for configuration, strategy in ((MOUNTAIN, "m-mbtl"), (OTHER, "gp-mbtl")):
         selector = make_selector("m/gp-mbtl", configuration.space)
-        run = simulate(selector, configuration.trial(0, 5.0), 12)
+        run = simulate(selector, configuration.matrix(0), 12)
         assert run.strategies[:5] == ["m-mbtl"] * 5
         assert run.strategies[5:] == [strategy] * 7
 
@@ -58,7 +58,7 @@ def test_mountain_is_detected_and_left_alone_otherwise():
 def test_trial_carries_structure_and_reason():
     space = MOUNTAIN.space
     selector = MGPSelector(space)
-    matrix = MOUNTAIN.trial(0, 5.0)
+    matrix = MOUNTAIN.matrix(0)
     for _ in range(5):
         trial = selector.ask()
         assert trial.structure is None
@@ -109,7 +109,7 @@ def test_strategies_must_cover_the_structures():
 
 
 def test_ablations():
-    matrices = {c.name: c.trial(0, 5.0) for c in (MOUNTAIN, OTHER)}
+    matrices = {c.name: c.matrix(0) for c in (MOUNTAIN, OTHER)}
     for name, on_mountain, elsewhere in (
         ("m+random", "m-mbtl", "random"),
         ("gp+random", "random", "gp-mbtl"),

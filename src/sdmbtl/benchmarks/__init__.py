@@ -7,7 +7,6 @@ from sdmbtl.benchmarks.problem import Problem
 from sdmbtl.benchmarks.result import BenchmarkResult
 from sdmbtl.benchmarks.simulate import Run, simulate
 from sdmbtl.benchmarks.synthetic import (
-    SyntheticConfiguration,
     SyntheticProblem,
     further_configurations,
     paper_configurations,
@@ -19,7 +18,6 @@ __all__ = [
     "MatrixProblem",
     "Problem",
     "Run",
-    "SyntheticConfiguration",
     "SyntheticProblem",
     "further_configurations",
     "paper_configurations",

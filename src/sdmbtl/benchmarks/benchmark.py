@@ -14,11 +14,10 @@ from sdmbtl.benchmarks.columns import MULTI_TASK, MYOPIC, ORACLES, RANDOM, with_
 from sdmbtl.benchmarks.journal import Journal, Progress
 from sdmbtl.benchmarks.metrics import (
     aggregated_performance,
-    area_under_curve,
     bootstrap_interval,
     interquartile_mean,
     rounds_to_suboptimal,
-    strategy_shares,
+    shares_of_rounds,
 )
 from sdmbtl.benchmarks.problem import Problem
 from sdmbtl.benchmarks.records import Unit, record_key, units_of
@@ -214,7 +213,9 @@ class Benchmark:
                 curve=tuple(curves[name].mean(axis=0).tolist()),
                 rounds_to=_rounds_to(curves[name], reference),
                 strategies=_shares_by_round([r["strategies"] for r in some if "strategies" in r]),
-                structures=_shares([r["structures"] for r in some if "structures" in r]),
+                structures=shares_of_rounds(
+                    [r["structures"] for r in some if "structures" in r], skip=SKIPPED_ROUNDS
+                ),
             )
             for name, some in records.items()
         }
@@ -247,7 +248,7 @@ def _values(curves: Mapping[str, Floats], budgets: list[int]) -> Values:
     for name, curve in curves.items():
         for k in budgets:
             values[name, k, "final"] = curve[:, k - 1]
-            values[name, k, "auc"] = area_under_curve(curve[:, :k])
+            values[name, k, "auc"] = curve[:, :k].mean(axis=1)
             values[name, k, "ahead"] = curve[:, k - 1] - curves[RANDOM][:, k - 1]
     return values
 
@@ -308,14 +309,6 @@ def _shares_by_round(strategies: list[list[str]]) -> dict[str, tuple[float, ...]
     names = sorted({name for run in strategies for name in run})
     chosen = np.array(strategies)
     return {name: tuple((chosen == name).mean(axis=0).tolist()) for name in names}
-
-
-def _shares(structures: list[list[str | None]]) -> dict[str, float]:
-    """Structure -> share of the later rounds in which it was detected; "None" is not looked for."""
-    named = [[str(name) for name in run] for run in structures]
-    if not named or len(named[0]) <= SKIPPED_ROUNDS:
-        return {}
-    return strategy_shares(named, skip=SKIPPED_ROUNDS)
 
 
 def _aggregated(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
+from operator import methodcaller
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -87,7 +88,7 @@ class Journal:
         done = len(every) - len(todo)
         if progress:
             progress(done, len(every), "")
-        for unit, records in computed(_records, todo, jobs):
+        for unit, records in computed(methodcaller("compute"), todo, jobs):
             for key, record in records:
                 self.write(key, record)
             done += 1
@@ -129,10 +130,6 @@ class Journal:
         if damaged:
             self.note = f"{damaged} damaged lines were skipped."
         return True
-
-
-def _records(unit: Work) -> list[tuple[Key, Record]]:
-    return unit.compute()
 
 
 def _parsed(line: str) -> Record | None:

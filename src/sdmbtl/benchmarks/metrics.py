@@ -7,28 +7,21 @@ are stacked as an array of shape (W, K), W the number of trials.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sdmbtl.errors import BenchmarkError
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 FloatArray = npt.NDArray[np.float64]
 
+#: Level of the confidence intervals, and the number of bootstrap samples behind them.
+LEVEL, RESAMPLES = 0.95, 2000
+#: Performances that differ by less than this, relatively, are the same up to rounding.
 _RELATIVE_ROUNDING = 1e-12
-"""Two performances that differ by less than this, relatively, are the same up to rounding."""
-
-
-class Statistic(Protocol):
-    """A statistic along one axis, such as `np.mean`, `np.median` or `interquartile_mean`."""
-
-    def __call__(self, values: FloatArray, /, *, axis: int) -> npt.ArrayLike:
-        """Return the statistic of `values` along `axis`, with that axis removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +48,8 @@ class ConfidenceInterval:
         return (self.high - self.low) / 2
 
 
-@overload
-def interquartile_mean(values: npt.ArrayLike, axis: None = None) -> float: ...
-
-
-@overload
-def interquartile_mean(values: npt.ArrayLike, axis: int) -> FloatArray: ...
-
-
-def interquartile_mean(values: npt.ArrayLike, axis: int | None = None) -> float | FloatArray:
-    """Mean of the middle half of the values.
+def interquartile_mean(values: npt.ArrayLike, axis: int = -1) -> FloatArray:
+    """Mean of the middle half of the values along an axis.
 
     The definition is 2 * (integral of the empirical quantile function from 1/4 to 3/4): each of n
     sorted values carries the mass 1/n, the lowest and the highest quarter of the mass are cut off,
@@ -73,110 +58,64 @@ def interquartile_mean(values: npt.ArrayLike, axis: int | None = None) -> float 
     therefore keeps more than half of the sample.
 
     Args:
-        values: Sample of any shape, finite and not empty.
-        axis: Axis to average along; None takes all values as one sample.
+        values: Samples of any shape, finite and not empty.
+        axis: Axis to average along.
 
     Returns:
-        A float for `axis=None`, else an array with the axis removed.
+        An array with the axis removed.
 
     Raises:
         BenchmarkError: If there is no value, or one is not finite.
 
-    >>> interquartile_mean([0.0, 1.0, 2.0, 1000.0])
+    >>> float(interquartile_mean([0.0, 1.0, 2.0, 1000.0]))
     1.5
-    >>> interquartile_mean([0.0, 1.0, 5.0])  # weights 1/6, 4/6, 1/6
+    >>> float(interquartile_mean([0.0, 1.0, 5.0]))  # weights 1/6, 4/6, 1/6
     1.5
     """
     sample = _finite(values, "interquartile_mean")
-    if axis is None:
-        return float(_mean_of_middle(np.sort(sample, axis=None)))
-    return _mean_of_middle(np.moveaxis(np.sort(sample, axis=axis), axis, -1))
-
-
-def _mean_of_middle(ordered: FloatArray) -> FloatArray:
-    """Interquartile mean (...) of values (..., n) that are sorted along the last axis."""
+    ordered = np.moveaxis(np.sort(sample, axis=axis), axis, -1)
     size = ordered.shape[-1]
     quarters_kept = np.diff(np.clip(4 * np.arange(size + 1), size, 3 * size))
     return np.asarray(ordered @ quarters_kept / (2 * size))
 
 
 def bootstrap_interval(
-    values: npt.ArrayLike,
-    statistic: Statistic = np.mean,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
+    values: npt.ArrayLike, statistic: Callable[..., Any] = np.mean
 ) -> ConfidenceInterval:
-    """Percentile bootstrap interval of a statistic of one sample.
+    """Percentile bootstrap interval of a statistic of one sample, at the level `LEVEL`.
 
     Args:
         values: One value for each trial, shape (W,). A single value gives an interval of width
             zero.
         statistic: Function with an `axis` keyword, such as `np.mean` or `interquartile_mean`.
-        level: Confidence level, between 0 and 1.
-        resamples: Number of bootstrap samples.
-        seed: Seed of the resampling.
 
     Returns:
         The statistic of the sample with its interval.
 
     Raises:
-        BenchmarkError: If the sample is not one-dimensional, empty or not finite, or if `level` or
-            `resamples` is out of range.
+        BenchmarkError: If the sample is not one-dimensional, empty or not finite.
 
     >>> bootstrap_interval([0.25])
     ConfidenceInterval(estimate=0.25, low=0.25, high=0.25)
     """
-    sample = _finite(values, "bootstrap_interval")
-    if sample.ndim != 1:
-        raise BenchmarkError(
-            f"bootstrap_interval takes one value for each trial, shape (W,), but got shape "
-            f"{sample.shape}."
-        )
-    _check_bootstrap(level, resamples)
-    draws = _resampled(sample, statistic, resamples, np.random.default_rng(seed))
-    return _interval(np.asarray(statistic(sample, axis=0)), draws, level)
-
-
-def _check_bootstrap(level: float, resamples: int) -> None:
-    """Refuse a confidence level or a number of resamples that makes no sense."""
-    if not 0 < level < 1:
-        raise BenchmarkError(f"The confidence level must lie between 0 and 1, but is {level}.")
-    if resamples < 1:
-        raise BenchmarkError(f"The bootstrap needs at least one resample, but got {resamples}.")
+    sample = _trials(values, "bootstrap_interval")
+    draws = _resampled(sample, statistic, np.random.default_rng(0))
+    return _interval(statistic(sample, axis=0), draws)
 
 
 def _resampled(
-    sample: FloatArray, statistic: Statistic, resamples: int, rng: np.random.Generator
+    sample: FloatArray, statistic: Callable[..., Any], rng: np.random.Generator
 ) -> FloatArray:
     """Statistics (B,) of B bootstrap samples of (W,) values."""
-    chosen = rng.integers(len(sample), size=(resamples, len(sample)))
+    chosen = rng.integers(len(sample), size=(RESAMPLES, len(sample)))
     return np.asarray(statistic(sample[chosen], axis=1), dtype=np.float64)
 
 
-def _interval(estimate: float | FloatArray, draws: FloatArray, level: float) -> ConfidenceInterval:
+def _interval(estimate: float | FloatArray, draws: FloatArray) -> ConfidenceInterval:
     """An estimate with the percentiles of its (B,) bootstrap statistics."""
-    tail = (1 - level) / 2
+    tail = (1 - LEVEL) / 2
     low, high = np.quantile(draws, [tail, 1 - tail])
     return ConfidenceInterval(float(estimate), float(low), float(high))
-
-
-def area_under_curve(curves: npt.ArrayLike) -> FloatArray:
-    """Mean performance over the rounds.
-
-    Args:
-        curves: Performance after each round, shape (..., K).
-
-    Returns:
-        Mean over the last axis, shape (...).
-
-    Raises:
-        BenchmarkError: If there is no round.
-
-    >>> area_under_curve([[0.0, 0.5, 1.0], [1.0, 1.0, 1.0]])
-    array([0.5, 1. ])
-    """
-    return np.asarray(_curves(curves, "area_under_curve").mean(axis=-1))
 
 
 def normalised_performance(
@@ -201,13 +140,7 @@ def normalised_performance(
     array([0. , 0.5, 1. ])
     """
     value, low, high = (np.asarray(x, dtype=np.float64) for x in (performance, random, oracle))
-    _refuse_equal(low, high)
-    return np.asarray((value - low) / (high - low))
-
-
-def _refuse_equal(random: FloatArray, oracle: FloatArray) -> None:
-    """Raise where random choice and oracle perform the same."""
-    low, high = np.broadcast_arrays(random, oracle)
+    low, high = np.broadcast_arrays(low, high)
     same = np.isclose(low, high, rtol=_RELATIVE_ROUNDING, atol=0.0)
     if same.any():
         where = tuple(np.argwhere(same)[0])
@@ -216,16 +149,13 @@ def _refuse_equal(random: FloatArray, oracle: FloatArray) -> None:
             f"{float(high[where])!r}. Which sources are chosen does not matter there, so leave "
             "this configuration (or round) out."
         )
+    return np.asarray((value - low) / (high - low))
 
 
 def aggregated_performance(
     per_configuration: Mapping[str, npt.ArrayLike],
     random: Mapping[str, float],
     oracle: Mapping[str, float],
-    *,
-    level: float = 0.95,
-    resamples: int = 2000,
-    seed: int = 0,
 ) -> ConfidenceInterval:
     """Mean over configurations of the normalised performance, with a stratified bootstrap interval.
 
@@ -237,58 +167,28 @@ def aggregated_performance(
         per_configuration: Performance of one selector: configuration -> trials, shape (W_j,).
         random: Mean performance of random choice in each of these configurations.
         oracle: Mean performance of the oracle in each of these configurations.
-        level: Confidence level, between 0 and 1.
-        resamples: Number of bootstrap samples.
-        seed: Seed of the resampling.
 
     Returns:
         The aggregated performance with its interval.
 
     Raises:
-        BenchmarkError: If there is no configuration, if random or oracle lack one or are equal in
-            one, or if trial values are missing or not finite.
+        BenchmarkError: If random and oracle are equal in a configuration, or if trial values are
+            missing or not finite.
 
     >>> aggregated_performance({"a": [0.5], "b": [0.75]}, {"a": 0, "b": 0.5}, {"a": 1, "b": 1})
     ConfidenceInterval(estimate=0.5, low=0.5, high=0.5)
     """
-    _check_bootstrap(level, resamples)
-    scores = _scores(per_configuration, random, oracle)
-    rng = np.random.default_rng(seed)
-    draws = np.zeros(resamples)
-    for sample in scores:
-        draws += _resampled(sample, np.mean, resamples, rng) / len(scores)
-    return _interval(float(np.mean([sample.mean() for sample in scores])), draws, level)
-
-
-def _scores(
-    per_configuration: Mapping[str, npt.ArrayLike],
-    random: Mapping[str, float],
-    oracle: Mapping[str, float],
-) -> list[FloatArray]:
-    """Normalised trial values, one array (W_j,) for each configuration, sorted by name."""
-    if not per_configuration:
-        raise BenchmarkError("There is no configuration to aggregate over.")
-    for name, ends in (("random", random), ("oracle", oracle)):
-        missing = sorted(set(per_configuration) - set(ends))
-        if missing:
-            raise BenchmarkError(f"The {name} performance is missing for: {', '.join(missing)}.")
-    return [
-        _configuration_scores(name, per_configuration[name], random[name], oracle[name])
-        for name in sorted(per_configuration)
-    ]
-
-
-def _configuration_scores(
-    name: str, trials: npt.ArrayLike, random: float, oracle: float
-) -> FloatArray:
-    """Normalised trial values (W_j,) of one configuration; errors name the configuration."""
-    try:
-        sample = _finite(trials, "aggregated_performance")
-        if sample.ndim != 1:
-            raise BenchmarkError(f"trial values need the shape (W,), but have {sample.shape}.")
-        return normalised_performance(sample, random, oracle)
-    except BenchmarkError as error:
-        raise BenchmarkError(f"Configuration {name!r}: {error}") from error
+    rng = np.random.default_rng(0)
+    means, draws = [], np.zeros(RESAMPLES)
+    for name in sorted(per_configuration):
+        try:
+            trials = _trials(per_configuration[name], "aggregated_performance")
+            scores = normalised_performance(trials, random[name], oracle[name])
+        except BenchmarkError as error:
+            raise BenchmarkError(f"Configuration {name!r}: {error}") from error
+        means.append(scores.mean())
+        draws += _resampled(scores, np.mean, rng) / len(per_configuration)
+    return _interval(float(np.mean(means)), draws)
 
 
 def rounds_to_suboptimal(
@@ -310,52 +210,37 @@ def rounds_to_suboptimal(
         Round numbers counted from 1, shape (...); NaN where a curve never gets there.
 
     Raises:
-        BenchmarkError: If there is no round, if a reference is negative or not finite, or if
-            epsilon is out of range.
+        BenchmarkError: If a reference is negative or not finite.
 
     >>> rounds_to_suboptimal([[0.5, 0.9, 1.0], [0.5, 0.6, 0.7]], reference=1.0, epsilon=0.1)
     array([ 2., nan])
     """
-    paths = _curves(curves, "rounds_to_suboptimal")
     best = np.asarray(reference, dtype=np.float64)
     if not (np.isfinite(best) & (best >= 0)).all():
         raise BenchmarkError(
             "The reference performance must be finite and not negative (curves are normalised to "
             f"0..1), but is {best.tolist()}."
         )
-    if not 0 <= epsilon <= 1:
-        raise BenchmarkError(f"epsilon must lie in 0..1, but is {epsilon}.")
     threshold = (1 - epsilon) * best * (1 - _RELATIVE_ROUNDING)
-    reached = paths >= threshold[..., None]
+    reached = np.asarray(curves) >= threshold[..., None]
     return np.asarray(np.where(reached.any(axis=-1), reached.argmax(axis=-1) + 1.0, np.nan))
 
 
-def strategy_shares(strategies: Sequence[Sequence[str]], skip: int = 0) -> dict[str, float]:
-    """Share of the rounds that each strategy decided.
+def shares_of_rounds(names: Sequence[Sequence[object]], skip: int = 0) -> dict[str, float]:
+    """Share of the rounds that each name has, such as of a structure.
 
     Args:
-        strategies: For each trial the name of the strategy used in round 1, 2, ...
+        names: For each trial what was used or found in round 1, 2, ...
         skip: How many first rounds of each trial to leave out, such as those before detection.
 
     Returns:
-        Strategy -> share of all remaining rounds, sorted by name; the shares add up to one.
+        Name -> share of all remaining rounds, sorted by name; empty if no round remains.
 
-    Raises:
-        BenchmarkError: If `skip` is negative, if no round remains, or if a trial is a single string
-            instead of a sequence of names.
-
-    >>> strategy_shares([["m", "gp", "gp"], ["m", "m", "gp"]], skip=1)
-    {'gp': 0.75, 'm': 0.25}
+    >>> shares_of_rounds([["m", "gp", "gp"], ["m", "m", None]], skip=1)
+    {'None': 0.25, 'gp': 0.5, 'm': 0.25}
     """
-    if skip < 0:
-        raise BenchmarkError(f"skip must not be negative, but is {skip}.")
-    if any(isinstance(trial, str) for trial in strategies):
-        raise BenchmarkError("strategies must be one sequence of names for each trial, not names.")
-    counts = Counter(name for trial in strategies for name in trial[skip:])
-    total = counts.total()
-    if total == 0:
-        raise BenchmarkError(f"No round is left after skipping the first {skip} of each trial.")
-    return {name: counts[name] / total for name in sorted(counts)}
+    counts = Counter(str(name) for trial in names for name in trial[skip:])
+    return {name: counts[name] / counts.total() for name in sorted(counts)}
 
 
 def _finite(values: npt.ArrayLike, name: str) -> FloatArray:
@@ -369,9 +254,11 @@ def _finite(values: npt.ArrayLike, name: str) -> FloatArray:
     return sample
 
 
-def _curves(curves: npt.ArrayLike, name: str) -> FloatArray:
-    """Curves (..., K) as a float array with at least one round."""
-    paths = np.asarray(curves, dtype=np.float64)
-    if paths.ndim == 0 or paths.shape[-1] == 0:
-        raise BenchmarkError(f"{name}: curves need at least one round, but have {paths.shape}.")
-    return paths
+def _trials(values: npt.ArrayLike, name: str) -> FloatArray:
+    """One finite value for each trial, (W,)."""
+    sample = _finite(values, name)
+    if sample.ndim != 1:
+        raise BenchmarkError(
+            f"{name} takes one value for each trial, shape (W,), but got shape {sample.shape}."
+        )
+    return sample

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sdmbtl.benchmarks.benchmark import Benchmark
 from sdmbtl.benchmarks.columns import (
@@ -17,7 +18,6 @@ from sdmbtl.benchmarks.columns import (
 from sdmbtl.benchmarks.matrix_problem import MatrixProblem
 from sdmbtl.benchmarks.synthetic import (
     GRIDS,
-    SyntheticConfiguration,
     SyntheticProblem,
     further_configurations,
     paper_configurations,
@@ -59,7 +59,7 @@ def synthetic_benchmark(
     trials: int | None = None,
     rounds: int = SYNTHETIC_ROUNDS,
     selectors: Sequence[str] = SYNTHETIC_SELECTORS,
-    configurations: Sequence[SyntheticConfiguration] = (),
+    configurations: Sequence[SyntheticProblem] = (),
 ) -> Benchmark:
     """The experiment on synthetic matrices.
 
@@ -69,7 +69,7 @@ def synthetic_benchmark(
         trials: W; the paper's number if None. Without noise all trials are equal: one is run.
         rounds: K, the number of trained policies.
         selectors: Names of selectors.
-        configurations: Kinds of matrices; the paper's if left out.
+        configurations: Kinds of matrices, which get this noise; the paper's if left out.
 
     Raises:
         BenchmarkError: If an argument makes no sense.
@@ -87,14 +87,14 @@ def synthetic_benchmark(
             f"The number of rounds must be between 1 and {targets}, the number of targets. "
             f"Got {rounds} instead."
         )
-    problems = tuple(SyntheticProblem(kind, noise) for kind in kinds)
-    name = f"synthetic-{dim}d-noise{noise:g}{_which(kinds)}"
+    problems = tuple(replace(kind, noise=noise) for kind in kinds)
+    name = f"synthetic-{dim}d-noise{noise:g}{_which(problems)}"
     # A quick look must not take the place of the paper's experiment.
     if noise > 0 and wanted != usual:
         name += f"-w{wanted}"
-    further = (
-        f" with {', '.join(dict.fromkeys(c.f for c in kinds))} f" if _is_further(kinds) else ""
-    )
+    further = ""
+    if any(kind.f == "quadratic" for kind in kinds):
+        further = f" with {', '.join(dict.fromkeys(kind.f for kind in kinds))} f"
     return Benchmark(
         problems=problems,
         selectors=tuple(selectors),
@@ -167,12 +167,9 @@ def _joined(parts: Iterable[object]) -> str:
     return "-".join(map(str, parts))
 
 
-def _is_further(kinds: tuple[SyntheticConfiguration, ...]) -> bool:
-    return any(kind.f == "quadratic" for kind in kinds)
-
-
-def _which(kinds: tuple[SyntheticConfiguration, ...]) -> str:
+def _which(kinds: tuple[SyntheticProblem, ...]) -> str:
     """What a file name says about the kinds of matrices."""
     dim = kinds[0].dim
-    known = {paper_configurations(dim): "", further_configurations(dim): "-further"}
+    noise = kinds[0].noise
+    known = {paper_configurations(dim, noise): "", further_configurations(dim, noise): "-further"}
     return known.get(kinds, "-some")

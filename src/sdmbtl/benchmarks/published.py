@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sdmbtl.benchmarks.synthetic import GRIDS, SyntheticConfiguration
-from sdmbtl.errors import BenchmarkError
+from sdmbtl.benchmarks.synthetic import GRIDS
+from sdmbtl.json_data import from_json
 
 
 class PublishedValue(NamedTuple):
@@ -88,28 +87,22 @@ def printed_beside(
         metric: "final", "auc" or another, which the paper does not have.
         trials: W, the number of trials.
     """
-    if settings.get("kind") == "real" and metric in _benchmark_tables():
-        return _printed_real(_benchmark_tables()[metric], budget)
-    if settings.get("kind") == "synthetic" and metric == "final":
-        return _printed_synthetic(settings["dim"], settings["noise"], problems, budget, trials)
-    return Printed()
-
-
-def _printed_synthetic(
-    dim: int, noise: float, problems: Sequence[str], budget: int, trials: int
-) -> Printed:
+    kind = settings.get("kind")
+    if kind == "real" and metric in ("final", "auc"):
+        return _printed_real(published_benchmarks(metric), budget)
+    if kind != "synthetic" or metric != "final":
+        return Printed()
+    dim, noise = settings["dim"], settings["noise"]
     table = published_table(dim, noise)
     if table is None:
         return Printed()
     cells = {row.name: row.values for row in table.rows if row.rounds == budget}
     if not set(problems) <= set(cells):
         return Printed()
-    notes = () if table.note is None else (table.note,)
     usual = GRIDS[dim][3]
-    if noise > 0 and trials != usual:
-        differs = f"The paper has {usual} trials: oracle and aggregate differ with it."
-        notes = (differs, *notes)
-    return Printed(cells, table.aggregated, notes=notes)
+    differs = f"The paper has {usual} trials: oracle and aggregate differ with it."
+    notes = (differs if noise > 0 and trials != usual else None, table.note)
+    return Printed(cells, table.aggregated, notes=tuple(filter(None, notes)))
 
 
 def _printed_real(table: PublishedTable, budget: int) -> Printed:
@@ -136,7 +129,7 @@ def published_table(dim: int, noise: float) -> PublishedTable | None:
     >>> published_table(3, 15.0) is None
     True
     """
-    return _synthetic_tables().get((dim, float(noise)))
+    return _tables().get(f"{dim}d, noise {noise:g}")
 
 
 def published_benchmarks(metric: str = "final") -> PublishedTable:
@@ -148,57 +141,18 @@ def published_benchmarks(metric: str = "final") -> PublishedTable:
     Returns:
         The table, with the baselines "independent" and "multi-task" beside the selectors.
 
-    Raises:
-        BenchmarkError: If there is no such metric.
-
     >>> published_benchmarks().rows[0].values["multi-task"].mean
     0.9967
     """
-    tables = _benchmark_tables()
-    if metric not in tables:
-        raise BenchmarkError(f"There is no metric {metric!r}; choose one of {sorted(tables)}.")
-    return tables[metric]
+    return _tables()[f"benchmarks, {metric}"]
 
 
 @lru_cache(maxsize=1)
-def _document() -> dict[str, Any]:
-    """The JSON document as it is stored."""
+def _tables() -> Mapping[str, PublishedTable]:
+    """Every table, by what it is about; the 3D ones print "None" for what we call constant."""
     resource = files("sdmbtl.benchmarks") / "data" / "published.json"
-    document: dict[str, Any] = json.loads(resource.read_text(encoding="utf-8"))
-    return document
-
-
-@lru_cache(maxsize=1)
-def _synthetic_tables() -> dict[tuple[int, float], PublishedTable]:
-    """(dimension, noise) -> table; the 3D ones print "None" for what we call constant."""
-    tables = {}
-    for entry in _document()["synthetic"]:
-        dim = entry["dim"]
-        names = [SyntheticConfiguration(dim, r["f"], r["g"], r["h"]).name for r in entry["rows"]]
-        rows = zip(names, entry["rows"], strict=True)
-        tables[dim, float(entry["noise"])] = PublishedTable(
-            tuple(PublishedRow(n, entry["rounds"], _values(r["values"])) for n, r in rows),
-            _values(entry["aggregated"]),
-            entry["note"],
-        )
+    document = json.loads(resource.read_text(encoding="utf-8"))
+    tables: Mapping[str, PublishedTable] = from_json(
+        Mapping[str, PublishedTable], document["tables"]
+    )
     return tables
-
-
-@lru_cache(maxsize=1)
-def _benchmark_tables() -> dict[str, PublishedTable]:
-    """Metric -> table."""
-    return {
-        entry["metric"]: PublishedTable(
-            tuple(
-                PublishedRow(r["name"], r["rounds"], _values(r["values"])) for r in entry["rows"]
-            ),
-            _values(entry["aggregated"]),
-            entry["note"],
-        )
-        for entry in _document()["benchmarks"]
-    }
-
-
-def _values(stored: dict[str, tuple[float, float | None]]) -> Mapping[str, PublishedValue]:
-    """Read-only mapping of selector names to printed values."""
-    return MappingProxyType({name: PublishedValue(*pair) for name, pair in stored.items()})

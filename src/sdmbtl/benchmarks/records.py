@@ -85,13 +85,7 @@ class Unit:
             indices = oracle_sequence(matrix[None], self.rounds)
             return {"curve": sequence_curves(matrix[None], indices)[0].tolist(), "indices": indices}
         selector = make_selector(name, self.problem.space, seed=self.trials[0])
-        run = simulate(selector, matrix, self.rounds)
-        return {
-            "curve": run.curve,
-            "indices": run.indices,
-            "strategies": run.strategies,
-            "structures": run.structures,
-        }
+        return vars(simulate(selector, matrix, self.rounds))
 
     def _myopic_oracle(self) -> list[tuple[Key, Record]]:
         first = self.problem.matrix(self.trials[0])

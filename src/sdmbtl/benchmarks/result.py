@@ -311,14 +311,15 @@ class BenchmarkResult:
         if statistic == "mean" and aggregated:
             rows.append(_aggregated_row(aggregated, names, printed))
             rows += self._paper_rows(names, printed)
-            notes += [self._note_on_aggregate(budget), *_notes_without(aggregated, names)]
-        return Table(
-            title=f"{STATISTICS[statistic]}{METRICS[metric]}, {self._measured_on(budget)}"
-            + (", ablation" if ablation else ""),
-            label_headers=self.headers,
-            columns=titles(names),
-            rows=tuple(rows),
-            notes=(*notes, *printed.notes),
+            notes.append(self._note_on_aggregate(budget))
+            notes += [
+                f"The aggregate of {titles([n])[0]} is without {', '.join(aggregated[n].without)}."
+                for n in names
+                if aggregated[n].without
+            ]
+        title = f"{STATISTICS[statistic]}{METRICS[metric]}, {self._measured_on(budget)}"
+        return self._table(
+            title + (", ablation" if ablation else ""), names, rows, *notes, *printed.notes
         )
 
     def score_table(self, budget: int | None = None) -> Table:
@@ -336,15 +337,12 @@ class BenchmarkResult:
             rows.append(_aggregated_row(aggregated, names, Printed()))
         least = self.least_margin
         where = "" if least is None else f", where choosing matters and the margin is >= {least:g}"
-        return Table(
-            title=f"Score, {self._measured_on(budget)}",
-            label_headers=self.headers,
-            columns=titles(names),
-            rows=tuple(rows),
-            notes=(
-                f"Score: (performance - Random) / (Myopic Oracle - Random){where}. Margin: Myopic "
-                "Oracle less Random. Intervals are 95 % bootstrap over the trials.",
-            ),
+        return self._table(
+            f"Score, {self._measured_on(budget)}",
+            names,
+            rows,
+            f"Score: (performance - Random) / (Myopic Oracle - Random){where}. Margin: Myopic "
+            "Oracle less Random. Intervals are 95 % bootstrap over the trials.",
         )
 
     def margin_table(self) -> Table:
@@ -387,15 +385,12 @@ class BenchmarkResult:
             rows.append(self._table_row(problem, CHOICE_ROUND, cells))
         mean = statistic == "mean"
         missing = "some trial does not get" if mean else "less than half of the trials get"
-        return Table(
-            title=f"Rounds to {epsilon:g}-suboptimal, {self.title}, {'mean' if mean else 'median'}",
-            label_headers=self.headers,
-            columns=titles(names),
-            rows=tuple(rows),
-            notes=(
-                f"Empty where {missing} there in {self.budgets[-1]} rounds. Random: the round in "
-                "which its expected performance gets there.",
-            ),
+        return self._table(
+            f"Rounds to {epsilon:g}-suboptimal, {self.title}, {'mean' if mean else 'median'}",
+            names,
+            rows,
+            f"Empty where {missing} there in {self.budgets[-1]} rounds. Random: the round in "
+            "which its expected performance gets there.",
         )
 
     def mountain_table(self) -> Table | None:
@@ -407,21 +402,14 @@ class BenchmarkResult:
         ]
         if not names:
             return None
-        rows = [
-            self._table_row(
-                p,
-                p.rounds,
-                tuple(Cell(p.of(n).structures.get(MOUNTAIN, 0.0)) for n in names),
-            )
-            for p in self.problems
+        shares = [
+            [Cell(p.of(n).structures.get(MOUNTAIN, 0.0)) for n in names] for p in self.problems
         ]
-        return Table(
-            title="Share of rounds after the fifth in which Mountain was detected, "
-            f"{self._measured_on(self._common(None))}",
-            label_headers=self.headers,
-            columns=titles(names),
-            rows=tuple(rows),
-        )
+        pairs = zip(self.problems, shares, strict=True)
+        rows = [self._table_row(p, p.rounds, tuple(cells)) for p, cells in pairs]
+        where = self._measured_on(self._common(None))
+        title = f"Share of rounds after the fifth in which Mountain was detected, {where}"
+        return self._table(title, names, rows)
 
     def strategy_tables(self) -> list[Table]:
         """Which strategy chose in some rounds, for every selector that has several.
@@ -448,6 +436,10 @@ class BenchmarkResult:
         return tables
 
     # -- parts of tables -------------------------------------------------------------------------
+
+    def _table(self, title: str, names: list[str], rows: list[TableRow], *notes: str) -> Table:
+        """A column for each selector."""
+        return Table(title, self.headers, titles(names), tuple(rows), notes)
 
     def _common(self, budget: int | None) -> int | None:
         """A number of policies; if none is given, that of all problems, None if they differ."""
@@ -533,14 +525,6 @@ def _aggregated_row(
         cells.append(cell)
     apart = {i for i, n in enumerate(names) if n in ORACLES or aggregated[n].without}
     return TableRow(("Aggregated",), mark_best(cells, apart))
-
-
-def _notes_without(aggregated: Mapping[str, Aggregate], names: list[str]) -> list[str]:
-    return [
-        f"The aggregate of {titles([name])[0]} is without {', '.join(aggregated[name].without)}."
-        for name in names
-        if aggregated[name].without
-    ]
 
 
 def _rounds_cell(found: RoundsTo | None, statistic: str) -> Cell | None:

@@ -35,10 +35,7 @@ def simulate(selector: Selector, returns: NDArray[np.floating], rounds: int) -> 
         returns: (N, N) the transfer matrix.
         rounds: K, at most the number of targets.
     """
-    indices: list[int] = []
-    curve: list[float] = []
-    strategies: list[str] = []
-    structures: list[str | None] = []
+    indices, curve, trials = [], [], []
     for _ in range(rounds):
         trial = selector.ask()
         index = trial.index
@@ -47,6 +44,5 @@ def simulate(selector: Selector, returns: NDArray[np.floating], rounds: int) -> 
         selector.tell(trial, returns[index])
         indices.append(index)
         curve.append(selector.performance)
-        strategies.append(trial.strategy)
-        structures.append(trial.structure)
-    return Run(indices, curve, strategies, structures)
+        trials.append(trial)
+    return Run(indices, curve, [t.strategy for t in trials], [t.structure for t in trials])

@@ -45,7 +45,7 @@ BLOCK = 4_000_000
 
 
 @dataclass(frozen=True)
-class SyntheticConfiguration:
+class SyntheticProblem(Problem):
     """One kind of synthetic transfer matrix.
 
     Attributes:
@@ -53,12 +53,14 @@ class SyntheticConfiguration:
         f: Kind of the policy quality.
         g: Kind of the task difficulty.
         h: Name of the task dissimilarity, a key of `LEFT_SLOPES[dim]`.
+        noise: Standard deviation of the noise.
     """
 
     dim: int
     f: Effect
     g: Effect
     h: str
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         _check_dim(self.dim)
@@ -69,11 +71,24 @@ class SyntheticConfiguration:
                 f"'h' in {self.dim} dimensions must be one of {list(LEFT_SLOPES[self.dim])}. "
                 f"Got {self.h!r} instead."
             )
+        finite_number("noise", self.noise, low=0, error=BenchmarkError)
 
     @property
     def name(self) -> str:
         """A short unique name."""
         return f"{self.dim}d-f-{self.f}-g-{self.g}-h-{self.h.replace(' ', '-')}"
+
+    @property
+    def label(self) -> str:
+        """What to show while it is worked on."""
+        h = self.h.replace("non-distance", "non-dist.")
+        return f"f {self.f[:5]}, g {self.g[:5]}, h {h}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Header -> text of its row in a table, as in the paper."""
+        f, g, h = (part.capitalize() for part in (self.f, self.g, self.h))
+        return {"f(x)": f, "g(y)": g, "h(x,y)": "L1 norm" if h == "L1" else h}
 
     @property
     def is_mountain(self) -> bool:
@@ -85,19 +100,19 @@ class SyntheticConfiguration:
         """The grid of contexts."""
         return _grid(self.dim)
 
-    def trial(self, trial: int, noise: float) -> NDArray[np.floating]:
-        """(N, N) returns of one trial; float32 if the matrix is large.
+    @property
+    def one_matrix(self) -> bool:
+        """Whether there is no noise."""
+        return self.noise == 0
 
-        Args:
-            trial: Number of the trial, the seed of its noise.
-            noise: Standard deviation of the noise.
-        """
+    def matrix(self, trial: int) -> NDArray[np.floating]:
+        """(N, N) returns of one trial, the seed of its noise; float32 if the matrix is large."""
         n = len(self.space)
         matrix = np.empty((n, n), dtype=np.float32 if n > 10_000 else np.float64)
         generator = np.random.RandomState(trial)
         for where, block in self._noiseless_blocks():
-            if noise > 0:
-                block += noise * generator.standard_normal(block.shape)
+            if self.noise > 0:
+                block += self.noise * generator.standard_normal(block.shape)
             matrix[where] = block
         return matrix
 
@@ -117,59 +132,7 @@ class SyntheticConfiguration:
             yield where, block
 
 
-@dataclass(frozen=True)
-class SyntheticProblem(Problem):
-    """The matrices of one configuration, with noise.
-
-    Attributes:
-        configuration: What they are made of.
-        noise: Standard deviation of the noise.
-    """
-
-    configuration: SyntheticConfiguration
-    noise: float
-
-    def __post_init__(self) -> None:
-        finite_number("noise", self.noise, low=0, error=BenchmarkError)
-
-    @property
-    def name(self) -> str:
-        """A short unique name, that of the configuration."""
-        return self.configuration.name
-
-    @property
-    def label(self) -> str:
-        """What to show while it is worked on."""
-        h = self.configuration.h.replace("non-distance", "non-dist.")
-        return f"f {self.configuration.f[:5]}, g {self.configuration.g[:5]}, h {h}"
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """Header -> text of its row in a table, as in the paper."""
-        f, g, h = (getattr(self.configuration, part).capitalize() for part in "fgh")
-        return {"f(x)": f, "g(y)": g, "h(x,y)": "L1 norm" if h == "L1" else h}
-
-    @property
-    def space(self) -> ContextSpace:
-        """The grid of contexts."""
-        return self.configuration.space
-
-    @property
-    def is_mountain(self) -> bool:
-        """Whether it has the Mountain structure."""
-        return self.configuration.is_mountain
-
-    @property
-    def one_matrix(self) -> bool:
-        """Whether there is no noise."""
-        return self.noise == 0
-
-    def matrix(self, trial: int) -> NDArray[np.floating]:
-        """(N, N) returns of one trial."""
-        return self.configuration.trial(trial, self.noise)
-
-
-def paper_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
+def paper_configurations(dim: int, noise: float = 0.0) -> tuple[SyntheticProblem, ...]:
     """The configurations of the paper's table for 3, 5 or 7 dimensions, in its order."""
     _check_dim(dim)
     if dim == 7:
@@ -178,10 +141,10 @@ def paper_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
         pairs = [(f, g) for f in ("linear", "constant") for g in ("linear", "constant")]
     else:
         pairs = [(f, g) for f in ("constant", "linear") for g in ("linear", "constant")]
-    return tuple(SyntheticConfiguration(dim, f, g, h) for f, g in pairs for h in LEFT_SLOPES[dim])
+    return tuple(SyntheticProblem(dim, f, g, h, noise) for f, g in pairs for h in LEFT_SLOPES[dim])
 
 
-def further_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
+def further_configurations(dim: int, noise: float = 0.0) -> tuple[SyntheticProblem, ...]:
     """Configurations beyond the paper: quadratic, smooth and random f, quadratic and random g.
 
     A smooth f can be learnt from the policies trained so far. A random f, a number for each
@@ -192,7 +155,7 @@ def further_configurations(dim: int) -> tuple[SyntheticConfiguration, ...]:
     qualities: tuple[Effect, ...] = ("quadratic", "smooth", "random")
     difficulties: tuple[Effect, ...] = ("quadratic", "random")
     return tuple(
-        SyntheticConfiguration(dim, f, g, h)
+        SyntheticProblem(dim, f, g, h, noise)
         for f in qualities
         for g in difficulties
         for h in LEFT_SLOPES[dim]

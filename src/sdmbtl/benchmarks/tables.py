@@ -11,14 +11,11 @@ import io
 import math
 import textwrap
 import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from sdmbtl.errors import BenchmarkError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from collections.abc import Set as AbstractSet
 
 _DIGITS = 4
 _MOUNTAIN = "▲"
@@ -156,14 +153,14 @@ class Table:
 
     def to_markdown(self) -> str:
         """Markdown table with title and notes; the best values are bold."""
-        headers = [*self.label_headers, *self.columns]
+        headers = map(_markdown_escape, (*self.label_headers, *self.columns))
         marks = [":--"] * len(self.label_headers) + ["--:"] * len(self.columns)
-        lines = [_markdown_line(headers), "| " + " | ".join(marks) + " |"]
+        lines = [_markdown_line(headers), _markdown_line(marks)]
         for row in self.rows:
             labels = [_markdown_escape(label) for label in self._labels(row)]
             if self._is_summary(row):
                 labels[0] = f"**{labels[0]}**"
-            lines.append("| " + " | ".join([*labels, *map(_markdown_cell, row.cells)]) + " |")
+            lines.append(_markdown_line([*labels, *map(_markdown_cell, row.cells)]))
         notes = [f"- {_markdown_escape(note)}" for note in self._all_notes("bold")]
         parts = [f"**{_markdown_escape(self.title)}**", "\n".join(lines), "\n".join(notes)]
         return "\n\n".join(part for part in parts if part) + "\n"
@@ -206,7 +203,9 @@ class Table:
         for row in self.rows:
             for column, cell in zip(self.columns, row.cells, strict=True):
                 labels = [self.title, *self._padded(row.labels), column]
-                writer.writerow([*labels, *_csv_fields(cell), _csv_flag(row.shaded)])
+                flags = (cell is not None and cell.bold, row.shaded)
+                words = ["true" if flag else "false" for flag in flags]
+                writer.writerow([*labels, *_csv_numbers(cell), *words])
         return buffer.getvalue()
 
     def _is_summary(self, row: TableRow) -> bool:
@@ -243,7 +242,10 @@ class Table:
         """Lines of the table; of each block of columns if they do not fit beside one another."""
         labels = self._text_labels(width)
         for sign, gap in _TEXT_LAYOUTS:
-            columns = [self._text_column(index, sign) for index in range(len(self.columns))]
+            columns = [
+                _text_column(header, [row.cells[index] for row in self.rows], sign)
+                for index, header in enumerate(self.columns)
+            ]
             if len(labels[0][0]) + sum(gap + len(column[0]) for column in columns) <= width:
                 break
         else:
@@ -268,7 +270,8 @@ class Table:
         stands alone, as that of a summary, takes the room of all.
         """
         rows = [list(self.label_headers), *map(self._labels, self.rows)]
-        widths = [max(map(len, some)) for some in zip(*filter(_has_several, rows), strict=True)]
+        several = [row for row in rows if any(row[1:])]
+        widths = [max(map(len, some)) for some in zip(*several, strict=True)]
         widths = widths or [max(len(row[0]) for row in rows)]
         rest = sum(widths[1:]) + len(widths[1:])
         widths[0] = min(widths[0], max(room - rest, _LEAST_LABEL))
@@ -281,22 +284,14 @@ class Table:
             lines.append([" ".join(padded)[: widths[0] + rest], *broken[1:]])
         return [[line.ljust(widths[0] + rest) for line in some] for some in lines]
 
-    def _text_column(self, index: int, sign: str) -> list[str]:
-        """Header and cells of one column, aligned."""
-        cells = [row.cells[index] for row in self.rows]
-        return _aligned([self.columns[index], *_text_cells(cells, sign)])
-
     def _latex_row(self, row: TableRow) -> list[str]:
         """Source lines of one row."""
         cells = [_latex_cell(cell) for cell in row.cells]
-        if self._is_summary(row):
+        labels = [_latex_escape(label) for label in row.labels]
+        rule = [r"    \midrule"] if self._is_summary(row) else []
+        if rule:
             span = len(self.label_headers) - len(row.labels) + 1
-            last = rf"\multicolumn{{{span}}}{{l}}{{\textbf{{{_latex_escape(row.labels[-1])}}}}}"
-            labels = [*map(_latex_escape, row.labels[:-1]), last]
-            rule = [r"    \midrule"]
-        else:
-            labels = [_latex_escape(label) for label in row.labels]
-            rule = []
+            labels[-1] = rf"\multicolumn{{{span}}}{{l}}{{\textbf{{{labels[-1]}}}}}"
         shade = r"\rowcolor{gray!15} " if row.shaded else ""
         return [*rule, "    " + shade + " & ".join([*labels, *cells]) + r" \\"]
 
@@ -318,16 +313,10 @@ def mark_best(
     Returns:
         The cells with `bold` set anew.
 
-    Raises:
-        BenchmarkError: If a position to exclude does not exist.
-
     >>> row = [Cell(0.70, 0.01), Cell(0.71, 0.01), Cell(0.60, 0.01), Cell(0.80, 0.0)]
     >>> [cell.bold for cell in mark_best(row, exclude={3})]
     [True, True, False, False]
     """
-    unknown = sorted(set(exclude) - set(range(len(cells))))
-    if unknown:
-        raise BenchmarkError(f"Cannot exclude positions {unknown} of a row of {len(cells)} cells.")
     candidates = {
         index: cell
         for index, cell in enumerate(cells)
@@ -365,8 +354,8 @@ def _aligned(texts: list[str]) -> list[str]:
     return [text.ljust(width) for text in texts]
 
 
-def _text_cells(cells: list[Cell | None], sign: str) -> list[str]:
-    """Cells of one column, with means, half widths and published values each aligned."""
+def _text_column(header: str, cells: list[Cell | None], sign: str) -> list[str]:
+    """One column, with means, half widths and published values each aligned."""
     means = ["-" if cell is None else _number(cell.mean) for cell in cells]
     mean_width = max(map(len, means), default=0)
     values = [
@@ -377,12 +366,8 @@ def _text_cells(cells: list[Cell | None], sign: str) -> list[str]:
     published = ["" if cell is None else _published(cell) for cell in cells]
     width = max(map(len, published), default=0)
     parts = zip(_aligned(values), stars, published, strict=True)
-    return [f"{value}{star}{paper.rjust(width)}".rstrip() for value, star, paper in parts]
-
-
-def _has_several(labels: Sequence[str]) -> bool:
-    """Whether the first label does not stand alone."""
-    return any(labels[1:])
+    texts = [f"{value}{star}{paper.rjust(width)}".rstrip() for value, star, paper in parts]
+    return _aligned([header, *texts])
 
 
 def _fitting(columns: list[list[str]], room: int, gap: int) -> Iterator[list[list[str]]]:
@@ -404,9 +389,9 @@ def _markdown_cell(cell: Cell | None) -> str:
     return f"{f'**{value}**' if cell.bold else value} {_published(cell)}".rstrip()
 
 
-def _markdown_line(texts: Sequence[str]) -> str:
+def _markdown_line(texts: Iterable[str]) -> str:
     """One line of a Markdown table."""
-    return "| " + " | ".join(map(_markdown_escape, texts)) + " |"
+    return "| " + " | ".join(texts) + " |"
 
 
 def _markdown_escape(text: str) -> str:
@@ -431,15 +416,10 @@ def _latex_escape(text: str) -> str:
     return text.translate(_LATEX_ESCAPES)
 
 
-def _csv_fields(cell: Cell | None) -> list[str]:
-    """Mean, half width, published value, difference and bold flag of a cell."""
+def _csv_numbers(cell: Cell | None) -> list[str]:
+    """Mean, half width, published value and difference of a cell, empty where unknown."""
     if cell is None:
-        return ["", "", "", "", _csv_flag(False)]
+        return [""] * 4
     difference = None if cell.difference is None else round(cell.difference, 12)
     numbers = (cell.mean, cell.half_width, cell.published, difference)
-    return ["" if x is None else repr(float(x)) for x in numbers] + [_csv_flag(cell.bold)]
-
-
-def _csv_flag(flag: bool) -> str:
-    """A truth value as a word."""
-    return "true" if flag else "false"
+    return ["" if x is None else repr(float(x)) for x in numbers]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -16,7 +15,6 @@ from sdmbtl.cli.output import INTERRUPTED, note_console, result_console
 
 if TYPE_CHECKING:
     from sdmbtl.benchmarks import Benchmark, BenchmarkResult
-    from sdmbtl.benchmarks.tables import Table
 
 bench = typer.Typer(
     help="Compare selectors on known transfer matrices.",
@@ -176,34 +174,21 @@ def _print_tables(
 ) -> None:
     from sdmbtl.benchmarks.result import EPSILONS
 
-    which = statistic.value
-    tables = [*result.tables(auc=auc, statistic=which)]
+    tables = [*result.tables(auc=auc, statistic=statistic)]
     if rounds_to:
-        tables += [result.rounds_table(epsilon, which) for epsilon in EPSILONS]
-    for table in _notes_once(tables):
-        typer.echo(_formatted(table, output_format).rstrip("\n") + "\n")
-
-
-def _notes_once(tables: Iterable[Table]) -> Iterator[Table]:
-    """Tables without the notes that stood below an earlier one."""
+        tables += [result.rounds_table(epsilon, statistic) for epsilon in EPSILONS]
     seen: set[str] = set()
     for table in tables:
-        yield replace(table, notes=tuple(n for n in table.notes if n not in seen))
-        seen.update(table.notes)
+        notes = tuple(note for note in table.notes if note not in seen)  # each of them once
+        seen.update(notes)
+        table = replace(table, notes=notes)
+        if output_format is Format.text:
+            text = table.to_text(result_console().width)
+        else:
+            text = getattr(table, f"to_{output_format.value}")()
+        typer.echo(text.rstrip("\n") + "\n")
 
 
 def _names(text: str) -> tuple[str, ...]:
     """Names separated by commas, each once."""
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
-def _formatted(table: Table, output_format: Format) -> str:
-    match output_format:
-        case Format.text:
-            return table.to_text(result_console().width)
-        case Format.markdown:
-            return table.to_markdown()
-        case Format.latex:
-            return table.to_latex()
-        case Format.csv:
-            return table.to_csv()

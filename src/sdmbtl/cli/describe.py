@@ -168,15 +168,11 @@ def _print_coverage(found: Anatomy) -> None:
     typer.echo("\nMean over the targets of the best return, by number of policies")
     table = plain_table()
     table.add_column("  policies")
-    for k in rounds:
-        table.add_column(str(k), justify="right")
-    table.add_column(f"all {found.size.contexts}", justify="right")
-    table.add_row(
-        "  oracle", *(f"{cover.oracle[k - 1]:.3f}" for k in rounds), f"{cover.everything:.3f}"
-    )
-    table.add_row(
-        "  random", *(f"{cover.random[k - 1]:.3f}" for k in rounds), f"{cover.everything:.3f}"
-    )
+    for header in (*map(str, rounds), f"all {found.size.contexts}"):
+        table.add_column(header, justify="right")
+    for name, curve in (("  oracle", cover.oracle), ("  random", cover.random)):
+        values = [*(curve[k - 1] for k in rounds), cover.everything]
+        table.add_row(name, *(f"{value:.3f}" for value in values))
     console().print(table)
     typer.echo(
         f"The own policy of a context reaches {found.training.own:.3f} there, the best one "

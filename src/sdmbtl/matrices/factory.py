@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -164,8 +163,7 @@ class MatrixFactory:
     def _results(self, todo: list[Unit], jobs: int) -> Iterator[tuple[Unit, Rows]]:
         """The rows of the units as they are finished."""
         try:
-            work = partial(compute_with_retries, json.dumps(self.recipe.to_dict()))
-            yield from computed(work, todo, jobs)
+            yield from computed(partial(compute_with_retries, self.recipe), todo, jobs)
         except BrokenProcessPool as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from time import process_time
 
@@ -96,17 +94,10 @@ class Rows:
         return rows if found == space and rows._fit(n_policies, len(space)) else None
 
     def _fit(self, c: int, n: int) -> bool:
-        shapes = {
-            "returns": (c, n),
-            "source_returns": (c,),
-            "episode_variance": (c,),
-            "cost": (4,),
-        }
+        shapes = ((c, n), (c,), (c,), (4,))  # in the order of the attributes
         return all(
-            array.shape == shapes[name]
-            and array.dtype == np.float64
-            and bool(np.isfinite(array).all())
-            for name, array in vars(self).items()
+            array.shape == shape and array.dtype == np.float64 and bool(np.isfinite(array).all())
+            for array, shape in zip(vars(self).values(), shapes, strict=True)
         )
 
 
@@ -117,13 +108,12 @@ def units(recipe: Recipe, trial: int) -> list[Unit]:
     return [*rows, *[Unit(trial, multi_task=budget) for budget in recipe.multi_task]]
 
 
-def compute_with_retries(recipe_text: str, unit: Unit) -> Rows:
+def compute_with_retries(recipe: Recipe, unit: Unit) -> Rows:
     """Train and evaluate; the same recipe and unit give the same rows.
 
     Raises:
         TrainingError: If it went wrong with each of several seeds.
     """
-    recipe = _recipe(recipe_text)
     wasted = 0.0
     for attempt in range(ATTEMPTS):
         began = process_time()
@@ -196,8 +186,3 @@ def _trained(spec: TrainerSpec, jobs: list[TrainingJob]) -> list[Training]:
             raise TrainingError(result.error)
         trainings.append(result)
     return trainings
-
-
-@lru_cache(maxsize=1)
-def _recipe(text: str) -> Recipe:
-    return Recipe.from_dict(json.loads(text))

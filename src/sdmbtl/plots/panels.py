@@ -5,9 +5,6 @@ Everything is drawn on figures of its own, never through pyplot: nothing global 
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
@@ -19,12 +16,13 @@ from sdmbtl.matrices import TransferDataset
 from sdmbtl.matrices.anatomy import Anatomy, Effect
 from sdmbtl.matrices.transfer_matrices import min_max
 from sdmbtl.plots.colours import BLUE, GREEN, GREY, LIGHT, MAP, ORANGE
+from sdmbtl.wording import counted
 
 #: No more slices of a grid than this stand side by side.
 MOST_SLICES = 10
 #: With more panels than this side by side there is no room for words below their axes.
 MOST_WORDY = 4
-WIDTH, MAP_HEIGHT, PANEL_HEIGHT = 11.0, 1.95, 2.9
+WIDTH, MAP_HEIGHT, LINES_HEIGHT, PANEL_HEIGHT = 11.0, 1.95, 2.2, 2.9
 SMALL = 8
 
 Floats = NDArray[np.float64]
@@ -42,142 +40,90 @@ def matrix_figure(dataset: TransferDataset, found: Anatomy) -> Figure:
         found: Its `anatomy(dataset)`.
     """
     space = dataset.space
-    effects = _EffectsRow.of(space)
-    heights = [effects.height, effects.height, PANEL_HEIGHT, PANEL_HEIGHT]
+    # Slices of grids with two or three dimensions, otherwise lines.
+    as_maps = space.is_grid and space.n_dimensions in (2, 3)
+    draw, height = (_draw_slices, MAP_HEIGHT) if as_maps else (_draw_lines, LINES_HEIGHT)
+    heights = [height, height, PANEL_HEIGHT, PANEL_HEIGHT]
     figure = Figure(figsize=(WIDTH, sum(heights) + 0.4), layout="constrained")
     figure.suptitle(_title(found), fontsize=12, fontweight="bold")
     quality, difficulty, gap, rest = figure.subfigures(
         4, 1, squeeze=False, height_ratios=heights
     ).ravel()
     mean = found.coverage.random[0]
-    effects.draw(
-        quality,
-        found.quality,
-        mean,
-        "Policies: mean return over all targets, by context trained on",
-    )
-    effects.draw(
-        difficulty, found.difficulty, mean, "Targets: mean return of all policies, by context"
-    )
+    _head(quality, "Policies: mean return over all targets, by context trained on")
+    draw(quality, space, found.quality, mean)
+    _head(difficulty, "Targets: mean return of all policies, by context")
+    draw(difficulty, space, found.difficulty, mean)
+    _head(gap, "Return less the target's mean, by difference of source and target")
     _draw_gap(gap, found)
-    _draw_rest(rest, dataset, found)
-    _settle(figure)
-    return figure
-
-
-def _settle(figure: Figure) -> None:
-    """Lay everything out for good: the layout goes on moving things when it is drawn again."""
+    matrix, luck, coverage = rest.subplots(1, 3, width_ratios=[1.15, 1, 1.3])
+    _draw_matrix(rest, matrix, dataset, found)
+    _draw_luck(luck, dataset, found)
+    _draw_coverage(coverage, found)
+    # For good: the layout goes on moving things when it is drawn again.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
+    return figure
 
 
 def _title(found: Anatomy) -> str:
     size = found.size
-    seeds = "1 seed" if size.seeds == 1 else f"{size.seeds} seeds"
     return (
-        f"{found.name}: {size.contexts} contexts, {seeds}; "
+        f"{found.name}: {size.contexts} contexts, {counted(size.seeds, 'seed')}; "
         f"returns {size.lowest:.4g} to {size.highest:.4g} drawn as 0 to 1"
     )
 
 
-class _EffectsRow(ABC):
-    """How the effect of source or target is drawn over the contexts of a space."""
-
-    height = PANEL_HEIGHT
-
-    def __init__(self, space: ContextSpace) -> None:
-        self.space = space
-
-    @staticmethod
-    def of(space: ContextSpace) -> _EffectsRow:
-        """Slices of grids with two or three dimensions, otherwise lines."""
-        if space.is_grid and space.n_dimensions in (2, 3):
-            return _Slices(space)
-        return _Lines(space)
-
-    @abstractmethod
-    def draw(self, figure: SubFigure, effect: Effect, mean: float, title: str) -> None:
-        """Draw the effect, on top of the mean return."""
+def _head(figure: SubFigure, title: str) -> None:
+    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
 
 
-class _Lines(_EffectsRow):
-    """Main effects: one line for each dimension."""
+def _draw_lines(figure: SubFigure, space: ContextSpace, effect: Effect, mean: float) -> None:
+    """Main effects on top of the mean return: one line for each dimension."""
+    panels = figure.subplots(1, space.n_dimensions, sharey=True, squeeze=False)[0]
+    for panel, main in zip(panels, effect.main_effects, strict=True):
+        dimension = space.dimensions[main.name]
+        positions = dimension.to_unit(main.values)
+        panel.plot(positions, main.means + mean, ".-", color=BLUE)
+        shown = _spread(len(main.values), 4)
+        panel.set_xticks(positions[shown], [f"{main.values[i]:.3g}" for i in shown])
+        scale = " (log)" if dimension.scale == "log" else ""
+        panel.set_xlabel(f"{main.name}{scale}", fontsize=SMALL)
+        _plain(panel)
+    panels[0].set_ylabel("mean return", fontsize=SMALL)
 
-    height = 2.2
 
-    def draw(self, figure: SubFigure, effect: Effect, mean: float, title: str) -> None:
-        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
-        panels = figure.subplots(1, self.space.n_dimensions, sharey=True, squeeze=False)[0]
-        for panel, main in zip(panels, effect.main_effects, strict=True):
-            dimension = self.space.dimensions[main.name]
-            panel.plot(dimension.to_unit(main.values), main.means + mean, ".-", color=BLUE)
-            _label_axis(panel, self.space, main.name, dimension.to_unit(main.values), main.values)
-            _plain(panel)
-        panels[0].set_ylabel("mean return", fontsize=SMALL)
+def _draw_slices(figure: SubFigure, space: ContextSpace, effect: Effect, mean: float) -> None:
+    """A map of the effect, on top of the mean return, for each value of one dimension of a grid.
 
-
-class _Slices(_EffectsRow):
-    """A map for each value of one dimension of a grid; the others are the sides of the maps."""
-
-    height = MAP_HEIGHT
-
-    def __init__(self, space: ContextSpace) -> None:
-        super().__init__(space)
-        shape = space.shape
-        # The dimension with the fewest values; of several the last.
-        self.sliced = (
-            min(range(len(shape)), key=lambda d: (shape[d], -d)) if len(shape) > 2 else None
-        )
-        self._axes = [d.values for d in space.dimensions.values() if isinstance(d, Levels)]
-        self.sides = [d for d in range(len(shape)) if d != self.sliced]
-
-    def draw(self, figure: SubFigure, effect: Effect, mean: float, title: str) -> None:
-        figure.suptitle(title, fontsize=10, x=0.01, ha="left")
-        values = (effect.values + mean).reshape(self.space.shape)
-        slices = self._slices(values)
-        panels = figure.subplots(1, len(slices), sharex=True, sharey=True, squeeze=False)[0]
-        low, high = float(values.min()), float(values.max())
-        for panel, (name, table) in zip(panels, slices, strict=True):
-            image = panel.imshow(
-                table, origin="lower", cmap=MAP, vmin=low, vmax=high, aspect="auto"
-            )
-            panel.set_title(name, fontsize=SMALL)
-            panel.set_xticks([0, table.shape[1] - 1], self._ends(self.sides[1]), fontsize=SMALL - 1)
-            panel.set_yticks([0, table.shape[0] - 1], self._ends(self.sides[0]), fontsize=SMALL - 1)
-            ends = panel.get_xticklabels()
-            ends[0].set_ha("left")
-            ends[1].set_ha("right")
-            panel.tick_params(length=2)
-        names = self.space.names
-        panels[0].set_ylabel(names[self.sides[0]], fontsize=SMALL)
-        figure.supxlabel(names[self.sides[1]], fontsize=SMALL)
-        bar = figure.colorbar(image, ax=panels, pad=0.01, aspect=12)
-        bar.ax.tick_params(labelsize=SMALL - 1)
-
-    def _slices(self, values: Floats) -> list[tuple[str, Floats]]:
-        if self.sliced is None:
-            return [("", values)]
-        name = self.space.names[self.sliced]
-        levels = self._axes[self.sliced]
-        some = np.unique(np.linspace(0, len(levels) - 1, MOST_SLICES).round().astype(int))
-        shown = range(len(levels)) if len(levels) <= MOST_SLICES else some.tolist()
-        return [
-            (f"{name} = {levels[number]:.3g}", np.asarray(values.take(number, axis=self.sliced)))
-            for number in shown
+    The others are the sides of the maps.
+    """
+    values = (effect.values + mean).reshape(space.shape)
+    axes = [(name, d.values) for name, d in space.dimensions.items() if isinstance(d, Levels)]
+    slices = [("", values)]
+    if len(axes) > 2:  # the dimension with the fewest values is sliced; of several the last
+        sliced = min(range(len(axes)), key=lambda d: (len(axes[d][1]), -d))
+        name, levels = axes.pop(sliced)
+        slices = [
+            (f"{name} = {levels[number]:.3g}", np.asarray(values.take(number, axis=sliced)))
+            for number in _spread(len(levels), MOST_SLICES)
         ]
-
-    def _ends(self, d: int) -> list[str]:
-        levels = self._axes[d]
-        return [f"{levels[0]:.3g}", f"{levels[-1]:.3g}"]
+    (down, rows), (across, columns) = axes
+    panels = figure.subplots(1, len(slices), sharex=True, sharey=True, squeeze=False)[0]
+    low, high = float(values.min()), float(values.max())
+    for panel, (title, table) in zip(panels, slices, strict=True):
+        image = panel.imshow(table, origin="lower", cmap=MAP, vmin=low, vmax=high, aspect="auto")
+        panel.set_title(title, fontsize=SMALL)
+        panel.set_xticks([0, table.shape[1] - 1], _ends(columns), fontsize=SMALL - 1)
+        panel.set_yticks([0, table.shape[0] - 1], _ends(rows), fontsize=SMALL - 1)
+        _align_ends(panel)
+        panel.tick_params(length=2)
+    panels[0].set_ylabel(down, fontsize=SMALL)
+    figure.supxlabel(across, fontsize=SMALL)
+    figure.colorbar(image, ax=panels, pad=0.01, aspect=12).ax.tick_params(labelsize=SMALL - 1)
 
 
 def _draw_gap(figure: SubFigure, found: Anatomy) -> None:
-    figure.suptitle(
-        "Return less the target's mean, by difference of source and target",
-        fontsize=10,
-        x=0.01,
-        ha="left",
-    )
     curves = found.gap.curves
     panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
     ticks = ["-1\nsource lowest", "0\nequal", "1\nsource highest"]
@@ -195,20 +141,11 @@ def _draw_gap(figure: SubFigure, found: Anatomy) -> None:
         )
         panel.set_xlabel(f"{curve.name}: source - target", fontsize=SMALL)
         panel.set_xticks([-1, 0, 1], ticks)
-        ends = panel.get_xticklabels()
-        ends[0].set_ha("left")
-        ends[2].set_ha("right")
+        _align_ends(panel)
         _plain(panel)
     panels[0].set_ylabel("relative return", fontsize=SMALL)
     lines, names = panels[0].get_legend_handles_labels()
     figure.legend(lines, names, loc="upper right", ncols=3, fontsize=SMALL - 1, frameon=False)
-
-
-def _draw_rest(figure: SubFigure, dataset: TransferDataset, found: Anatomy) -> None:
-    matrix, luck, coverage = figure.subplots(1, 3, width_ratios=[1.15, 1, 1.3])
-    _draw_matrix(figure, matrix, dataset, found)
-    _draw_luck(luck, dataset, found)
-    _draw_coverage(coverage, found)
 
 
 def _draw_matrix(figure: SubFigure, panel: Axes, dataset: TransferDataset, found: Anatomy) -> None:
@@ -266,13 +203,18 @@ def _plain(panel: Axes) -> None:
     panel.tick_params(labelsize=SMALL - 1)
 
 
-def _label_axis(
-    panel: Axes, space: ContextSpace, name: str, positions: Floats, values: Floats
-) -> None:
-    """Up to four values of a dimension below its axis."""
-    shown: Sequence[int] = np.unique(
-        np.linspace(0, len(values) - 1, 4).round().astype(int)
-    ).tolist()
-    panel.set_xticks(positions[shown], [f"{values[i]:.3g}" for i in shown])
-    scale = " (log)" if space.dimensions[name].scale == "log" else ""
-    panel.set_xlabel(f"{name}{scale}", fontsize=SMALL)
+def _align_ends(panel: Axes) -> None:
+    """The first and the last label below an axis stay inside of it."""
+    labels = panel.get_xticklabels()
+    labels[0].set_horizontalalignment("left")
+    labels[-1].set_horizontalalignment("right")
+
+
+def _spread(count: int, most: int) -> list[int]:
+    """Up to `most` of the first `count` numbers, with both ends."""
+    some: list[int] = np.unique(np.linspace(0, count - 1, most).round().astype(int)).tolist()
+    return some
+
+
+def _ends(values: Floats) -> list[str]:
+    return [f"{values[0]:.3g}", f"{values[-1]:.3g}"]

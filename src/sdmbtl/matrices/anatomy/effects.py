@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Levels
-from sdmbtl.matrices.anatomy.scales import Floats, is_flat, ratio
+from sdmbtl.matrices.anatomy.scales import Floats, is_flat
 
 #: Parts into which a dimension without levels is cut.
 PARTS = 8
@@ -62,7 +62,7 @@ def effect(space: ContextSpace, values: Floats) -> Effect:
         centres, group = _groups(space, d)
         member = np.equal.outer(group, np.arange(len(centres))).astype(np.float64)  # (N, L)
         means = values @ member / member.sum(axis=0)
-        share = ratio(means[group].var(), values.var())
+        share = float(means[group].var() / values.var()) if values.var() > 0 else 0.0
         effects.append(MainEffect(name, centres, means, share, float(np.ptp(means)), _shape(means)))
         indicators.append(member)
     return Effect(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,10 +49,7 @@ def findings(found: Anatomy) -> tuple[str, ...]:
         _effect(found.quality, "Policy quality f", found.shares.quality),
         _effect(found.difficulty, "Task difficulty g", found.shares.difficulty),
         _luck(found),
-        _noise(found),
-        _own_policy(found),
-        _unsolved(found),
-        _hard_targets(found),
+        *_defects(found),
         _multi_task(found),
         _detection(found),
     ]
@@ -131,9 +129,7 @@ def _shape(found: Anatomy) -> str:
             "where source and target lie, dimension by dimension, explains "
             f"{whole_percent(gap.positions_r2)}"
         )
-    if not parts:
-        return ""
-    return f"Not straight slopes: {'; '.join(parts)} of the interaction."
+    return f"Not straight slopes: {'; '.join(parts)} of the interaction." if parts else ""
 
 
 def _sides(found: Anatomy) -> str:
@@ -176,57 +172,42 @@ def _luck(found: Anatomy) -> str:
     rows = f"luck of whole trainings is {whole_percent(luck.row)} of all variance"
     if luck.lucky:
         every = found.size.seeds * found.size.contexts
-        rows += (
-            f", {luck.lucky} of {every} policies beat their source's others by {LUCKY:g} or more"
-        )
+        beaten = f"beat their source's others by {LUCKY:g} or more"
+        rows += f", {luck.lucky} of {every} policies {beaten}"
+    verdict = "Partly luck"
     if luck.row_correlation < LUCK:
-        return f"Policies differ by luck: {correlation}; {rows}."
-    if luck.row_correlation >= REPEATABLE:
-        return f"Training is repeatable: {correlation}; {rows}."
-    return f"Partly luck: {correlation}; {rows}."
+        verdict = "Policies differ by luck"
+    elif luck.row_correlation >= REPEATABLE:
+        verdict = "Training is repeatable"
+    return f"{verdict}: {correlation}; {rows}."
 
 
-def _noise(found: Anatomy) -> str:
-    noise = found.luck.evaluation_noise
-    if noise is None or noise < NEGLIGIBLE:
-        return ""
-    return (
-        f"Noisy evaluation: {found.size.episodes} episodes leave noise of {whole_percent(noise)} "
-        "of the variance."
-    )
-
-
-def _own_policy(found: Anatomy) -> str:
-    training = found.training
-    if training.own_is_best >= OWN_IS_BEST:
-        return ""
-    return (
-        f"Training where it counts is no guarantee: in {whole_percent(training.own_is_best)} of "
-        f"the contexts the own policy has 0.95 of the best one's return (mean {training.own:.3f}, "
-        f"best {training.best:.3f})."
-    )
-
-
-def _unsolved(found: Anatomy) -> str:
-    unsolved = found.training.unsolved
-    if not unsolved:
-        return ""
-    targets = "one target" if len(unsolved) == 1 else f"{len(unsolved)} targets"
-    share = whole_percent(len(unsolved) / found.size.contexts)
-    return (
-        f"Out of reach: no policy gets half of the range on {targets} ({share}): "
-        f"{found.training.unsolved_where}."
-    )
-
-
-def _hard_targets(found: Anatomy) -> str:
-    hard = found.coverage.hard_targets
-    if hard < SOME_HARD:
-        return ""
-    return (
-        f"Hard targets: on {whole_percent(hard)} of the targets fewer than 5 % of the policies "
-        "have 0.9 of the best one's return."
-    )
+def _defects(found: Anatomy) -> Iterator[str]:
+    """What is wrong with evaluation, training or targets, if anything."""
+    noise, training, size = found.luck.evaluation_noise, found.training, found.size
+    if noise is not None and noise >= NEGLIGIBLE:
+        yield (
+            f"Noisy evaluation: {size.episodes} episodes leave noise of {whole_percent(noise)} "
+            "of the variance."
+        )
+    if training.own_is_best < OWN_IS_BEST:
+        yield (
+            f"Training where it counts is no guarantee: in {whole_percent(training.own_is_best)} "
+            "of the contexts the own policy has 0.95 of the best one's return (mean "
+            f"{training.own:.3f}, best {training.best:.3f})."
+        )
+    if training.unsolved:
+        count = len(training.unsolved)
+        targets = "one target" if count == 1 else f"{count} targets"
+        yield (
+            f"Out of reach: no policy gets half of the range on {targets} "
+            f"({whole_percent(count / size.contexts)}): {training.unsolved_where}."
+        )
+    if found.coverage.hard_targets >= SOME_HARD:
+        yield (
+            f"Hard targets: on {whole_percent(found.coverage.hard_targets)} of the targets fewer "
+            "than 5 % of the policies have 0.9 of the best one's return."
+        )
 
 
 def _multi_task(found: Anatomy) -> str:
@@ -250,13 +231,13 @@ def _multi_task(found: Anatomy) -> str:
 
 
 def _detection(found: Anatomy) -> str:
-    def verdict(structure: str) -> str:
-        return "Mountain" if structure == "mountain" else "no structure"
-
+    every, few, paper = (
+        "Mountain" if detection.structure == "mountain" else "no structure"
+        for detection in (found.detection, found.few_rows_detection, found.paper_detection)
+    )
     return (
-        f"Structure detection finds {verdict(found.detection.structure)} in all rows, "
-        f"{verdict(found.few_rows_detection.structure)} in a few evenly spread ones, and with "
-        f"the paper's own criteria {verdict(found.paper_detection.structure)}."
+        f"Structure detection finds {every} in all rows, {few} in a few evenly spread ones, and "
+        f"with the paper's own criteria {paper}."
     )
 
 

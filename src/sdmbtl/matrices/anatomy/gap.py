@@ -73,8 +73,8 @@ def gap(rows: ObservedRows, interaction: Floats, ceiling: float | None) -> Gap:
         _difference_bins(units, 2 * dimension.steps + 1)
         for units, dimension in zip(space.unit_targets.T, space.dimensions.values(), strict=True)
     ]
-    coefficients, mountain_r2 = _fit(_distance_sums(space, interaction), interaction)
-    _, curves_r2 = _fit(_indicator_sums(bins, interaction), interaction)
+    coefficients, mountain_r2 = _fit(interaction, *_distance_sums(space, interaction))
+    _, curves_r2 = _fit(interaction, *_indicator_sums(bins, interaction))
     distance = SeparableGap.distance(space, -coefficients).change(space.unit_targets)
     mountain = SobolHoeffding.of(distance).interaction
     return Gap(
@@ -146,28 +146,11 @@ def _counts(numbers: NDArray[np.intp], rows: int, columns: int) -> Floats:
     return found.reshape(rows, columns).astype(np.float64)
 
 
-@dataclass(frozen=True)
-class _PairSums:
-    """What a regression of an interaction on K features of the pairs needs.
-
-    Attributes:
-        products: (K, K) sums over all pairs of products of two features.
-        moments: (K,) sums of their products with the interaction.
-        row_means: (N, K) means over each row.
-        column_means: (N, K) means over each column.
-    """
-
-    products: Floats
-    moments: Floats
-    row_means: Floats
-    column_means: Floats
-
-
-def _distance_sums(space: ContextSpace, interaction: Floats) -> _PairSums:
+def _distance_sums(space: ContextSpace, interaction: Floats) -> tuple[Floats, ...]:
     """The features are |x_d - y_d|."""
     features = [np.abs(units[:, None] - units) for units in space.unit_targets.T]
     means = np.stack([feature.mean(axis=1) for feature in features], axis=1)
-    return _PairSums(
+    return (
         np.array([[(a * b).sum() for b in features] for a in features]),
         np.array([(feature * interaction).sum() for feature in features]),
         means,
@@ -175,10 +158,10 @@ def _distance_sums(space: ContextSpace, interaction: Floats) -> _PairSums:
     )
 
 
-def _indicator_sums(bins: Sequence[_Bins], interaction: Floats) -> _PairSums:
+def _indicator_sums(bins: Sequence[_Bins], interaction: Floats) -> tuple[Floats, ...]:
     """The features say in which part of each dimension the difference lies."""
     rows = [each.by_row() for each in bins]
-    return _PairSums(
+    return (
         np.block([[a.joint(b) for b in bins] for a in bins]),
         np.concatenate([each.sums(interaction) for each in bins]),
         np.hstack(rows),
@@ -187,23 +170,32 @@ def _indicator_sums(bins: Sequence[_Bins], interaction: Floats) -> _PairSums:
     )
 
 
-def _fit(sums: _PairSums, interaction: Floats) -> tuple[Floats, float | None]:
-    """Regress an interaction on features, less their row and column means.
+def _fit(
+    interaction: Floats, products: Floats, moments: Floats, row_means: Floats, column_means: Floats
+) -> tuple[Floats, float | None]:
+    """Regress an interaction on K features of the pairs, less their row and column means.
+
+    Args:
+        interaction: (N, N) the interaction.
+        products: (K, K) sums over all pairs of products of two features.
+        moments: (K,) sums of their products with the interaction.
+        row_means: (N, K) means over each row.
+        column_means: (N, K) means over each column.
 
     Returns:
         (K,) coefficients and R²; zeros and None if there is no interaction.
     """
     if is_flat(interaction):
-        return np.zeros(len(sums.moments)), None
-    n, mean = len(interaction), sums.row_means.mean(axis=0)
+        return np.zeros(len(moments)), None
+    n, mean = len(interaction), row_means.mean(axis=0)
     centred = (
-        sums.products
-        - n * sums.row_means.T @ sums.row_means
-        - n * sums.column_means.T @ sums.column_means
+        products
+        - n * row_means.T @ row_means
+        - n * column_means.T @ column_means
         + n * n * np.outer(mean, mean)
     )
-    coefficients = np.linalg.pinv(centred, rcond=1e-10, hermitian=True) @ sums.moments
-    explained = float(coefficients @ sums.moments)
+    coefficients = np.linalg.pinv(centred, rcond=1e-10, hermitian=True) @ moments
+    explained = float(coefficients @ moments)
     return coefficients, min(explained / float((interaction**2).sum()), 1.0)
 
 
