@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 
+from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.functional.base import Discrete, FunctionalEnvironment
 
 TIME_STEP = 0.2
@@ -19,14 +18,7 @@ START = 0.1
 class FunctionalAcrobot(FunctionalEnvironment):
     """The state is (angle 1, angle 2, angular velocity 1, angular velocity 2)."""
 
-    defaults: ClassVar[Mapping[str, float]] = {
-        "link_length_1": 1.0,
-        "link_length_2": 1.0,
-        "link_mass_1": 1.0,
-        "link_mass_2": 1.0,
-        "torque": 1.0,
-        "gravity": 9.8,
-    }
+    defaults = Acrobot.defaults
     observation_size = 6
     actions = Discrete(3)
     max_steps = 500
