@@ -57,6 +57,13 @@ def computed(
                     child.join()
 
 
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @contextmanager
 def single_threaded_children() -> Iterator[None]:
     """One thread of linear algebra in each child: the processes are the parallelism."""

@@ -19,11 +19,11 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.parallel import available_cores
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.ppo import PPO, TINY, PPOSettings, Scaling, Tasks, TrainState, Weights
-from sdmbtl.trainers.workers import available_cores
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
 EPISODES_AT_ONCE = 1024

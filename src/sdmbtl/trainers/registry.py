@@ -61,10 +61,8 @@ def make_trainer(
             f"{did_you_mean(name, trainer_names())}"
         )
     chosen = recommended_trainer(family) if name == AUTO else name
-    trainer_class = _loaded(chosen)
     settings = _merged(family.training.get(chosen, {}), options)
-    _check_options(chosen, trainer_class, settings)
-    return trainer_class(family, space, **settings)
+    return trainer_from_settings(chosen, family, space, settings)
 
 
 def trainer_from_settings(
