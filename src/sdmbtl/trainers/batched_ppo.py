@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
 from itertools import pairwise
@@ -19,7 +18,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
-from sdmbtl.parallel import available_cores
+from sdmbtl.parallel import available_cores, environment_variables
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
@@ -63,14 +62,11 @@ class BatchedPPOTrainer(Trainer):
                 f"{family.name} has no pure-function twin, so it cannot be trained in batches. "
                 "Use the trainer 'sb3'."
             )
+        processes = available_cores() if processes is None else processes
         self.chunk = whole_number("chunk", chunk, low=1, error=TrainerError)
-        self.processes = whole_number(
-            "processes",
-            available_cores() if processes is None else processes,
-            low=1,
-            error=TrainerError,
-        )
-        self.ppo_settings = _checked_settings(settings)
+        self.processes = whole_number("processes", processes, low=1, error=TrainerError)
+        known_options("ppo", settings, [f.name for f in fields(PPOSettings)], error=TrainerError)
+        self.ppo_settings = PPOSettings(**settings)
         _start_backend()
         self._ppo = _compiled(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
@@ -78,8 +74,8 @@ class BatchedPPOTrainer(Trainer):
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
-        settings = {**asdict(self.ppo_settings), "hidden": list(self.ppo_settings.hidden)}
-        return {"observe_context": self.observe_context, "chunk": self.chunk, **settings}
+        settings = {**super().settings(), **asdict(self.ppo_settings)}
+        return {**settings, "hidden": list(self.ppo_settings.hidden)}
 
     def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -200,23 +196,10 @@ def _compiled(environment: FunctionalEnvironment, settings: PPOSettings, n_coord
     return PPO(environment, settings, n_coordinates)
 
 
-def _checked_settings(settings: Mapping[str, Any]) -> PPOSettings:
-    known = [f.name for f in fields(PPOSettings)]
-    known_options("ppo", settings, known, error=TrainerError)
-    return PPOSettings(**settings)
-
-
 def _start_backend() -> None:
     """Start JAX as small networks need it; without effect if it has been started before."""
     # Computations that go on behind Python's back outlive a Ctrl-C, and crash at the exit.
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
     # XLA's number of threads: a second one only costs time here.
-    before = os.environ.get("NPROC")
-    os.environ["NPROC"] = "1"
-    try:
+    with environment_variables({"NPROC": "1"}):
         jax.devices()
-    finally:
-        if before is None:
-            del os.environ["NPROC"]
-        else:
-            os.environ["NPROC"] = before

@@ -204,9 +204,7 @@ class PPO:
         """States of new trainings, one for each seed; `tasks` has a leading axis for them."""
         weights = jax.tree.map(lambda *w: jnp.stack(w), *[self._initial(seed) for seed in seeds])
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
-        return self._start(weights, keys, tasks)
 
-    def _start(self, weights: Weights, keys: jax.Array, tasks: Tasks) -> TrainState:
         def one(weights: Weights, key: jax.Array, tasks: Tasks) -> TrainState:
             key, fresh = jax.random.split(key)
             zeros = jax.tree.map(jnp.zeros_like, weights)

@@ -22,7 +22,14 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.parallel import computed
 from sdmbtl.policies import Policy
-from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob, part_of_progress
+from sdmbtl.trainers.base import (
+    Progress,
+    ProgressError,
+    Trainer,
+    Training,
+    TrainingJob,
+    part_of_progress,
+)
 from sdmbtl.trainers.registry import trainer_from_settings
 
 
@@ -143,7 +150,7 @@ def train(
     results: list[Training | Failure] = []
     for chunk in chunks:
         part = part_of_progress(progress, len(results), len(chunk), len(jobs))
-        results += _tried(trainer, chunk, None if part is None else _marked(part))
+        results += _tried(trainer, chunk, part)
     return results
 
 
@@ -177,24 +184,6 @@ def evaluate(
             f"example {value} in {context}."
         )
     return returns
-
-
-class _ProgressError(BaseException):
-    """Carries an error of the progress callback past those who handle errors of a training."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(cause)
-        self.cause = cause
-
-
-def _marked(progress: Progress) -> Progress:
-    def report(steps: int, total: int, mean_return: float) -> None:
-        try:
-            progress(steps, total, mean_return)
-        except Exception as error:
-            raise _ProgressError(error) from error
-
-    return report
 
 
 def _train_in_workers(
@@ -233,7 +222,7 @@ def _tried(
 ) -> list[Training | Failure]:
     try:
         return [*trainer.train_chunk(jobs, progress)]
-    except _ProgressError as error:
+    except ProgressError as error:
         raise error.cause from None
     except TrainerError:
         raise
