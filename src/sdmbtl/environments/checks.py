@@ -381,20 +381,13 @@ def check_twin_fits(family: EnvironmentFamily, space: ContextSpace) -> None:
     twin = family.functional()
     if twin is None:
         return
-    from sdmbtl.environments.functional import Discrete
-
     env = family.build(dict(family.defaults), None)
-    if isinstance(twin.actions, Discrete):
-        actions: spaces.Space[Any] = spaces.Discrete(twin.actions.n)
-    else:
-        shape = (twin.actions.size,)
-        actions = spaces.Box(twin.actions.low, twin.actions.high, shape, np.float32)
     limit = None if env.spec is None else env.spec.max_episode_steps
     for what, ours, theirs in (
         ("features", list(twin.defaults.items()), list(family.defaults.items())),
         ("longest episode", twin.max_steps, limit),
         ("shape of an observation", (twin.observation_size,), env.observation_space.shape),
-        ("actions", actions, env.action_space),
+        ("actions", twin.actions, env.action_space),
     ):
         _require(ours == theirs, f"Twin and environment differ in {what}: {ours}, {theirs}.")
     env.close()

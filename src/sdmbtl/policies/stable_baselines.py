@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import did_you_mean, short_text
+from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies.base import Policy
 
@@ -298,11 +298,7 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
     Raises:
         PolicyError: If it is unknown.
     """
-    if name not in ALGORITHMS:
-        raise PolicyError(
-            f"Unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}."
-            f"{did_you_mean(name, ALGORITHMS)}"
-        )
+    known_name("algorithm", name, ALGORITHMS, error=PolicyError)
     found: type[BaseAlgorithm] = getattr(stable_baselines3, name)
     return found
 
@@ -314,11 +310,7 @@ def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
         PolicyError: If there is none.
     """
     aliases = algorithm_class(algorithm).policy_aliases
-    if policy not in aliases:
-        raise PolicyError(
-            f"Unknown policy {policy!r}; {algorithm} has {', '.join(aliases)}."
-            f"{did_you_mean(policy, aliases)}"
-        )
+    known_name("policy", policy, aliases, has=f"{algorithm} has", error=PolicyError)
     return aliases[policy]
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import known_options, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
+from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.parallel import available_cores, environment_variables
 from sdmbtl.policies import MlpPolicy, Policy
@@ -160,14 +160,13 @@ class BatchedPPOTrainer(Trainer):
                 "that are not finite. A smaller learning_rate may help."
             )
         normalize = self.ppo_settings.normalize
-        actions = self._ppo.environment.actions
         size = self._ppo.n_inputs
         return MlpPolicy(
             [w for w, _ in weights.actor],
             [b for _, b in weights.actor],
             shift=scaling.mean if normalize else np.zeros(size, np.float32),
             scale=1 / np.sqrt(scaling.variance + TINY) if normalize else np.ones(size, np.float32),
-            bounds=(actions.low, actions.high) if isinstance(actions, Continuous) else None,
+            bounds=self._ppo.bounds,
             limit=OBSERVATION_LIMIT if normalize else None,
         )
 

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, truth_value, whole_number
-from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
+from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 
@@ -200,7 +201,12 @@ class PPO:
         self.n_coordinates = n_coordinates
         self.n_inputs = environment.observation_size + n_coordinates
         actions = environment.actions
-        self.n_outputs = actions.size if isinstance(actions, Continuous) else actions.n
+        self.bounds: tuple[float, float] | None = None
+        if isinstance(actions, spaces.Discrete):
+            self.n_outputs = int(actions.n)
+        else:
+            (self.n_outputs,) = actions.shape
+            self.bounds = float(actions.low[0]), float(actions.high[0])
         self.advance = jax.jit(self._advance)
         self.play = jax.jit(self._play)
 
@@ -367,7 +373,7 @@ class PPO:
     ) -> tuple[jax.Array, jax.Array]:
         """Actions drawn by the policy for (E, I) inputs, and their log probabilities."""
         outputs = _forward(weights.actor, inputs)
-        if isinstance(self.environment.actions, Continuous):
+        if self.bounds is not None:
             noise = jax.random.normal(key, outputs.shape, dtype=jnp.float32)
             actions = outputs + jnp.exp(weights.log_std) * noise
             return actions, _gaussian(actions, outputs, weights.log_std)
@@ -379,7 +385,7 @@ class PPO:
     ) -> tuple[jax.Array, jax.Array]:
         """Log probabilities of the actions that were taken, and the entropies."""
         outputs = _forward(weights.actor, inputs)
-        if isinstance(self.environment.actions, Continuous):
+        if self.bounds is not None:
             entropy = (weights.log_std + 0.5 * jnp.log(2 * jnp.pi * jnp.e)).sum()
             return _gaussian(actions, outputs, weights.log_std), entropy[None]
         logs = jax.nn.log_softmax(outputs)
@@ -387,9 +393,8 @@ class PPO:
 
     def _best_action(self, weights: Weights, inputs: jax.Array) -> jax.Array:
         outputs = _forward(weights.actor, inputs)
-        actions = self.environment.actions
-        if isinstance(actions, Continuous):
-            return jnp.clip(outputs, actions.low, actions.high)
+        if self.bounds is not None:
+            return jnp.clip(outputs, *self.bounds)
         return outputs.argmax(axis=-1)
 
     # -- episodes ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
-from sdmbtl.checks import did_you_mean, finite_number, short_text, truth_value, whole_number
+from sdmbtl.checks import finite_number, known_name, short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PolicyError, SdmbtlError, TrainerError, TrainingError
@@ -315,11 +315,7 @@ def _checked_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[s
     arguments = inspect.signature(algorithm_class(algorithm)).parameters
     known = [name for name in arguments if name not in _RESERVED]
     for name in given:
-        if name not in known:
-            raise TrainerError(
-                f"Unknown hyperparameter {name!r}; {algorithm} has {', '.join(known)}."
-                f"{did_you_mean(name, known)}"
-            )
+        known_name("hyperparameter", name, known, has=f"{algorithm} has", error=TrainerError)
     try:
         copied: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
         classes_from_names(copied.get("policy_kwargs") or {})

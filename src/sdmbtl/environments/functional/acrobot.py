@@ -6,9 +6,10 @@ import math
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
 from sdmbtl.environments.acrobot import Acrobot
-from sdmbtl.environments.functional.base import Discrete, FunctionalEnvironment
+from sdmbtl.environments.functional.base import FunctionalEnvironment
 
 TIME_STEP = 0.2
 MAX_SPIN_1, MAX_SPIN_2 = 4 * math.pi, 9 * math.pi

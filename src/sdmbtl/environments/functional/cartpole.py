@@ -6,9 +6,10 @@ import math
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
 from sdmbtl.environments.cartpole import CartPole, Physics
-from sdmbtl.environments.functional.base import Discrete, FunctionalEnvironment
+from sdmbtl.environments.functional.base import FunctionalEnvironment
 
 TIME_STEP = 0.02
 POSITION_LIMIT = 2.4

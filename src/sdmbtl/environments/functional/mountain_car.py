@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
-from sdmbtl.environments.functional.base import Discrete, FunctionalEnvironment
+from sdmbtl.environments.functional.base import FunctionalEnvironment
 from sdmbtl.environments.mountain_car import MountainCar
 
 LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5

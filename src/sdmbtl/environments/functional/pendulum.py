@@ -6,8 +6,9 @@ import math
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Box
 
-from sdmbtl.environments.functional.base import Continuous, FunctionalEnvironment
+from sdmbtl.environments.functional.base import FunctionalEnvironment
 from sdmbtl.environments.pendulum import FULL_COMMAND, Pendulum
 
 TIME_STEP = 0.05
@@ -19,7 +20,7 @@ class FunctionalPendulum(FunctionalEnvironment):
 
     defaults = Pendulum.defaults
     observation_size = 3
-    actions = Continuous(1, -FULL_COMMAND, FULL_COMMAND)
+    actions = Box(-FULL_COMMAND, FULL_COMMAND, (1,))
     max_steps = 200
 
     def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
