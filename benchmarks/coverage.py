@@ -106,7 +106,7 @@ def main() -> None:
     only = arguments.only
     # Results of other code are not mixed with those of this.
     work = arguments.work / code_fingerprint(
-        "sdmbtl.studies", "sdmbtl.trainers", "sdmbtl.selectors"
+        "sdmbtl.studies", "sdmbtl.trainers", "sdmbtl.environments", "sdmbtl.selectors"
     )
     notes = work / "measured.json"
     measured: dict[str, dict[str, Any]] = json.loads(notes.read_text()) if notes.exists() else {}

@@ -11,7 +11,7 @@ from concurrent.futures import wait
 import pytest
 
 from sdmbtl import parallel
-from sdmbtl.parallel import computed, single_threaded_children
+from sdmbtl.parallel import SINGLE_THREADED, computed, environment_variables
 
 
 def described(number):
@@ -96,7 +96,7 @@ def test_other_processes_are_left_alone():
 def test_environment_is_left_as_it_was(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    with single_threaded_children():
+    with environment_variables(SINGLE_THREADED):
         assert os.environ["OMP_NUM_THREADS"] == "1"
         assert os.environ["MKL_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "7"

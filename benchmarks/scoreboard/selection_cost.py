@@ -22,7 +22,7 @@ from sdmbtl.benchmarks.effects import add_slopes
 from sdmbtl.benchmarks.synthetic import CONSTANT, RIGHT_SLOPE
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.parallel import single_threaded_children
+from sdmbtl.parallel import SINGLE_THREADED, environment_variables
 from sdmbtl.selectors import make_selector
 
 #: Number of targets: values per dimension and number of dimensions.
@@ -133,7 +133,7 @@ def json_of_child(arguments: Sequence[str]) -> dict[str, Any]:
     Raises:
         subprocess.CalledProcessError: If it fails.
     """
-    with single_threaded_children():
+    with environment_variables(SINGLE_THREADED):
         finished = subprocess.run(  # noqa: S603 (this interpreter, our own modules)
             [sys.executable, *arguments], capture_output=True, text=True, check=True
         )

@@ -104,11 +104,25 @@ def known_options(
         SdmbtlError: Of the type `error`, naming the first one and what there is.
     """
     for option in options:
-        if option not in known:
-            raise error(
-                f"Unknown option {option!r}; {owner!r} has {', '.join(known) or 'no options'}."
-                f"{did_you_mean(option, known)}"
-            )
+        known_name("option", option, known, has=f"{owner!r} has", error=error)
+
+
+def known_name(
+    kind: str,
+    name: object,
+    known: Collection[str],
+    *,
+    has: str = "known:",
+    error: type[SdmbtlError] = SdmbtlError,
+) -> None:
+    """Refuse a name that is none of the known ones.
+
+    Raises:
+        SdmbtlError: Of the type `error`, with what there is.
+    """
+    if name not in known:
+        names = ", ".join(known) or f"no {kind}s"
+        raise error(f"Unknown {kind} {name!r}; {has} {names}.{did_you_mean(name, known)}")
 
 
 def did_you_mean(given: object, known: Collection[str]) -> str:

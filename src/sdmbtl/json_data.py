@@ -12,7 +12,7 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from sdmbtl.checks import did_you_mean, known_options, short_text
+from sdmbtl.checks import known_name, known_options, short_text
 from sdmbtl.errors import SdmbtlError
 
 _ABSENT = object()
@@ -73,10 +73,7 @@ def made_from_json(
             f'{{"name": "{next(iter(makers))}", ...}}. Got {short_text(given)} instead.'
         )
     name, settings = data["name"], {key: data[key] for key in data if key != "name"}
-    if name not in makers:
-        raise error(
-            f"Unknown {kind} {name!r}; known: {', '.join(makers)}.{did_you_mean(name, makers)}"
-        )
+    known_name(kind, name, makers, error=error)
     known_options(name, settings, inspect.signature(makers[name]).parameters, error=error)
     return makers[name](**settings)
 

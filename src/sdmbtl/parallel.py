@@ -6,11 +6,14 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from itertools import islice
 from typing import TypeVar
+
+#: One thread of linear algebra in each child: the processes are the parallelism.
+SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -32,7 +35,7 @@ def computed(
             yield item, function(item)
         return
     others = multiprocessing.active_children()
-    with single_threaded_children():
+    with environment_variables(SINGLE_THREADED):
         pool = ProcessPoolExecutor(
             processes, multiprocessing.get_context("spawn"), initializer=_begin_worker
         )
@@ -57,12 +60,18 @@ def computed(
                     child.join()
 
 
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 @contextmanager
-def single_threaded_children() -> Iterator[None]:
-    """One thread of linear algebra in each child: the processes are the parallelism."""
-    names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
+def environment_variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Set variables, which children inherit, and put them back afterwards."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:

@@ -4,9 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from gymnasium.spaces import Discrete
 
 from sdmbtl.environments import make_family
-from sdmbtl.environments.functional import Discrete
 
 TWINS = {
     "CartPole": make_family("CartPole"),
@@ -33,7 +33,7 @@ def random_action(actions, rng):
     """An action, for continuous ones also beyond their bounds."""
     if isinstance(actions, Discrete):
         return int(rng.integers(actions.n))
-    return rng.uniform(1.5 * actions.low, 1.5 * actions.high, actions.size).astype(np.float32)
+    return rng.uniform(1.5 * actions.low, 1.5 * actions.high, actions.shape).astype(np.float32)
 
 
 @each_twin

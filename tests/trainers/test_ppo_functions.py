@@ -111,7 +111,8 @@ def test_an_episode_that_is_cut_off_counts_on_what_would_follow():
     assert not np.allclose(seen[199], seen[200], atol=0.05)
     # values + advantages at the cut: reward plus the discounted value of the state reached, whose
     # successor is another episode's; with gae the surprise of step 199 stands alone.
-    critic = lambda x: np.asarray(ppo._forward(state.weights.critic, x))[..., 0]  # noqa: E731
+    layers = state.optimiser.weights.critic
+    critic = lambda x: np.asarray(ppo._forward(layers, x))[..., 0]  # noqa: E731
     step = FunctionalPendulum().step
     angle = np.arctan2(seen[199, 1], seen[199, 0])
     reached, reward, _ = step(

@@ -118,7 +118,7 @@ def _factory(
 def _made(
     factory: MatrixFactory, seeds: int, jobs: int | None, signals: StopSignals
 ) -> TransferDataset:
-    from sdmbtl.trainers.workers import available_cores
+    from sdmbtl.parallel import available_cores
 
     recipe = factory.recipe
     n = len(recipe.space)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import cos, sin
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 from gymnasium.envs.classic_control.acrobot import AcrobotEnv
@@ -12,9 +12,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
-
-if TYPE_CHECKING:
-    from sdmbtl.environments.functional import FunctionalEnvironment
 
 
 class Acrobot(EnvironmentFamily):
@@ -30,6 +27,7 @@ class Acrobot(EnvironmentFamily):
     """
 
     name = "Acrobot"
+    twin = "sdmbtl.environments.functional.acrobot:FunctionalAcrobot"
     defaults: Mapping[str, float] = {
         "link_length_1": 1.0,
         "link_length_2": 1.0,
@@ -60,12 +58,6 @@ class Acrobot(EnvironmentFamily):
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """Acrobot-v1 with the context's values."""
         return make_variant("Acrobot-v1", render_mode, PhysicalAcrobot, context=context)
-
-    def functional(self) -> FunctionalEnvironment:
-        """The same environment as pure functions of arrays."""
-        from sdmbtl.environments.functional.acrobot import FunctionalAcrobot
-
-        return FunctionalAcrobot()
 
 
 class PhysicalAcrobot(AcrobotEnv):

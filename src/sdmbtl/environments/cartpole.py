@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import gymnasium
 
 from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
 from sdmbtl.errors import FamilyError
-
-if TYPE_CHECKING:
-    from sdmbtl.environments.functional import FunctionalEnvironment
 
 Physics = Literal["physical", "carl"]
 
@@ -36,6 +33,7 @@ class CartPole(EnvironmentFamily):
     """
 
     name = "CartPole"
+    twin = "sdmbtl.environments.functional.cartpole:FunctionalCartPole"
     defaults: Mapping[str, float] = {
         "length": 0.5,
         "masscart": 1.0,
@@ -109,12 +107,6 @@ class CartPole(EnvironmentFamily):
             inner.total_mass = inner.masspole + inner.masscart
             inner.polemass_length = inner.masspole * inner.length
         return env
-
-    def functional(self) -> FunctionalEnvironment:
-        """The same environment as pure functions of arrays."""
-        from sdmbtl.environments.functional.cartpole import FunctionalCartPole
-
-        return FunctionalCartPole(physics=self.physics)
 
     def options(self) -> dict[str, Any]:
         """The physics."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +15,13 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.utils.env_checker import check_env, data_equivalence
-from numpy.typing import NDArray
 
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.registry import make_family
-from sdmbtl.errors import FamilyError
+from sdmbtl.environments.registry import can_be_made_anywhere, make_family
+from sdmbtl.errors import ContextError, FamilyError
 
 #: Steps of an episode that are compared.
 STEPS = 200
@@ -32,6 +33,8 @@ SEED = 7
 
 #: One step: observation, reward, terminated, truncated.
 Step = tuple[Any, float, bool, bool]
+
+EnvironmentCheck = Callable[[EnvironmentFamily, ContextSpace], object]
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,42 @@ def check_contextual_env(
     )
 
 
+def environment_checks() -> tuple[EnvironmentCheck, ...]:
+    """Every check; each is called as `check(family, space)`."""
+    return (
+        check_spaces_are_the_same_in_all_contexts,
+        check_same_seed_same_episode,
+        check_contexts_do_not_leak,
+        check_every_dimension_matters,
+        check_reset_switches_the_context,
+        check_gymnasium_has_no_objection,
+        check_usual_context_has_every_feature,
+        check_bad_contexts_are_refused,
+        check_context_can_be_observed,
+        check_settings_make_it_again,
+        check_returns_are_in_their_range,
+        check_twin_fits,
+    )
+
+
+def check_environment(
+    environments: str | EnvironmentFamily | Callable[..., gymnasium.Env[Any, Any]],
+    space: SpaceLike | None = None,
+) -> None:
+    """Run every check.
+
+    Args:
+        environments: A family, its name, "module:function", or a function of a context.
+        space: The contexts to check with; a family's default space if left out.
+
+    Raises:
+        FamilyError: If a check fails; the message says what is wrong.
+    """
+    family, contexts = family_and_space(environments, space)
+    for check in environment_checks():
+        check(family, contexts)
+
+
 def family_and_space(
     environments: object, space: SpaceLike | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
@@ -148,7 +187,11 @@ def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace)
     for context in _ends(space):
         env = family.make(context)
         actions = _actions(env, hold=4)
-        episodes = [_play(env, actions), _play(env, actions), _play(family.make(context), actions)]
+        episodes = [
+            _play(env, actions),
+            _play(env, actions),
+            _play(family.make(context), actions),
+        ]
         where = ("a second reset of the same environment", "a new environment")
         for name, episode in zip(where, episodes[1:], strict=True):
             step = _first_difference(episodes[0], episode)
@@ -183,17 +226,11 @@ def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace
 def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -> None:
     """Environments of several contexts may be in use at the same time."""
     low, high = _ends(space)
-    alone = []
-    for context in (low, high):
-        env = family.make(context)
-        actions = _actions(env, hold=4)
-        alone.append(_play(env, actions))
+    actions = _actions(family.make(low), hold=4)
+    alone = [_play(family.make(context), actions) for context in (low, high)]
     both = [family.make(context) for context in (low, high)]
-    together: tuple[list[Step], list[Step]] = ([], [])
-    for steps in itertools.zip_longest(*(_steps(env, actions) for env in both)):
-        for episode, step in zip(together, steps, strict=True):
-            if step is not None:
-                episode.append(step)
+    turns = list(itertools.zip_longest(*(_steps(env, actions) for env in both)))
+    together = [[step for step in steps if step is not None] for steps in zip(*turns, strict=True)]
     disturbed = []
     for step in _steps(family.make(low), actions):
         disturbed.append(step)
@@ -252,6 +289,115 @@ def check_gymnasium_has_no_objection(
     return tuple(dict.fromkeys(plain))
 
 
+def check_usual_context_has_every_feature(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Without a context it is the usual one, which every reset and step reports in full."""
+    _require(
+        set(space.names) <= set(family.defaults),
+        f"The space has {list(space.names)}, the family only {list(family.defaults)}.",
+    )
+    env = family.make()
+    _, at_reset = env.reset(seed=0)
+    *_, at_step = env.step(env.action_space.sample())
+    env.close()
+    for info in (at_reset, at_step):
+        _require(
+            info.get("context") == dict(family.defaults),
+            f"Without a context, info['context'] must be {dict(family.defaults)}. "
+            f"Got {info.get('context')}.",
+        )
+
+
+def check_bad_contexts_are_refused(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """A feature that there is not, and a value that is not a number, are ContextErrors."""
+    name = space.names[0]
+    for context in ({f"no_{name}": 1.0}, {name: float("nan")}, {name: "1"}):
+        try:
+            family.make(context)  # type: ignore[arg-type]
+        except ContextError:
+            continue
+        raise FamilyError(
+            f"The context {context} was accepted. Call full_context before it is used."
+        )
+
+
+def check_context_can_be_observed(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """With `observe_context`, observations end with the unit coordinates of the context."""
+    plain = family.make().observation_space
+    if not (
+        isinstance(plain, spaces.Box)
+        and len(plain.shape) == 1
+        and np.issubdtype(plain.dtype, np.floating)
+    ):
+        return  # refused with a message: there is nothing to append to
+    target = space.target(-1)
+    env = family.make(target, observe_context=space)
+    observation, _ = env.reset(seed=0)
+    env.close()
+    seen, expected = observation[plain.shape[0] :], space.to_unit(space.vector(target))
+    _require(
+        seen.shape == expected.shape
+        and np.allclose(seen, expected, atol=1e-6)
+        and observation in env.observation_space,
+        f"With observe_context, an observation in {target} must end with {expected}. Got {seen}.",
+    )
+
+
+def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """The settings are JSON, and another process makes the same family of them."""
+    if not can_be_made_anywhere(family):
+        return  # a function of this process, or registered only here
+    settings = json.loads(json.dumps(family.settings()))
+    again = make_family(settings["name"], **settings["options"])
+    target = space.target(0)
+    _require(
+        again.settings() == settings
+        and episodes_differ_at(family.make(target), again.make(target)) is None,
+        f"make_family(name, **options) of {settings} makes other environments. Return from "
+        "'options' whatever the constructor was given.",
+    )
+
+
+def check_returns_are_in_their_range(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """Where the range of returns is known, random actions stay within it."""
+    if family.return_range is None:
+        return
+    low, high = family.return_range
+    for target in (space.target(0), space.target(-1)):
+        env = family.make(target)
+        env.action_space.seed(0)
+        actions = (env.action_space.sample() for _ in itertools.count())
+        value = sum(reward for _, reward, *_ in _steps(env, actions, seed=0))
+        env.close()
+        _require(
+            low <= value <= high,
+            f"In {target} random actions had the return {value:g}, outside of return_range "
+            f"[{low:g}, {high:g}].",
+        )
+
+
+def check_twin_fits(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """A pure-function twin has the features, limits, observations and actions of the family."""
+    del space
+    twin = family.functional()
+    if twin is None:
+        return
+    env = family.build(dict(family.defaults), None)
+    limit = None if env.spec is None else env.spec.max_episode_steps
+    for what, ours, theirs in (
+        ("features", list(twin.defaults.items()), list(family.defaults.items())),
+        ("longest episode", twin.max_steps, limit),
+        ("shape of an observation", (twin.observation_size,), env.observation_space.shape),
+        ("actions", twin.actions, env.action_space),
+    ):
+        _require(ours == theirs, f"Twin and environment differ in {what}: {ours}, {theirs}.")
+    env.close()
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise FamilyError(message)
+
+
 def _middle(space: ContextSpace) -> dict[str, float]:
     return space.context(space.from_unit([0.5] * space.n_dimensions))
 
@@ -285,36 +431,26 @@ def _extremes(space: spaces.Space[Any]) -> tuple[Any, Any] | None:
     return None
 
 
-def _play(
-    env: gymnasium.Env[Any, Any],
-    actions: Iterable[Any],
-    seed: int = SEED,
-    options: dict[str, Any] | None = None,
-) -> list[Step]:
-    """An episode; its first step is the reset."""
-    return list(_steps(env, actions, seed, options))
-
-
 def _steps(
     env: gymnasium.Env[Any, Any],
     actions: Iterable[Any],
     seed: int = SEED,
     options: dict[str, Any] | None = None,
 ) -> Iterator[Step]:
+    """Play an episode; its first step is the reset."""
     observation, _ = env.reset(seed=seed, options=options)
-    yield _copied(observation), 0.0, False, False
+    # Copies: an environment may change the array that it gave.
+    yield deepcopy(observation), 0.0, False, False
     for action in actions:
         observation, reward, terminated, truncated, _ = env.step(action)
-        yield _copied(observation), float(reward), bool(terminated), bool(truncated)
+        yield deepcopy(observation), float(reward), bool(terminated), bool(truncated)
         if terminated or truncated:
             return
 
 
-def _copied(observation: Any) -> Any:
-    """An observation that the environment cannot change any more."""
-    is_array = isinstance(observation, np.ndarray)
-    copied: NDArray[Any] = observation.copy() if is_array else observation
-    return copied
+def _play(*episode: Any) -> list[Step]:
+    """The whole of an episode."""
+    return list(_steps(*episode))
 
 
 def episodes_differ_at(

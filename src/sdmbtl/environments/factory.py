@@ -114,15 +114,17 @@ def _imported(name: str) -> Any:
     try:
         with _current_directory_importable():
             value = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and f"{module_name}.".startswith(f"{error.name}."):
+    except Exception as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{module_name}.".startswith(f"{missing}."):
             raise FamilyError(
-                f"There is no module {error.name!r}, needed for the factory {name!r}. Modules are "
+                f"There is no module {missing!r}, needed for the factory {name!r}. Modules are "
                 f"looked for where Python looks for them and in {str(Path.cwd())!r}."
             ) from None
-        raise _import_failed(name, error) from error
-    except Exception as error:
-        raise _import_failed(name, error) from error
+        raise FamilyError(
+            f"The module of the factory {name!r} cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
     for part in attribute.split("."):
         known = [n for n in dir(value) if not n.startswith("_")]
         if not hasattr(value, part):
@@ -132,12 +134,6 @@ def _imported(name: str) -> Any:
             )
         value = getattr(value, part)
     return value
-
-
-def _import_failed(name: str, error: Exception) -> FamilyError:
-    return FamilyError(
-        f"The module of the factory {name!r} cannot be imported: {type(error).__name__}: {error}"
-    )
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium
@@ -35,6 +36,7 @@ class EnvironmentFamily(ABC):
         positive: Features that must be above 0.
         return_range: Lowest and highest return of an episode, for showing coverage as a share.
         training: Settings with which a trainer learns the family, by trainer name.
+        twin: Where its pure functions are, as "module:class", imported when they are asked for.
     """
 
     name: str
@@ -43,6 +45,7 @@ class EnvironmentFamily(ABC):
     positive: ClassVar[frozenset[str]] = frozenset()
     return_range: tuple[float, float] | None = None
     training: Mapping[str, Mapping[str, Any]] = {}
+    twin: ClassVar[str | None] = None
 
     _space: ContextSpace | None = None
 
@@ -63,7 +66,11 @@ class EnvironmentFamily(ABC):
 
     def functional(self) -> FunctionalEnvironment | None:
         """The same environment as pure functions of arrays, if there is one."""
-        return None
+        if self.twin is None:
+            return None
+        module, _, name = self.twin.partition(":")
+        twin: FunctionalEnvironment = getattr(import_module(module), name)(**self.options())
+        return twin
 
     def options(self) -> dict[str, Any]:
         """The arguments that a subclass adds to the constructor, as JSON data."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -12,9 +12,6 @@ from gymnasium import spaces
 from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
 from sdmbtl.errors import ContextError
-
-if TYPE_CHECKING:
-    from sdmbtl.environments.functional import FunctionalEnvironment
 
 #: Length of the track, from -1.2 to 0.6; nothing moves further than this in a step.
 TRACK = 1.8
@@ -31,6 +28,7 @@ class MountainCar(EnvironmentFamily):
     """
 
     name = "MountainCar"
+    twin = "sdmbtl.environments.functional.mountain_car:FunctionalMountainCar"
     defaults: Mapping[str, float] = {"force": 0.001, "gravity": 0.0025, "max_speed": 0.07}
     ranges: Mapping[str, Mapping[str, Range]] = {
         "wide": {
@@ -82,9 +80,3 @@ class MountainCar(EnvironmentFamily):
         inner.low[1], inner.high[1] = -TRACK, TRACK
         inner.observation_space = spaces.Box(inner.low, inner.high, dtype=np.float32)
         return env
-
-    def functional(self) -> FunctionalEnvironment:
-        """The same environment as pure functions of arrays."""
-        from sdmbtl.environments.functional.mountain_car import FunctionalMountainCar
-
-        return FunctionalMountainCar()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -11,9 +11,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
-
-if TYPE_CHECKING:
-    from sdmbtl.environments.functional import FunctionalEnvironment
 
 #: The command at which the motor gives all its torque: Gymnasium's bounds of the action.
 FULL_COMMAND = 2.0
@@ -34,6 +31,7 @@ class Pendulum(EnvironmentFamily):
     """
 
     name = "Pendulum"
+    twin = "sdmbtl.environments.functional.pendulum:FunctionalPendulum"
     defaults: Mapping[str, float] = {
         "gravity": 10.0,
         "mass": 1.0,
@@ -76,12 +74,6 @@ class Pendulum(EnvironmentFamily):
         inner.m, inner.l = context["mass"], context["length"]
         inner.max_torque = context["max_torque"]
         return _Command(env, context["max_torque"])
-
-    def functional(self) -> FunctionalEnvironment:
-        """The same environment as pure functions of arrays."""
-        from sdmbtl.environments.functional.pendulum import FunctionalPendulum
-
-        return FunctionalPendulum()
 
 
 class _Command(gymnasium.ActionWrapper[Any, NDArray[np.float32], Any]):

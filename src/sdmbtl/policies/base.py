@@ -54,6 +54,10 @@ class Policy(ABC):
     ) -> Self:
         """Make the policy again from `arrays()` and `description()`."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Between processes a policy travels as its file: plain data, as on disk."""
+        return policy_from_bytes, (policy_bytes(self),)
+
 
 def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> bytes:
     """A policy as the content of a file; the same policy and notes give the same bytes.

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import did_you_mean, short_text
+from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies.base import Policy
 
@@ -173,7 +173,7 @@ class StableBaselinesPolicy(Policy):
         architecture = Architecture(
             type(model).__name__,
             aliases[0],
-            names_from_classes(used),
+            _converted(used, _name_of),
             model.observation_space,
             model.action_space,
         )
@@ -252,8 +252,7 @@ class StableBaselinesPolicy(Policy):
         """The architecture, and the constants of the normalisation."""
         made, normalized = self.architecture, self.normalization
         return {
-            "algorithm": made.algorithm,
-            "policy": made.policy,
+            **vars(made),
             "policy_kwargs": dict(made.policy_kwargs),
             "observation_space": space_to_json(made.observation_space),
             "action_space": space_to_json(made.action_space),
@@ -299,11 +298,7 @@ def algorithm_class(name: str) -> type[BaseAlgorithm]:
     Raises:
         PolicyError: If it is unknown.
     """
-    if name not in ALGORITHMS:
-        raise PolicyError(
-            f"Unknown algorithm {name!r}; known: {', '.join(ALGORITHMS)}."
-            f"{did_you_mean(name, ALGORITHMS)}"
-        )
+    known_name("algorithm", name, ALGORITHMS, error=PolicyError)
     found: type[BaseAlgorithm] = getattr(stable_baselines3, name)
     return found
 
@@ -315,11 +310,7 @@ def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
         PolicyError: If there is none.
     """
     aliases = algorithm_class(algorithm).policy_aliases
-    if policy not in aliases:
-        raise PolicyError(
-            f"Unknown policy {policy!r}; {algorithm} has {', '.join(aliases)}."
-            f"{did_you_mean(policy, aliases)}"
-        )
+    known_name("policy", policy, aliases, has=f"{algorithm} has", error=PolicyError)
     return aliases[policy]
 
 
@@ -329,19 +320,16 @@ def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
 @cache
 def _known_classes() -> dict[str, type]:
     """The classes that JSON data may name; no other name is ever looked up."""
-    activations = {
-        f"torch.nn.{n}": getattr(torch.nn, n) for n in torch.nn.modules.activation.__all__
-    }
-    extractors = {
-        f"{torch_layers.__name__}.{n}": getattr(torch_layers, n)
-        for n in ("FlattenExtractor", "NatureCNN", "CombinedExtractor")
-    }
-    optimizers = {
-        f"torch.optim.{n}": c
-        for n, c in vars(torch.optim).items()
-        if isinstance(c, type) and issubclass(c, torch.optim.Optimizer)
-    }
-    return {**activations, **extractors, **optimizers}
+    named = [
+        *((torch.nn, n) for n in torch.nn.modules.activation.__all__),
+        *((torch_layers, n) for n in ("FlattenExtractor", "NatureCNN", "CombinedExtractor")),
+        *((torch.optim, n) for n, c in vars(torch.optim).items() if _is_optimizer(c)),
+    ]
+    return {f"{module.__name__}.{name}": getattr(module, name) for module, name in named}
+
+
+def _is_optimizer(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, torch.optim.Optimizer)
 
 
 def classes_from_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -351,15 +339,6 @@ def classes_from_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
         PolicyError: If a text is no name of a known class.
     """
     return {name: _converted(value, _class_of) for name, value in arguments.items()}
-
-
-def names_from_classes(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of arguments of a policy with the name instead of each class.
-
-    Raises:
-        PolicyError: If something is neither JSON data nor a known class.
-    """
-    return {name: _converted(value, _name_of) for name, value in arguments.items()}
 
 
 def _converted(value: Any, leaf: Callable[[Any], Any]) -> Any:

@@ -28,30 +28,8 @@ Check = Callable[[SelectorFactory], None]
 
 def selector_checks() -> tuple[Check, ...]:
     """Every check; each takes a factory `factory(space, seed=seed)`."""
-    return (
-        check_proposes_contexts_of_the_space,
-        check_never_proposes_twice,
-        check_says_when_exhausted,
-        check_gives_reasons,
-        check_same_seed_same_choices,
-        check_pending_is_not_offered_again,
-        check_batches,
-        check_nothing_is_recorded_in_advance,
-        check_tell_returns_the_record,
-        check_order_of_tells_does_not_matter,
-        check_failed_is_not_offered_again,
-        check_cancelled_may_come_back,
-        check_state_goes_on_exactly,
-        check_choices_depend_on_the_history_alone,
-        check_state_of_another_selector_is_refused,
-        check_accepts_partial_rows,
-        check_accepts_repeats_and_warm_starts,
-        check_refuses_bad_rows,
-        check_refuses_bad_trials,
-        check_refuses_second_tell,
-        check_shift_and_scale_change_nothing,
-        check_constant_returns,
-    )
+    named = [value for name, value in globals().items() if name.startswith("check_")]
+    return tuple(check for check in named if check is not check_selector)
 
 
 def check_selector(factory: SelectorFactory) -> None:

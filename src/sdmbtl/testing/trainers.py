@@ -28,16 +28,8 @@ _EPISODES = 2
 
 def trainer_checks() -> tuple[TrainerCheck, ...]:
     """Every check; each takes a factory `factory(family, space)`."""
-    return (
-        check_trains_a_policy_for_each_job,
-        check_same_job_same_policy,
-        check_trains_on_several_contexts,
-        check_evaluates_each_context,
-        check_policies_survive_their_file,
-        check_settings_make_it_again,
-        check_progress_is_reported,
-        check_bad_contexts_are_refused,
-    )
+    named = [value for name, value in globals().items() if name.startswith("check_")]
+    return tuple(check for check in named if check is not check_trainer)
 
 
 def check_trainer(factory: TrainerFactory) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +19,14 @@ from sdmbtl.policies import Policy
 
 #: Called during training with steps done, steps in all, and the latest mean return.
 Progress = Callable[[int, int, float], None]
+
+
+class ProgressError(BaseException):
+    """Carries an error of the progress callback past those who handle errors of a training."""
+
+    def __init__(self, cause: Exception) -> None:
+        super().__init__(cause)
+        self.cause = cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +126,17 @@ class Trainer(ABC):
     ) -> NDArray[np.float64]:
         """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
 
-    @abstractmethod
-    def settings(self) -> dict[str, Any]:
-        """Every setting that changes the outcome, as JSON data."""
-
     # -- what they share -----------------------------------------------------------------------
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data.
+
+        These are the keyword arguments of the constructor, which are kept under their names;
+        `processes` changes nothing.
+        """
+        arguments = inspect.signature(type(self)).parameters.values()
+        names = [a.name for a in arguments if a.kind is a.KEYWORD_ONLY and a.name != "processes"]
+        return {name: getattr(self, name) for name in names}
 
     def train(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -135,7 +149,10 @@ class Trainer(ABC):
         trained: list[Training] = []
         for chunk in self.chunks(jobs):
             part = part_of_progress(progress, len(trained), len(chunk), len(jobs))
-            trained += self.train_chunk(chunk, part)
+            try:
+                trained += self.train_chunk(chunk, part)
+            except ProgressError as error:
+                raise error.cause from None
         return trained
 
     def chunks(self, jobs: Sequence[TrainingJob]) -> list[Sequence[TrainingJob]]:
@@ -161,11 +178,10 @@ class Trainer(ABC):
                 f"Contexts have {self.space.n_dimensions} values, in the order "
                 f"{list(self.space.names)}. Got an array of shape {array.shape} instead."
             )
-        digest = hashlib.sha256(array.tobytes()).digest()
-        if digest not in self._usable:
+        if array.tobytes() not in self._usable:
             for vector in array:
                 self.family.full_context(self.space.context(vector))
-            self._usable.add(digest)
+            self._usable.add(array.tobytes())
         return array
 
 
@@ -194,6 +210,8 @@ def part_of_progress(
 ) -> Progress | None:
     """How a chunk reports, so that it comes out as progress of all jobs.
 
+    What `progress` raises comes as a `ProgressError`, which is no `Exception`.
+
     Args:
         progress: Called with the progress of all jobs.
         before: Number of jobs that are done.
@@ -205,6 +223,9 @@ def part_of_progress(
 
     def report(steps: int, total: int, mean_return: float) -> None:
         each = total // size
-        progress(before * each + steps, jobs * each, mean_return)
+        try:
+            progress(before * each + steps, jobs * each, mean_return)
+        except Exception as error:
+            raise ProgressError(error) from error
 
     return report

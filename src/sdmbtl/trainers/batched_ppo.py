@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
 from itertools import pairwise
@@ -17,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import known_options, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
+from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.parallel import available_cores, environment_variables
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
 from sdmbtl.trainers.ppo import PPO, TINY, PPOSettings, Scaling, Tasks, TrainState, Weights
-from sdmbtl.trainers.workers import available_cores
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
 EPISODES_AT_ONCE = 1024
@@ -63,14 +62,11 @@ class BatchedPPOTrainer(Trainer):
                 f"{family.name} has no pure-function twin, so it cannot be trained in batches. "
                 "Use the trainer 'sb3'."
             )
+        processes = available_cores() if processes is None else processes
         self.chunk = whole_number("chunk", chunk, low=1, error=TrainerError)
-        self.processes = whole_number(
-            "processes",
-            available_cores() if processes is None else processes,
-            low=1,
-            error=TrainerError,
-        )
-        self.ppo_settings = _checked_settings(settings)
+        self.processes = whole_number("processes", processes, low=1, error=TrainerError)
+        known_options("ppo", settings, [f.name for f in fields(PPOSettings)], error=TrainerError)
+        self.ppo_settings = PPOSettings(**settings)
         _start_backend()
         self._ppo = _compiled(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
@@ -78,8 +74,8 @@ class BatchedPPOTrainer(Trainer):
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
-        settings = {**asdict(self.ppo_settings), "hidden": list(self.ppo_settings.hidden)}
-        return {"observe_context": self.observe_context, "chunk": self.chunk, **settings}
+        settings = {**super().settings(), **asdict(self.ppo_settings)}
+        return {**settings, "hidden": list(self.ppo_settings.hidden)}
 
     def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -164,14 +160,13 @@ class BatchedPPOTrainer(Trainer):
                 "that are not finite. A smaller learning_rate may help."
             )
         normalize = self.ppo_settings.normalize
-        actions = self._ppo.environment.actions
         size = self._ppo.n_inputs
         return MlpPolicy(
             [w for w, _ in weights.actor],
             [b for _, b in weights.actor],
             shift=scaling.mean if normalize else np.zeros(size, np.float32),
             scale=1 / np.sqrt(scaling.variance + TINY) if normalize else np.ones(size, np.float32),
-            bounds=(actions.low, actions.high) if isinstance(actions, Continuous) else None,
+            bounds=self._ppo.bounds,
             limit=OBSERVATION_LIMIT if normalize else None,
         )
 
@@ -200,23 +195,10 @@ def _compiled(environment: FunctionalEnvironment, settings: PPOSettings, n_coord
     return PPO(environment, settings, n_coordinates)
 
 
-def _checked_settings(settings: Mapping[str, Any]) -> PPOSettings:
-    known = [f.name for f in fields(PPOSettings)]
-    known_options("ppo", settings, known, error=TrainerError)
-    return PPOSettings(**settings)
-
-
 def _start_backend() -> None:
     """Start JAX as small networks need it; without effect if it has been started before."""
     # Computations that go on behind Python's back outlive a Ctrl-C, and crash at the exit.
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
     # XLA's number of threads: a second one only costs time here.
-    before = os.environ.get("NPROC")
-    os.environ["NPROC"] = "1"
-    try:
+    with environment_variables({"NPROC": "1"}):
         jax.devices()
-    finally:
-        if before is None:
-            del os.environ["NPROC"]
-        else:
-            os.environ["NPROC"] = before

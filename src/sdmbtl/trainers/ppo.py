@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, truth_value, whole_number
-from sdmbtl.environments.functional import Continuous, FunctionalEnvironment
+from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 
@@ -163,13 +164,19 @@ class Samples(NamedTuple):
     values: jax.Array
 
 
-class TrainState(NamedTuple):
-    """Everything a training needs to go on."""
+class Optimiser(NamedTuple):
+    """The weights, and what Adam knows of their gradients: mean, mean square, number."""
 
     weights: Weights
     mean: Weights
     square: Weights
     updates: jax.Array
+
+
+class TrainState(NamedTuple):
+    """Everything a training needs to go on."""
+
+    optimiser: Optimiser
     scaling: Scaling
     worlds: Worlds
     key: jax.Array
@@ -194,7 +201,12 @@ class PPO:
         self.n_coordinates = n_coordinates
         self.n_inputs = environment.observation_size + n_coordinates
         actions = environment.actions
-        self.n_outputs = actions.size if isinstance(actions, Continuous) else actions.n
+        self.bounds: tuple[float, float] | None = None
+        if isinstance(actions, spaces.Discrete):
+            self.n_outputs = int(actions.n)
+        else:
+            (self.n_outputs,) = actions.shape
+            self.bounds = float(actions.low[0]), float(actions.high[0])
         self.advance = jax.jit(self._advance)
         self.play = jax.jit(self._play)
 
@@ -204,19 +216,14 @@ class PPO:
         """States of new trainings, one for each seed; `tasks` has a leading axis for them."""
         weights = jax.tree.map(lambda *w: jnp.stack(w), *[self._initial(seed) for seed in seeds])
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
-        return self._start(weights, keys, tasks)
 
-    def _start(self, weights: Weights, keys: jax.Array, tasks: Tasks) -> TrainState:
         def one(weights: Weights, key: jax.Array, tasks: Tasks) -> TrainState:
             key, fresh = jax.random.split(key)
             zeros = jax.tree.map(jnp.zeros_like, weights)
             size = self.n_inputs
             scaling = Scaling(jnp.zeros(size), jnp.ones(size), jnp.float32(TINY))
             return TrainState(
-                weights=weights,
-                mean=zeros,
-                square=zeros,
-                updates=jnp.float32(0.0),
+                optimiser=Optimiser(weights, zeros, zeros, jnp.float32(0.0)),
                 scaling=scaling,
                 worlds=self._fresh(fresh, self.settings.envs, tasks),
                 key=key,
@@ -277,28 +284,19 @@ class PPO:
         rate = jnp.float32(self.settings.learning_rate)
         if self.settings.anneal:
             rate = rate * (1 - iteration / self.settings.iterations)
-        optimiser = (state.weights, state.mean, state.square, state.updates)
 
-        def update(carry: _Optimiser, batch: Samples) -> tuple[_Optimiser, None]:
-            gradient = jax.grad(self._loss)(carry[0], batch)
+        def update(carry: Optimiser, batch: Samples) -> tuple[Optimiser, None]:
+            gradient = jax.grad(self._loss)(carry.weights, batch)
             return _adam(*carry, gradient, rate, self.settings.max_gradient), None
 
-        def epoch(carry: _Optimiser, shuffle: jax.Array) -> tuple[_Optimiser, None]:
+        def epoch(carry: Optimiser, shuffle: jax.Array) -> tuple[Optimiser, None]:
             rows = shuffle.reshape(-1, self.settings.minibatch)
             batches = jax.tree.map(lambda x: x[rows], flat)
             return jax.lax.scan(update, carry, batches)[0], None
 
-        (weights, mean, square, updates), _ = jax.lax.scan(epoch, optimiser, shuffles)
+        optimiser, _ = jax.lax.scan(epoch, state.optimiser, shuffles)
         scaling = _updated(state.scaling, seen) if self.settings.normalize else state.scaling
-        return state._replace(
-            weights=weights,
-            mean=mean,
-            square=square,
-            updates=updates,
-            scaling=scaling,
-            worlds=worlds,
-            key=key,
-        )
+        return state._replace(optimiser=optimiser, scaling=scaling, worlds=worlds, key=key)
 
     def _rollout(
         self, state: TrainState, tasks: Tasks, key: jax.Array
@@ -315,7 +313,7 @@ class PPO:
             parameters = _taken(tasks.parameters, worlds.task)
             seen = self._observed(worlds.states, worlds.task, tasks)
             inputs = self._inputs(seen, state.scaling)
-            actions, log_probabilities = self._sampled(state.weights, inputs, act_key)
+            actions, log_probabilities = self._sampled(state.optimiser.weights, inputs, act_key)
             after, rewards, ended = jax.vmap(environment.step)(worlds.states, actions, parameters)
             age = worlds.age + 1
             cut = (age >= environment.max_steps) & ~ended
@@ -331,9 +329,9 @@ class PPO:
 
         worlds, played = jax.lax.scan(step, state.worlds, jax.random.split(key, settings.rollout))
         seen, inputs, actions, log_probabilities, rewards, ended, over, reached = played
-        values = _forward(state.weights.critic, inputs)[..., 0]
+        values = _forward(state.optimiser.weights.critic, inputs)[..., 0]
         # An episode that is cut off would have gone on: its next value counts.
-        following = jnp.where(ended, 0.0, _forward(state.weights.critic, reached)[..., 0])
+        following = jnp.where(ended, 0.0, _forward(state.optimiser.weights.critic, reached)[..., 0])
         surprise = rewards * settings.reward_scale + settings.discount * following - values
         decay = settings.discount * settings.gae * (1.0 - over)
 
@@ -375,7 +373,7 @@ class PPO:
     ) -> tuple[jax.Array, jax.Array]:
         """Actions drawn by the policy for (E, I) inputs, and their log probabilities."""
         outputs = _forward(weights.actor, inputs)
-        if isinstance(self.environment.actions, Continuous):
+        if self.bounds is not None:
             noise = jax.random.normal(key, outputs.shape, dtype=jnp.float32)
             actions = outputs + jnp.exp(weights.log_std) * noise
             return actions, _gaussian(actions, outputs, weights.log_std)
@@ -387,7 +385,7 @@ class PPO:
     ) -> tuple[jax.Array, jax.Array]:
         """Log probabilities of the actions that were taken, and the entropies."""
         outputs = _forward(weights.actor, inputs)
-        if isinstance(self.environment.actions, Continuous):
+        if self.bounds is not None:
             entropy = (weights.log_std + 0.5 * jnp.log(2 * jnp.pi * jnp.e)).sum()
             return _gaussian(actions, outputs, weights.log_std), entropy[None]
         logs = jax.nn.log_softmax(outputs)
@@ -395,9 +393,8 @@ class PPO:
 
     def _best_action(self, weights: Weights, inputs: jax.Array) -> jax.Array:
         outputs = _forward(weights.actor, inputs)
-        actions = self.environment.actions
-        if isinstance(actions, Continuous):
-            return jnp.clip(outputs, actions.low, actions.high)
+        if self.bounds is not None:
+            return jnp.clip(outputs, *self.bounds)
         return outputs.argmax(axis=-1)
 
     # -- episodes ----------------------------------------------------------------------------------
@@ -438,9 +435,9 @@ class PPO:
         rows = self._evaluated_rows(len(tasks.parameters))
         judged = jax.tree.map(lambda x: x[rows], tasks)
         keys = jax.random.split(play_key, len(rows))
-        mean = self._play(state.weights, state.scaling, judged, keys).mean()
+        mean = self._play(state.optimiser.weights, state.scaling, judged, keys).mean()
         better = mean >= state.best_return  # of equally good ones the one trained longer
-        now = (state.weights, state.scaling)
+        now = (state.optimiser.weights, state.scaling)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, state.best)
         best_return = jnp.where(better, mean, state.best_return)
         return state._replace(key=key, best=best, best_return=best_return), mean
@@ -455,7 +452,6 @@ class PPO:
         return np.linspace(0, n - 1, number).astype(np.intp)
 
 
-_Optimiser = tuple[Weights, Weights, Weights, jax.Array]
 _Episodes = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 
@@ -529,7 +525,7 @@ def _adam(
     gradient: Weights,
     rate: jax.Array,
     max_gradient: float,
-) -> _Optimiser:
+) -> Optimiser:
     """One step of Adam with the gradient cut to a largest norm."""
     norm = jnp.sqrt(sum((g**2).sum() for g in jax.tree.leaves(gradient)))
     shrink = jnp.minimum(1.0, max_gradient / (norm + 1e-6))
@@ -543,7 +539,7 @@ def _adam(
     weights = jax.tree.map(
         lambda w, m, s: w - rate * m / (jnp.sqrt(s) + epsilon), weights, mean, square
     )
-    return weights, mean, square, updates
+    return Optimiser(weights, mean, square, updates)
 
 
 def _updated(scaling: Scaling, seen: jax.Array) -> Scaling:

@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from sdmbtl.checks import did_you_mean, known_options
+from sdmbtl.checks import known_name, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
@@ -55,16 +55,10 @@ def make_trainer(
     Raises:
         TrainerError: If the name or an option is unknown, or a package is missing.
     """
-    if name not in trainer_names():
-        raise TrainerError(
-            f"Unknown trainer {name!r}; known: {', '.join(trainer_names())}."
-            f"{did_you_mean(name, trainer_names())}"
-        )
+    known_name("trainer", name, trainer_names(), error=TrainerError)
     chosen = recommended_trainer(family) if name == AUTO else name
-    trainer_class = _loaded(chosen)
     settings = _merged(family.training.get(chosen, {}), options)
-    _check_options(chosen, trainer_class, settings)
-    return trainer_class(family, space, **settings)
+    return trainer_from_settings(chosen, family, space, settings)
 
 
 def trainer_from_settings(

@@ -59,11 +59,12 @@ def evaluate_in_gymnasium(
     def begin(episode: tuple[int, ...]) -> _Lane:
         """An episode in an environment of its own, and its first observation."""
         context = space.context(contexts[episode[0]])
+        own_seed = int(np.random.SeedSequence([seed, *episode]).generate_state(1)[0])
         with failures_named(context):
             # A new one: Box2D's results depend on what its world did before the reset.
             environment = family.make(context, observe_context=observed)
             try:
-                observation, _ = environment.reset(seed=_episode_seed(seed, episode))
+                observation, _ = environment.reset(seed=own_seed)
             except BaseException:
                 environment.close()
                 raise
@@ -125,10 +126,6 @@ def failures_named(context: Mapping[str, float]) -> Iterator[None]:
             f"The environment failed in the context {dict(context)}: "
             f"{type(error).__name__}: {error}"
         ) from error
-
-
-def _episode_seed(seed: int, episode: tuple[int, ...]) -> int:
-    return int(np.random.SeedSequence([seed, *episode]).generate_state(1)[0])
 
 
 def _batch_of_observations(environment: ContextualEnv) -> NDArray[Any]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,16 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
+from sdmbtl.parallel import computed
 from sdmbtl.policies import Policy
-from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob, part_of_progress
+from sdmbtl.trainers.base import (
+    Progress,
+    ProgressError,
+    Trainer,
+    Training,
+    TrainingJob,
+    part_of_progress,
+)
 from sdmbtl.trainers.registry import trainer_from_settings
 
 
@@ -137,13 +146,11 @@ def train(
     chunks = trainer.chunks(jobs)
     processes = min(trainer.processes, len(chunks))
     if processes > 1 and can_be_made_anywhere(trainer.family):
-        from sdmbtl.trainers.workers import train_in_workers
-
-        return train_in_workers(spec, chunks, processes, progress)
+        return _train_in_workers(spec, chunks, processes, progress)
     results: list[Training | Failure] = []
     for chunk in chunks:
         part = part_of_progress(progress, len(results), len(chunk), len(jobs))
-        results += _tried(trainer, chunk, None if part is None else _marked(part))
+        results += _tried(trainer, chunk, part)
     return results
 
 
@@ -179,22 +186,35 @@ def evaluate(
     return returns
 
 
-class _ProgressError(BaseException):
-    """Carries an error of the progress callback past those who handle errors of a training."""
+def _train_in_workers(
+    spec: TrainerSpec,
+    chunks: Sequence[Sequence[TrainingJob]],
+    processes: int,
+    progress: Progress | None,
+) -> list[Training | Failure]:
+    """Train each chunk in one of several processes; progress is reported when one is done."""
+    work = partial(_train_numbered, replace(spec, live=None))
+    done: dict[int, list[Training | Failure]] = {}
+    try:
+        for (number, _), results in computed(work, list(enumerate(chunks)), processes):
+            done[number] = results
+            if progress is not None:
+                trained = [t for each in done.values() for t in each if isinstance(t, Training)]
+                steps = sum(t.steps for t in trained)
+                latest = [t.source_return for t in results if isinstance(t, Training)]
+                mean = sum(latest) / len(latest) if latest else float("nan")
+                progress(steps, round(steps * len(chunks) / len(done)), mean)
+    except BrokenProcessPool as error:
+        raise TrainingError(
+            "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
+        ) from error
+    return [result for number in range(len(chunks)) for result in done[number]]
 
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(cause)
-        self.cause = cause
 
-
-def _marked(progress: Progress) -> Progress:
-    def report(steps: int, total: int, mean_return: float) -> None:
-        try:
-            progress(steps, total, mean_return)
-        except Exception as error:
-            raise _ProgressError(error) from error
-
-    return report
+def _train_numbered(
+    spec: TrainerSpec, chunk: tuple[int, Sequence[TrainingJob]]
+) -> list[Training | Failure]:
+    return train(spec, chunk[1])
 
 
 def _tried(
@@ -202,7 +222,7 @@ def _tried(
 ) -> list[Training | Failure]:
     try:
         return [*trainer.train_chunk(jobs, progress)]
-    except _ProgressError as error:
+    except ProgressError as error:
         raise error.cause from None
     except TrainerError:
         raise

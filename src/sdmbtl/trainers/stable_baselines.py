@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -21,7 +21,7 @@ from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.noise import NormalActionNoise
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
-from sdmbtl.checks import did_you_mean, finite_number, short_text, truth_value, whole_number
+from sdmbtl.checks import finite_number, known_name, short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PolicyError, SdmbtlError, TrainerError, TrainingError
@@ -105,30 +105,12 @@ class StableBaselinesTrainer(Trainer):
             raise TrainerError(str(error)) from None
         self.algorithm, self.policy = algorithm, policy
         self.normalize = truth_value("normalize", normalize, error=TrainerError)
-        self.steps = whole_number("steps", steps, low=1, error=TrainerError)
-        self.envs = whole_number("envs", envs, low=1, error=TrainerError)
         self.hyperparameters = _checked_hyperparameters(algorithm, hyperparameters or {})
-        self.evaluate_every = whole_number(
-            "evaluate_every", evaluate_every, low=1, error=TrainerError
-        )
-        self.evaluate_episodes = whole_number(
-            "evaluate_episodes", evaluate_episodes, low=1, error=TrainerError
-        )
-        self.processes = whole_number("processes", processes, low=1, error=TrainerError)
-
-    def settings(self) -> dict[str, Any]:
-        """Every setting that changes the outcome, as JSON data; `processes` does not."""
-        return {
-            "observe_context": self.observe_context,
-            "algorithm": self.algorithm,
-            "policy": self.policy,
-            "steps": self.steps,
-            "envs": self.envs,
-            "normalize": self.normalize,
-            "hyperparameters": self.hyperparameters,
-            "evaluate_every": self.evaluate_every,
-            "evaluate_episodes": self.evaluate_episodes,
-        }
+        count = partial(whole_number, low=1, error=TrainerError)
+        self.steps, self.envs = count("steps", steps), count("envs", envs)
+        self.evaluate_every = count("evaluate_every", evaluate_every)
+        self.evaluate_episodes = count("evaluate_episodes", evaluate_episodes)
+        self.processes = count("processes", processes)
 
     def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -165,16 +147,18 @@ class StableBaselinesTrainer(Trainer):
                 progress(min(steps, self.steps), self.steps, mean_return)
 
         self.usable_contexts(job.contexts)
-        seeds = _Seeds.of(job.seed)
-        with _one_thread(), _contained_randomness(seeds.training):
-            environments = self._environments(job, seeds.contexts)
+        # One seed for each purpose: equal ones would make these depend on each other.
+        for_training, for_contexts, for_evaluation = (
+            int(seed) for seed in np.random.SeedSequence(job.seed).generate_state(3)
+        )
+        with _one_thread(), _contained_randomness(for_training):
+            environments = self._environments(job, for_contexts)
             try:
-                model = self._model(environments, seeds.training)
-                watcher = _Watcher(self, job, seeds, report)
+                model = self._model(environments, for_training)
+                watcher = _Watcher(self, job, for_evaluation, report)
                 self._learn(model, watcher, job)
             finally:
                 environments.close()
-        watcher.raise_interruption()
         report(self.steps, watcher.best_return)
         return Training(
             watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
@@ -183,8 +167,7 @@ class StableBaselinesTrainer(Trainer):
     def _learn(self, model: BaseAlgorithm, watcher: _Watcher, job: TrainingJob) -> None:
         try:
             model.learn(self.steps, callback=watcher)
-            if watcher.interruption is None:
-                watcher.evaluate()
+            watcher.evaluate()
         except TrainingError:
             raise
         except Exception as error:
@@ -197,14 +180,16 @@ class StableBaselinesTrainer(Trainer):
         )
 
     def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
-        made: list[gymnasium.Env[Any, Any]] = []
         observed = self.space if self.observe_context else False
         first = self.space.context(job.contexts[0])
-        for generator in np.random.default_rng(seed).spawn(self.envs):
+
+        def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
             with failures_named(first):
                 env = self.family.make(first, observe_context=observed)
-            made.append(_OneContextEachEpisode(env, self.space, job.contexts, generator))
-        environments: VecEnv = VecMonitor(DummyVecEnv([partial(_same, env) for env in made]))
+            return _OneContextEachEpisode(env, self.space, job.contexts, generator)
+
+        generators = np.random.default_rng(seed).spawn(self.envs)
+        environments: VecEnv = VecMonitor(DummyVecEnv([partial(make, g) for g in generators]))
         if self.normalize:
             environments = VecNormalize(environments, gamma=self._discount())
         return environments
@@ -235,18 +220,6 @@ class StableBaselinesTrainer(Trainer):
         return model
 
 
-class _Seeds(NamedTuple):
-    """The seeds of one training: equal ones for two purposes would make these depend."""
-
-    training: int
-    contexts: int
-    evaluation: int
-
-    @classmethod
-    def of(cls, root: int) -> _Seeds:
-        return cls(*(int(s) for s in np.random.SeedSequence(root).generate_state(3)))
-
-
 class _Watcher(BaseCallback):
     """Evaluates the policy during training and keeps the best one."""
 
@@ -256,23 +229,17 @@ class _Watcher(BaseCallback):
         self,
         trainer: StableBaselinesTrainer,
         job: TrainingJob,
-        seeds: _Seeds,
+        seed: int,
         report: Callable[[int, float], None],
     ) -> None:
         super().__init__()
         self.best_return = -math.inf
         self.curve: list[tuple[int, float]] = []
-        self.interruption: Exception | None = None
         self._trainer, self._job, self._report = trainer, job, report
-        self._seed = seeds.evaluation
-        self._contexts = _some(job.contexts, seeds.evaluation)
+        self._seed = seed
+        self._contexts = _some(job.contexts, seed)
         self._next_evaluation = trainer.evaluate_every
         self._next_report = 0.0
-
-    def raise_interruption(self) -> None:
-        """Raise what the caller's own function raised when progress was reported."""
-        if self.interruption is not None:
-            raise self.interruption
 
     def evaluate(self) -> None:
         """Play the policy as it is now, and keep it if it is the best.
@@ -282,17 +249,13 @@ class _Watcher(BaseCallback):
         """
         policy = StableBaselinesPolicy.from_model(self.model)
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
-            raise self._trainer.failed(
-                self._job, f"weights are not finite after {self.num_timesteps} steps"
-            )
+            raise self._failed("weights are not finite")
         returns = self._trainer.evaluate(
             policy, self._contexts, episodes=self._trainer.evaluate_episodes, seed=self._seed
         )
         mean = float(returns.mean())
         if not math.isfinite(mean):
-            raise self._trainer.failed(
-                self._job, f"the mean return is {mean} after {self.num_timesteps} steps"
-            )
+            raise self._failed(f"the mean return is {mean}")
         self.curve.append((self.num_timesteps, mean))
         if mean >= self.best_return:
             self.best_policy, self.best_return = policy, mean
@@ -307,11 +270,8 @@ class _Watcher(BaseCallback):
             self._next_evaluation = self.num_timesteps + self._trainer.evaluate_every
         if self.num_timesteps >= self._next_report:
             self._next_report = self.num_timesteps + self._trainer.steps / REPORTS
-            try:
-                self._report(self.num_timesteps, self._latest_return())
-            except Exception as error:  # noqa: BLE001 - the caller's own, raised after clean-up
-                self.interruption = error
-        return self.interruption is None
+            self._report(self.num_timesteps, self._latest_return())
+        return True
 
     def _latest_return(self) -> float:
         """Mean return of the latest episodes of training, NaN before the first has ended."""
@@ -355,11 +315,7 @@ def _checked_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[s
     arguments = inspect.signature(algorithm_class(algorithm)).parameters
     known = [name for name in arguments if name not in _RESERVED]
     for name in given:
-        if name not in known:
-            raise TrainerError(
-                f"Unknown hyperparameter {name!r}; {algorithm} has {', '.join(known)}."
-                f"{did_you_mean(name, known)}"
-            )
+        known_name("hyperparameter", name, known, has=f"{algorithm} has", error=TrainerError)
     try:
         copied: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
         classes_from_names(copied.get("policy_kwargs") or {})
@@ -384,10 +340,6 @@ def _some(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
         return contexts
     chosen = np.random.default_rng(seed).choice(len(contexts), MOST_EVALUATED, replace=False)
     return contexts[np.sort(chosen)]
-
-
-def _same(env: gymnasium.Env[Any, Any]) -> gymnasium.Env[Any, Any]:
-    return env
 
 
 @contextmanager

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
-from sdmbtl.environments.functional.base import Discrete, FunctionalEnvironment
+from sdmbtl.environments.acrobot import Acrobot
+from sdmbtl.environments.functional.base import FunctionalEnvironment
 
 TIME_STEP = 0.2
 MAX_SPIN_1, MAX_SPIN_2 = 4 * math.pi, 9 * math.pi
@@ -19,14 +19,7 @@ START = 0.1
 class FunctionalAcrobot(FunctionalEnvironment):
     """The state is (angle 1, angle 2, angular velocity 1, angular velocity 2)."""
 
-    defaults: ClassVar[Mapping[str, float]] = {
-        "link_length_1": 1.0,
-        "link_length_2": 1.0,
-        "link_mass_1": 1.0,
-        "link_mass_2": 1.0,
-        "torque": 1.0,
-        "gravity": 9.8,
-    }
+    defaults = Acrobot.defaults
     observation_size = 6
     actions = Discrete(3)
     max_steps = 500

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 import jax
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
-
-
-@dataclass(frozen=True)
-class Discrete:
-    """Actions 0 .. n - 1."""
-
-    n: int
-
-
-@dataclass(frozen=True)
-class Continuous:
-    """Actions that are vectors within bounds, the same in each entry."""
-
-    size: int
-    low: float
-    high: float
-
-
-Actions = Discrete | Continuous
 
 
 class FunctionalEnvironment(ABC):
@@ -41,7 +22,8 @@ class FunctionalEnvironment(ABC):
     #: The context features in the order of a parameter vector, with their usual values.
     defaults: ClassVar[Mapping[str, float]]
     observation_size: ClassVar[int]
-    actions: ClassVar[Actions]
+    #: As in Gymnasium; a Box has one axis, and the same bounds in each entry.
+    actions: ClassVar[spaces.Discrete | spaces.Box]
     #: Length at which an episode is cut off.
     max_steps: ClassVar[int]
 
@@ -82,6 +64,7 @@ class FunctionalEnvironment(ABC):
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
         """One step from (S,) `state`: the next state, the reward, whether the episode ended."""
 
-    @abstractmethod
     def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
-        """(O,) what a policy sees of the state."""
+        """(O,) what a policy sees of the state: all of it, unless there is more to say."""
+        del parameters
+        return state

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import ClassVar, Literal
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
-from sdmbtl.environments.functional.base import Discrete, FunctionalEnvironment
+from sdmbtl.environments.cartpole import CartPole, Physics
+from sdmbtl.environments.functional.base import FunctionalEnvironment
 
 TIME_STEP = 0.02
 POSITION_LIMIT = 2.4
@@ -28,18 +28,12 @@ class FunctionalCartPole(FunctionalEnvironment):
         physics: "physical", or "carl" for the equations with total mass and pole moment fixed.
     """
 
-    defaults: ClassVar[Mapping[str, float]] = {
-        "length": 0.5,
-        "masscart": 1.0,
-        "masspole": 0.1,
-        "force_mag": 10.0,
-        "gravity": 9.8,
-    }
+    defaults = CartPole.defaults
     observation_size = 4
     actions = Discrete(2)
     max_steps = 500
 
-    def __init__(self, physics: Literal["physical", "carl"] = "physical") -> None:
+    def __init__(self, physics: Physics = "physical") -> None:
         self.physics = physics
 
     def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
@@ -65,8 +59,3 @@ class FunctionalCartPole(FunctionalEnvironment):
         # So that a state which is no number is an end, too.
         within = (jnp.abs(new[0]) <= POSITION_LIMIT) & (jnp.abs(new[2]) <= ANGLE_LIMIT)
         return new, jnp.float32(1.0), ~within
-
-    def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
-        """The state itself."""
-        del parameters
-        return state

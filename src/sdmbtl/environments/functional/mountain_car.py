@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar
-
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
-from sdmbtl.environments.functional.base import Discrete, FunctionalEnvironment
+from sdmbtl.environments.functional.base import FunctionalEnvironment
+from sdmbtl.environments.mountain_car import MountainCar
 
 LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5
 
@@ -16,7 +15,7 @@ LEFT_END, RIGHT_END, GOAL = -1.2, 0.6, 0.5
 class FunctionalMountainCar(FunctionalEnvironment):
     """The state is (position, velocity)."""
 
-    defaults: ClassVar[Mapping[str, float]] = {"force": 0.001, "gravity": 0.0025, "max_speed": 0.07}
+    defaults = MountainCar.defaults
     observation_size = 2
     actions = Discrete(3)
     max_steps = 200
@@ -38,8 +37,3 @@ class FunctionalMountainCar(FunctionalEnvironment):
         velocity = jnp.where((position <= LEFT_END) & (velocity < 0), 0.0, velocity)
         ended = (position >= GOAL) & (velocity >= 0)
         return jnp.stack([position, velocity]), jnp.float32(-1.0), ended
-
-    def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
-        """The state itself."""
-        del parameters
-        return state

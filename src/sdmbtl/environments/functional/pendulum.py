@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Box
 
-from sdmbtl.environments.functional.base import Continuous, FunctionalEnvironment
+from sdmbtl.environments.functional.base import FunctionalEnvironment
+from sdmbtl.environments.pendulum import FULL_COMMAND, Pendulum
 
 TIME_STEP = 0.05
 MAX_SPEED = 8.0
-#: The command that stands for the full torque, as in Gymnasium's action space.
-FULL_COMMAND = 2.0
 
 
 class FunctionalPendulum(FunctionalEnvironment):
     """The state is (angle from upright, angular velocity)."""
 
-    defaults: ClassVar[Mapping[str, float]] = {
-        "gravity": 10.0,
-        "mass": 1.0,
-        "length": 1.0,
-        "max_torque": 2.0,
-    }
+    defaults = Pendulum.defaults
     observation_size = 3
-    actions = Continuous(1, -FULL_COMMAND, FULL_COMMAND)
+    actions = Box(-FULL_COMMAND, FULL_COMMAND, (1,))
     max_steps = 200
 
     def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
