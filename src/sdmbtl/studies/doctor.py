@@ -14,7 +14,6 @@ from sdmbtl.files import write_atomically
 from sdmbtl.policies import load_notes
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.configuration import Configuration
 from sdmbtl.studies.database import StudyDatabase
 from sdmbtl.studies.study import Study
 
@@ -200,8 +199,8 @@ def _rescue(path: Path, database: StudyDatabase) -> str:
             "There is no whole copy of it either. The policies listed below can be loaded one by "
             "one with sdmbtl.policies.load_policy; start a new study in another directory."
         )
-    space = Configuration.from_dict(copy.facts()["configuration"]).space
-    kept = copy.trials(ContextSpace.from_dict(space))
+    space = ContextSpace.from_dict(copy.facts()["configuration"]["space"])
+    kept = copy.trials(space)
     later = [p for p in _policy_files(path) if int(p.stem) >= len(kept)]
     lost = f"; lost are the records of {len(later)} later policies" if later else ""
     return (

@@ -33,8 +33,3 @@ class Event:
 
 
 Observer = Callable[[Event], None]
-
-
-def unobserved(event: Event) -> None:
-    """Watch nothing."""
-    del event

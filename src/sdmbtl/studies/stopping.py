@@ -16,12 +16,6 @@ from sdmbtl.wording import expected_to_add, have_added
 LEAST_POLICIES = 3
 
 
-def not_estimated(policies: int) -> float | None:
-    """The remaining gain according to a selector that does not estimate it."""
-    del policies
-    return None
-
-
 @dataclass(frozen=True)
 class Standing:
     """Where a study stands, for a rule to judge.
@@ -41,7 +35,7 @@ class Standing:
     best_possible: bool
     seconds_per_policy: float | None
     batch: int = 1
-    remaining_gain: Callable[[int], float | None] = not_estimated
+    remaining_gain: Callable[[int], float | None] = lambda _: None
 
     def mean_gain(self, policies: int) -> float:
         """What each of the last policies, so many or as many as there are, added on average.
