@@ -105,9 +105,8 @@ def set_up(
     space: str | Path | ContextSpace | None,
     return_range: tuple[float, float] | None,
     selector: Mapping[str, Any],
-    trainer: str,
-    trainer_options: Mapping[str, Any],
-    **numbers: Any,
+    trainer: Mapping[str, Any],
+    numbers: Mapping[str, Any],
 ) -> Setup:
     """Make what a user describes, and complete the description to a configuration.
 
@@ -119,7 +118,7 @@ def set_up(
         targets, extras = read_space(space)  # type: ignore[arg-type]
         known_range = extras.get("return_range")
     else:
-        training, targets, known_range = _trained(env, space, trainer, trainer_options)
+        training, targets, known_range = _trained(env, space, trainer)
         settings = {"name": training.trainer, "settings": training.settings}
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
@@ -144,14 +143,13 @@ def set_up(
 def _trained(
     env: str | EnvironmentFamily | Callable[..., Any],
     space: str | Path | ContextSpace | None,
-    trainer: str,
-    options: Mapping[str, Any],
+    trainer: Mapping[str, Any],
 ) -> tuple[TrainerSpec, ContextSpace, tuple[float, float] | None]:
     from sdmbtl.trainers import TrainerSpec, make_trainer
 
     family, targets = _family(env, space)
     family.make(targets.target(0)).close()  # if it cannot be made, no study is
-    made = make_trainer(trainer, family, targets, **options)
+    made = make_trainer(trainer["name"], family, targets, **trainer["options"])
     return TrainerSpec.of(made), targets, family.return_range
 
 

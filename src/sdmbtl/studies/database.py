@@ -211,16 +211,14 @@ class StudyDatabase:
         Raises:
             DamagedStudyError: If the file is not intact.
         """
-        with self.opened():
-            with self._reading() as database:
-                (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
-                if answer != "ok":
-                    raise ValueError(" ".join(answer.split()))
+        with self._reading() as database:
+            (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
+            if answer != "ok":
+                raise ValueError(" ".join(answer.split()))
             self.facts()
-            with self._reading() as database:
-                for kind in get_args(Kind):
-                    for _ in _all(database, kind):
-                        pass
+            for kind in get_args(Kind):
+                for _ in _all(database, kind):
+                    pass
 
     def back_up(self) -> None:
         """Bring the copy to the present state: what has changed since is written, if intact.

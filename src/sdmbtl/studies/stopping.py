@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import StudyError
-from sdmbtl.wording import expected_to_add, have_added
+from sdmbtl.wording import counted, expected_to_add, have_added
 
 #: Before so many policies are finished, nothing is said about what further ones may add.
 LEAST_POLICIES = 3
@@ -70,8 +70,7 @@ class Budget(StopRule):
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
         if len(standing.performances) >= self.policies:
-            plural = "policy" if self.policies == 1 else "policies"
-            return f"the budget of {self.policies} {plural} is used"
+            return f"the budget of {counted(self.policies, 'policy', 'policies')} is used"
         return None
 
 

@@ -25,8 +25,7 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
-from sdmbtl.studies.events import Observer
-from sdmbtl.studies.loop import Loop
+from sdmbtl.studies.loop import Loop, Observer
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit
 
@@ -107,25 +106,16 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            if _has_database(path):
-                return cls(path)
-            raise StudyError(
-                f"There is no study in {str(path)!r}. Make one with an environment: "
-                f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-                f"training of your own: sdmbtl ask {path} --space FILE.toml."
-            )
+            _check_there(path)
+            return cls(path)
         known = _is_study(path)
         given = set_up(
             env,
             space=space,
             return_range=return_range,
             selector={"name": selector, "options": selector_options or {}},
-            trainer=trainer,
-            trainer_options=trainer_options or {},
-            seed=seed,
-            episodes=episodes,
-            batch=batch,
-            retries=retries,
+            trainer={"name": trainer, "options": trainer_options or {}},
+            numbers={"seed": seed, "episodes": episodes, "batch": batch, "retries": retries},
         )
         if not known:
             cls._create(path, given.configuration)
@@ -183,6 +173,11 @@ class Study:
         else:
             new = [t for t in recorded if t.id >= len(known) or t is not known[t.id]]
             self.selector.record(*new)
+
+    @property
+    def trained(self) -> list[Trial]:
+        """The trials that have a policy file on record."""
+        return [t for t in self.trials if t.run is not None and t.run.policy_sha256 is not None]
 
     @property
     def performance(self) -> float:
@@ -430,7 +425,7 @@ class Study:
             StudyError: If there is none yet.
         """
         finished = [t for t in self.trials if t.row is not None]
-        trained = [t for t in finished if t.run is not None and t.run.policy_sha256 is not None]
+        trained = [t for t in self.trained if t.row is not None]
         members = []
         episodes = self._episodes() if finished else {}
         for trial in trained or finished:
@@ -536,6 +531,15 @@ class Study:
 
 def _has_database(path: Path) -> bool:
     return (path / "study.db").exists() or (path / "study.backup.db").exists()
+
+
+def _check_there(path: Path) -> None:
+    if not _has_database(path):
+        raise StudyError(
+            f"There is no study in {str(path)!r}. Make one with an environment: "
+            f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
+            f"training of your own: sdmbtl ask {path} --space FILE.toml."
+        )
 
 
 def _is_study(path: Path) -> bool:
