@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from sdmbtl.cli import ask_tell
-from sdmbtl.cli.output import chosen_by, gain_figure, print_line
+from sdmbtl.cli.output import chosen_by, gain_figure, print_lines
 from sdmbtl.cli.progress import RunDisplay
 from sdmbtl.studies import Event, Study
 
@@ -61,7 +61,7 @@ def test_gains():
 def test_lines_are_wrapped_between_words_on_a_terminal_only():
     for terminal in (True, False):
         where = console(terminal=terminal)
-        print_line(where, REASON)
+        print_lines(where, REASON)
         lines = written(where)
         assert " ".join(lines) == REASON
         assert max(map(len, lines)) <= 80 or not terminal

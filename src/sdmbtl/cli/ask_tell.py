@@ -14,14 +14,12 @@ from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import AttributeOption, ContextOption, JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    add_context_columns,
     context_cells,
+    context_table,
     figure,
     note_console,
-    plain_table,
     print_json,
-    print_json_line,
-    print_line,
+    print_lines,
     result_console,
 )
 from sdmbtl.cli.status import summary
@@ -71,7 +69,7 @@ def ask(
         if attributes:
             trial = study.annotate(trial, **attributes)
         _explain(trial, path)
-        print_json_line({key: getattr(trial, key) for key in ASKED})
+        print_json({key: getattr(trial, key) for key in ASKED}, in_one_line=True)
 
 
 def _explain(trial: Trial, path: Path) -> None:
@@ -93,18 +91,11 @@ def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     returns = study.selector.rows.best.tolist()
     listed = list(zip(study.space, policies, returns, strict=True))
     if as_json:
-        print_json(
-            [
-                {"target": number, "context": context, "policy": policy, "mean_return": value}
-                for number, (context, policy, value) in enumerate(listed)
-            ]
-        )
+        names = ("context", "policy", "mean_return")
+        known = [dict(zip(names, values, strict=True)) for values in listed]
+        print_json([{"target": number, **values} for number, values in enumerate(known)])
         return
-    table = plain_table()
-    table.add_column("target", justify="right")
-    add_context_columns(table, study.space.names)
-    for name in ("policy", "mean return"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = context_table(["target"], study.space.names, ["policy", "mean return"])
     for number, (context, policy, value) in enumerate(listed):
         best = "-" if policy is None else str(policy)
         table.add_row(str(number), *context_cells(context), best, figure(value))
@@ -156,7 +147,7 @@ def tell(
     study = Study.open(path)
     for place, report in enumerate(reports):
         try:
-            trial = _told(study, report, what, error=error, repeat=repeat, correct=correct)
+            trial = _told(study, report, status=what, error=error, repeat=repeat, correct=correct)
             attached = {**report.get("attributes", {}), **attributes}
             if attached:
                 study.annotate(trial, **attached)
@@ -167,9 +158,7 @@ def tell(
         print_json(found)
         return
     recorded = f"{counted(len(reports), 'row')} recorded." if len(reports) > 1 else ""
-    console = result_console()
-    for line in (recorded or f"Recorded as {what}.", *summary(found)[1:]):
-        print_line(console, line)
+    print_lines(result_console(), recorded or f"Recorded as {what}.", *summary(found)[1:])
 
 
 def _check_told(row: str | None, what: str, error: str | None, *, both: bool, twice: bool) -> None:
@@ -193,8 +182,9 @@ def _reports(
 ) -> list[dict[str, Any]]:
     """What is to be told, as objects; what the options say of the only one comes first."""
     documents = [{"returns": None}] if row is None else arguments.json_documents(row)
-    if len(documents) == 1 and isinstance(documents[0], list) and _all_objects(documents[0]):
-        documents = documents[0]
+    only = documents[0] if len(documents) == 1 else None
+    if isinstance(only, list) and only and all(isinstance(inner, dict) for inner in only):
+        documents = only
     reports = [_report(document) for document in documents]
     if number is None and not context:
         return reports
@@ -202,10 +192,6 @@ def _reports(
         raise ArgumentError("--id and --context name one policy. Write 'id' into each row instead.")
     named = {"id": number} if not context else {"context": arguments.context(context)}
     return [{**{k: v for k, v in reports[0].items() if k not in ("id", "context")}, **named}]
-
-
-def _all_objects(document: list[Any]) -> bool:
-    return bool(document) and all(isinstance(inner, dict) for inner in document)
 
 
 def _report(document: Any) -> dict[str, Any]:
@@ -224,28 +210,13 @@ def _report(document: Any) -> dict[str, Any]:
     return document
 
 
-def _told(
-    study: Study,
-    report: Mapping[str, Any],
-    status: Any,
-    *,
-    error: str | None,
-    repeat: bool,
-    correct: bool,
-) -> Trial:
+def _told(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
     trial = _meant(study, report)
-    if repeat and isinstance(trial, int):
+    if options["repeat"] and isinstance(trial, int):
         trial = next((t.context for t in study.trials if t.id == trial), trial)
+    own = report.get("source_return")
     try:
-        return study.tell(
-            trial,
-            report["returns"],
-            status=status,
-            source_return=report.get("source_return"),
-            error=error,
-            repeat=repeat,
-            correct=correct,
-        )
+        return study.tell(trial, report["returns"], source_return=own, **options)
     except DuplicateTellError:
         raise ArgumentError(
             f"This was told before; 'sdmbtl status {quote(str(study.path))}' shows what is "

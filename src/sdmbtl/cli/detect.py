@@ -9,13 +9,7 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import (
-    figure,
-    plain_table,
-    print_json,
-    print_line,
-    result_console,
-)
+from sdmbtl.cli.output import figure, plain_table, print_json, print_lines, result_console
 from sdmbtl.errors import MatrixError
 from sdmbtl.wording import counted
 
@@ -78,16 +72,16 @@ def _rows_of_file(path: Path) -> ObservedRows:
 def _print_detection(detection: Detection, rows: ObservedRows) -> None:
     console = result_console()
     size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
-    print_line(console, f"structure: {detection.structure}  ({size})")
+    print_lines(console, f"structure: {detection.structure}  ({size})")
     for criterion in detection.criteria:
         answer = "holds" if criterion.passed else "does not hold"
-        print_line(console, f"{criterion.name} {answer}: {criterion.explanation}")
+        print_lines(console, f"{criterion.name} {answer}: {criterion.explanation}")
     slopes = detection.slopes
     if slopes is None:
         return
     console.print()
     heading = "Change of return across the whole range of a dimension, by side of the source:"
-    print_line(console, heading)
+    print_lines(console, heading)
     table = plain_table()
     table.add_column("dimension")
     table.add_column("source below target", justify="right")

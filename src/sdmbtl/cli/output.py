@@ -6,7 +6,7 @@ import json
 import math
 import sqlite3
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -72,14 +72,9 @@ def note(message: str) -> None:
     typer.echo(message, err=True)
 
 
-def print_json(data: Any) -> None:
+def print_json(data: Any, *, in_one_line: bool = False) -> None:
     """Print one document; what is not finite is null, for JSON has no NaN."""
-    typer.echo(json.dumps(as_json(data), indent=2, allow_nan=False))
-
-
-def print_json_line(data: Any) -> None:
-    """Print one document in one line, for what may be several."""
-    typer.echo(json.dumps(as_json(data), allow_nan=False))
+    typer.echo(json.dumps(as_json(data), indent=None if in_one_line else 2, allow_nan=False))
 
 
 def result_console() -> Console:
@@ -92,9 +87,10 @@ def note_console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def print_line(console: Console, line: str) -> None:
-    """Print a line: wrapped between words on a terminal, elsewhere one line, for other programs."""
-    console.print(Text(line), soft_wrap=not console.is_terminal)
+def print_lines(console: Console, *lines: str) -> None:
+    """Print lines: wrapped between words on a terminal, elsewhere not, for other programs."""
+    for line in lines:
+        console.print(Text(line), soft_wrap=not console.is_terminal)
 
 
 @contextmanager
@@ -134,13 +130,17 @@ def plain_table() -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
 
 
-def add_context_columns(table: Table, names: Iterable[str]) -> None:
-    """A column for each dimension, or one for all if they would be too wide."""
-    if _too_wide(names):
+def context_table(first: Sequence[str], dimensions: Iterable[str], last: Sequence[str]) -> Table:
+    """A plain table with a column for each dimension, or one for all if they would be too wide."""
+    table = plain_table()
+    for name in first:
+        table.add_column(name, justify="right")
+    if _too_wide(dimensions):
         table.add_column("context")
-        return
-    for name in names:
+        dimensions = ()
+    for name in (*dimensions, *last):
         table.add_column(Text(name), justify="right", no_wrap=True)
+    return table
 
 
 def context_cells(context: Mapping[str, float]) -> list[Text]:

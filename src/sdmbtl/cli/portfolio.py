@@ -10,13 +10,7 @@ import typer
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.options import ContextOption, JsonOption
-from sdmbtl.cli.output import (
-    figure,
-    print_json,
-    print_line,
-    result_console,
-    warnings_as_notes,
-)
+from sdmbtl.cli.output import figure, print_json, print_lines, result_console, warnings_as_notes
 from sdmbtl.errors import PortfolioError
 from sdmbtl.wording import shown_context
 
@@ -58,9 +52,7 @@ def portfolio(
     lines = (found.describe() if choice is None else _chosen(found, choice)).splitlines()
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
-    console = result_console()
-    for line in lines:
-        print_line(console, line)
+    print_lines(result_console(), *lines)
 
 
 def _opened(path: Path) -> Portfolio:
@@ -91,6 +83,7 @@ def _chosen(portfolio: Portfolio, choice: Choice) -> str:
 
 
 def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> dict[str, Any]:
+    chosen = {} if choice is None else asdict(choice)
     return {
         "policies": len(portfolio),
         "targets": len(portfolio.space),
@@ -98,12 +91,7 @@ def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> d
         "coverage": portfolio.share(portfolio.coverage),
         "return_range": portfolio.return_range,
         "by_policy": portfolio.table(),
-        "choice": None if choice is None else _choice(choice),
+        # With the word that users know: a member is a policy.
+        "choice": None if choice is None else {"policy": chosen.pop("member"), **chosen},
         "exported": None if export is None else str(export),
     }
-
-
-def _choice(choice: Choice) -> dict[str, Any]:
-    """A choice with the word that users know: a member is a policy."""
-    data = asdict(choice)
-    return {"policy": data.pop("member"), **data}

@@ -13,13 +13,13 @@ from rich.table import Table
 from rich.text import Text
 
 from sdmbtl.cli.output import chosen_by, figure, gain_figure
+from sdmbtl.studies import Event, Study
 from sdmbtl.wording import duration, shown_context
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sdmbtl.selectors import Trial
-    from sdmbtl.studies import Event, Study
 
 BAR_WIDTH = 24
 
@@ -48,7 +48,8 @@ class RunDisplay:
         self._performance = study.performance
         self._earlier_pace = _earlier_pace(study)
         self._begun = self._latest = time.monotonic()
-        self._event = _unfinished(study)
+        # Before anything happens, a run goes on with a policy that was interrupted.
+        self._event = next((Event("asked", trial) for trial in study.pending), None)
         self._live: Live | None = None
         if console.is_terminal:
             self._live = Live(get_renderable=self._picture, console=console, transient=True)
@@ -180,13 +181,6 @@ def covered(study: Study, performance: float) -> str:
     if coverage is None:
         return f"mean best return {figure(performance)}"
     return f"coverage {coverage:.3f}"
-
-
-def _unfinished(study: Study) -> Event | None:
-    """What a run goes on with before anything happens: a policy that was interrupted."""
-    from sdmbtl.studies import Event
-
-    return next((Event("asked", trial) for trial in study.pending), None)
 
 
 def _earlier_pace(study: Study) -> float | None:

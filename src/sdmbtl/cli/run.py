@@ -10,29 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sdmbtl.cli import arguments
+from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import (
-    BudgetOption,
-    EnvArgument,
-    EpisodesOption,
-    FamilyOption,
-    JsonOption,
-    LevelsOption,
-    MinGainOption,
-    PatienceOption,
-    PhysicsOption,
-    QuietOption,
-    SeedOption,
-    SetOption,
-    SpaceOption,
-    StepsOption,
-    StudyArgument,
-    TimeOption,
-    TrainerOption,
-    choice_option,
-    training_option,
-)
+from sdmbtl.cli.options import choice_option, training_option
 from sdmbtl.cli.output import note, note_console, print_json
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
@@ -67,43 +47,41 @@ class Limits:
 
     def to_options(self) -> str:
         """The limits as options that give them again; the budget is on record."""
-        options = []
-        if self.time is not None:
-            options.append(f" --time {self.time}")
+        given = "" if self.time is None else f" --time {self.time}"
         if self.min_gain is not None:
-            options.append(f" --min-gain {self.min_gain:g} --patience {self.patience}")
-        return "".join(options)
+            given += f" --min-gain {self.min_gain:g} --patience {self.patience}"
+        return given
 
 
 def run(
-    env: EnvArgument,
+    env: options.EnvArgument,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/env"),
     ] = None,
-    seed: SeedOption = 0,
-    budget: BudgetOption = None,
-    time: TimeOption = None,
-    min_gain: MinGainOption = None,
-    patience: PatienceOption = 3,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
-    space: SpaceOption = None,
-    levels: LevelsOption = None,
-    option: FamilyOption = None,
-    physics: PhysicsOption = None,
+    seed: options.SeedOption = 0,
+    budget: options.BudgetOption = None,
+    time: options.TimeOption = None,
+    min_gain: options.MinGainOption = None,
+    patience: options.PatienceOption = 3,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
+    space: options.SpaceOption = None,
+    levels: options.LevelsOption = None,
+    option: options.FamilyOption = None,
+    physics: options.PhysicsOption = None,
     selector: Annotated[str, choice_option(help="What chooses the contexts.")] = "auto",
     selector_option: Annotated[
         list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of it.")
     ] = None,
     batch: Annotated[int, choice_option(help="Policies chosen and trained at once.")] = 1,
-    trainer: TrainerOption = "auto",
-    steps: StepsOption = None,
-    set_: SetOption = None,
+    trainer: options.TrainerOption = "auto",
+    steps: options.StepsOption = None,
+    set_: options.SetOption = None,
     observe_context: Annotated[
         bool, training_option("--observe-context", help="Let policies see their context.")
     ] = False,
-    episodes: EpisodesOption = 10,
+    episodes: options.EpisodesOption = 10,
     retries: Annotated[int, training_option(help="Further attempts if a training fails.")] = 1,
 ) -> None:
     """Choose contexts, train a policy on each, evaluate it on all targets.
@@ -137,17 +115,17 @@ def run(
 
 
 def resume(
-    path: StudyArgument,
-    budget: BudgetOption = None,
-    time: TimeOption = None,
-    min_gain: MinGainOption = None,
-    patience: PatienceOption = 3,
+    path: options.StudyArgument,
+    budget: options.BudgetOption = None,
+    time: options.TimeOption = None,
+    min_gain: options.MinGainOption = None,
+    patience: options.PatienceOption = 3,
     retry_failed: Annotated[
         bool,
         typer.Option("--retry-failed", help="Let contexts be chosen again whose training failed."),
     ] = False,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
+    as_json: options.JsonOption = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Go on with a study, as it was made.
 

@@ -40,21 +40,11 @@ class StopSignals:
     def ending_with(self, message: Callable[[], str]) -> Iterator[None]:
         """End the command at SIGINT and SIGTERM, saying what is kept and how to continue.
 
+        A signal that is ignored, as under nohup, stays so.
+
         Raises:
             typer.Exit: With the exit status of a program that this signal ended.
         """
-        with self.handled():
-            try:
-                yield
-                return
-            except Stopped as stop:
-                status = stop.exit_status
-        note(message())
-        raise typer.Exit(status)
-
-    @contextmanager
-    def handled(self) -> Iterator[None]:
-        """Raise `Stopped` at SIGINT and SIGTERM, unless they are ignored, as under nohup."""
         if threading.current_thread() is not threading.main_thread():
             yield  # only the main thread may have handlers
             return
@@ -65,9 +55,14 @@ class StopSignals:
         }
         try:
             yield
+            return
+        except Stopped as stop:
+            status = stop.exit_status
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+        note(message())
+        raise typer.Exit(status)
 
     def _receive(self, number: int, frame: FrameType | None) -> None:
         del frame

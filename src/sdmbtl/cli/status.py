@@ -12,14 +12,14 @@ from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    add_context_columns,
     chosen_by,
     context_cells,
+    context_table,
     figure,
     gain_figure,
     plain_table,
     print_json,
-    print_line,
+    print_lines,
     result_console,
 )
 from sdmbtl.wording import counted, expected_to_add
@@ -68,10 +68,10 @@ def print_status(status: Mapping[str, Any]) -> None:
     if status["rounds"]:
         console.print(_rounds_table(status))
         console.print()
-    for line in summary(status):
-        print_line(console, line)
+    print_lines(console, *summary(status))
     if status["rounds"]:
-        console.print(Text(_latest_choice(status)))
+        latest = status["rounds"][-1]
+        console.print(Text(f"Why policy {latest['id']}: {latest['reason']}"))
 
 
 def print_evidence(status: Mapping[str, Any]) -> None:
@@ -83,17 +83,13 @@ def print_evidence(status: Mapping[str, Any]) -> None:
     console.print(_evidence_table(status))
     console.print()
     console.print(Text(_EVIDENCE_EXPLAINED))
-    for line in _structure_lines(status):
-        print_line(console, line)
+    print_lines(console, *_structure_lines(status))
 
 
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
-    table = plain_table()
-    table.add_column("policy", justify="right")
-    add_context_columns(table, status["dimensions"])
-    for name in ("trained", "coverage" if known else "mean best", "gain"):
-        table.add_column(name, justify="right", no_wrap=True)
+    last = ["trained", "coverage" if known else "mean best", "gain"]
+    table = context_table(["policy"], status["dimensions"], last)
     table.add_column("chosen by")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
@@ -111,12 +107,6 @@ def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
 def _known_span(status: Mapping[str, Any]) -> float | None:
     known = status["return_range"]
     return None if known is None else float(known[1] - known[0])
-
-
-def _latest_choice(status: Mapping[str, Any]) -> str:
-    """Why the latest context was chosen, all of it."""
-    latest = status["rounds"][-1]
-    return f"Why policy {latest['id']}: {latest['reason']}"
 
 
 def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
@@ -159,11 +149,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         f"{name}, trainer {status['trainer'] or '-'}, selector {status['selector']}, "
         f"seed {status['seed']}"
     ]
-    if not status["policies"]:
-        lines.append(f"No policy is finished yet; {counted(status['targets'], 'target')}.")
-    else:
-        lines.append(_coverage(status))
-    lines += _structure_lines(status)
+    lines += [_coverage(status), *_structure_lines(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -209,11 +195,11 @@ def _structure_lines(status: Mapping[str, Any]) -> list[str]:
 
 
 def _coverage(status: Mapping[str, Any]) -> str:
+    targets = counted(status["targets"], "target")
+    if not status["policies"]:
+        return f"No policy is finished yet; {targets}."
     policies = counted(status["policies"], "policy", "policies")
-    text = (
-        f"{policies} on {counted(status['targets'], 'target')}: mean best return "
-        f"{figure(status['performance'])}"
-    )
+    text = f"{policies} on {targets}: mean best return {figure(status['performance'])}"
     if status["coverage"] is None:
         return text
     low, high = status["return_range"]

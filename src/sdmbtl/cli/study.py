@@ -13,10 +13,9 @@ from rich.text import Text
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    add_context_columns,
     context_cells,
+    context_table,
     figure,
-    plain_table,
     print_json,
     result_console,
     warnings_as_notes,
@@ -68,7 +67,7 @@ def evaluate(
     with warnings_as_notes():
         returns = study.evaluate(contexts, episodes=episodes, seed=seed)
     means = returns.mean(axis=1)
-    order = means.argsort(kind="stable")
+    by_context = [{"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)]
     result = {
         "path": str(path),
         "contexts": "targets" if samples is None else "samples",
@@ -78,10 +77,8 @@ def evaluate(
         "mean": float(means.mean()),
         "interval": _interval(means, study.return_range),
         "coverage": study.share(float(means.mean())),
-        "worst": [{"context": contexts[i], "mean": means[i]} for i in order[:WORST]],
-        "by_context": [
-            {"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)
-        ],
+        "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
+        "by_context": by_context,
     }
     if as_json:
         print_json(result)
@@ -126,9 +123,7 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
     for line in lines:
         console.print(Text(line), soft_wrap=True)
     console.print("\nWorst contexts:")
-    table = plain_table()
-    add_context_columns(table, names)
-    table.add_column("mean return", justify="right")
+    table = context_table((), names, ["mean return"])
     for entry in result["worst"]:
         table.add_row(*context_cells(entry["context"]), figure(entry["mean"]))
     console.print(table)

@@ -264,7 +264,7 @@ class Portfolio:
                 "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
             )
         kept = smallest_cover(self._evaluations.means, tolerance * (self._width or 0.0))
-        return self._with([self.members[position] for position in kept])
+        return Portfolio(self.space, [self.members[p] for p in kept], **self._settings)
 
     # -- in words ------------------------------------------------------------------------
 
@@ -274,14 +274,8 @@ class Portfolio:
         for member in self:
             covered = self.expected_returns[self.best_members == member.id]
             mean = float(covered.mean()) if len(covered) else math.nan
-            rows.append(
-                {
-                    "id": member.id,
-                    "context": dict(member.context),
-                    "targets": len(covered),
-                    "mean_return": mean,
-                }
-            )
+            row = {"id": member.id, "context": dict(member.context), "targets": len(covered)}
+            rows.append({**row, "mean_return": mean})
         return rows
 
     def describe(self) -> str:
@@ -313,16 +307,7 @@ class Portfolio:
         Raises:
             PortfolioError: If the directory holds anything else.
         """
-        storage.write(
-            Path(directory),
-            self.space,
-            self.members,
-            {
-                "family": self.family,
-                "observe_context": self.observe_context,
-                "return_range": None if self.return_range is None else list(self.return_range),
-            },
-        )
+        storage.write(Path(directory), self.space, self.members, self._settings)
 
     @classmethod
     def load(cls, directory: str | Path, *, skip_damaged: bool = False) -> Self:
@@ -345,14 +330,14 @@ class Portfolio:
     def _width(self) -> float | None:
         return None if self.return_range is None else self.return_range[1] - self.return_range[0]
 
-    def _with(self, members: Sequence[Member]) -> Portfolio:
-        return Portfolio(
-            self.space,
-            members,
-            family=self.family,
-            observe_context=self.observe_context,
-            return_range=self.return_range,
-        )
+    @property
+    def _settings(self) -> dict[str, Any]:
+        """What a portfolio is made with besides the space and the members."""
+        return {
+            "family": self.family,
+            "observe_context": self.observe_context,
+            "return_range": self.return_range,
+        }
 
     def _interval(self, estimate: Estimate) -> tuple[float, float]:
         """The expected return and what it may be besides, within the return range."""

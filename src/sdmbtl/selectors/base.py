@@ -13,7 +13,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, overload
+from typing import Any, ClassVar, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,16 @@ STATE_VERSION = 2
 TOLD: tuple[Status, ...] = ("finished", "failed", "cancelled")
 #: What stands for a trial: the trial, its id, or its context.
 TrialLike = Trial | int | ContextLike
+
+
+class TellOptions(TypedDict, total=False):
+    """What `tell` takes besides the trial and its row; described there."""
+
+    status: Literal["finished", "failed", "cancelled"]
+    source_return: float | None
+    skip_if_finished: bool
+    repeat: bool
+    correct: bool
 
 
 @dataclass(frozen=True)
@@ -128,15 +138,7 @@ class Selector(ABC):
         return trials[0] if n is None else trials
 
     def tell(
-        self,
-        trial: TrialLike,
-        row: ArrayLike | None = None,
-        *,
-        status: Literal["finished", "failed", "cancelled"] = "finished",
-        source_return: float | None = None,
-        skip_if_finished: bool = False,
-        repeat: bool = False,
-        correct: bool = False,
+        self, trial: TrialLike, row: ArrayLike | None = None, **options: Unpack[TellOptions]
     ) -> Trial:
         """Report what became of a trial.
 
@@ -144,8 +146,9 @@ class Selector(ABC):
             trial: The trial, its id, or a context. A context that was never asked is taken as a
                 policy trained elsewhere (warm start).
             row: One return for each target, NaN where not evaluated. For "finished" only.
-            status: "finished"; "failed" (the context is not proposed again and covers
-                nothing); "cancelled" (the context goes back and may be proposed again).
+            **options: Keywords, all of them optional.
+            status: "finished", as if left out; "failed" (the context is not proposed again and
+                covers nothing); "cancelled" (the context goes back and may be proposed again).
             source_return: J(pi_x, x), for a source that is not an evaluated target. If left out,
                 the return on the nearest target stands for it.
             skip_if_finished: Ignore the call if this trial was told already.
@@ -160,15 +163,7 @@ class Selector(ABC):
             DuplicateTellError: If it was told already.
             RowError: If the row does not fit the targets. Nothing is changed then.
         """
-        told = self.told_trial(
-            trial,
-            row,
-            status=status,
-            source_return=source_return,
-            skip_if_finished=skip_if_finished,
-            repeat=repeat,
-            correct=correct,
-        )
+        told = self.told_trial(trial, row, **options)
         self.record(told)
         return told
 
@@ -230,8 +225,7 @@ class Selector(ABC):
             )
         if found is None:
             found = self._warm_start(trial)  # type: ignore[arg-type]
-        checked = self._checked_row(row, status, source_return)
-        own = self._checked_source_return(found, checked, source_return)
+        checked, own = self._checked_returns(found, row, status, source_return)
         return found.updated(status=status, row=checked, source_return=own)
 
     def annotated_trial(self, trial: TrialLike, attributes: Mapping[str, Any]) -> Trial:
@@ -440,30 +434,28 @@ class Selector(ABC):
             )
         return trials[number]
 
-    def _checked_row(
-        self, row: ArrayLike | None, status: Status, source_return: float | None
-    ) -> NDArray[np.float64] | None:
-        if status == "finished":
-            if row is None:
-                raise RowError(
-                    "A finished run needs its row of returns. Pass row=..., or status='failed'."
-                )
-            return as_row(row, self.space)
-        if row is not None or source_return is not None:
-            raise RowError(f"A run with status={status!r} has no returns. Leave the row out.")
-        return None
-
-    def _checked_source_return(
-        self, trial: Trial, row: NDArray[np.float64] | None, given: float | None
-    ) -> float | None:
-        if given is None:
-            return None
-        own = finite_number("source_return", given, error=RowError)
-        if row is None or trial.index is None or np.isnan(row[trial.index]):
-            return own
-        if own != row[trial.index]:
+    def _checked_returns(
+        self, trial: Trial, row: ArrayLike | None, status: Status, source_return: float | None
+    ) -> tuple[NDArray[np.float64] | None, float | None]:
+        """The row, and the return on the source unless the row has it."""
+        if status != "finished":
+            if row is not None or source_return is not None:
+                raise RowError(f"A run with status={status!r} has no returns. Leave the row out.")
+            return None, None
+        if row is None:
             raise RowError(
-                f"The source is target {trial.index}, on which the row says {row[trial.index]:g}, "
-                f"but source_return is {own:g}. Leave source_return out, or correct the row."
+                "A finished run needs its row of returns. Pass row=..., or status='failed'."
             )
-        return None
+        checked = as_row(row, self.space)
+        if source_return is None:
+            return checked, None
+        own = finite_number("source_return", source_return, error=RowError)
+        if trial.index is None or np.isnan(checked[trial.index]):
+            return checked, own
+        if own != checked[trial.index]:
+            raise RowError(
+                f"The source is target {trial.index}, on which the row says "
+                f"{checked[trial.index]:g}, but source_return is {own:g}. Leave source_return "
+                "out, or correct the row."
+            )
+        return checked, None

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import ContextError, StateError
+from sdmbtl.json_data import as_json
 from sdmbtl.transfer import as_row
 
 Status = Literal["pending", "finished", "failed", "cancelled"]
@@ -36,13 +37,9 @@ class TrainingRun:
     curve: tuple[tuple[int, float], ...] = ()
     policy_sha256: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The run as JSON data."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingRun:
-        """Read it back; lists become tuples again."""
+        """Read back what `asdict` gave; lists become tuples again."""
         curve = tuple((int(steps), float(value)) for steps, value in data["curve"])
         return cls(**{**data, "errors": tuple(data["errors"]), "curve": curve})
 
@@ -93,19 +90,8 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """The trial as JSON data, its id left out: that is its place in the list."""
-        row = None if self.row is None else [None if v != v else v for v in self.row.tolist()]
-        return {
-            "source": self.source.to_dict(),
-            "strategy": self.strategy,
-            "reason": self.reason,
-            "structure": self.structure,
-            "numbers": self.numbers,
-            "status": self.status,
-            "row": row,
-            "source_return": self.source_return,
-            "run": None if self.run is None else self.run.to_dict(),
-            "attributes": self.attributes,
-        }
+        data = asdict(self) | {"source": self.source.to_dict(), "row": as_json(self.row)}
+        return {name: data[name] for name in data if name not in ("id", "context", "index")}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], number: int, space: ContextSpace) -> Trial:
@@ -120,19 +106,16 @@ class Trial:
             StateError: If it is not such a trial.
         """
         try:
-            fields = dict(data)
-            source = Source.from_dict(fields.pop("source"))
-            vector = source.vector
-            row, run = fields.pop("row"), fields.pop("run")
-            trial = cls(
-                id=number,
-                source=source,
-                context=space.context(vector),
-                index=space.find(vector),
-                row=None if row is None else as_row(row, space),
-                run=None if run is None else TrainingRun.from_dict(run),
-                **fields,
-            )
+            source, row, run = Source.from_dict(data["source"]), data["row"], data["run"]
+            read = {
+                "id": number,
+                "source": source,
+                "context": space.context(source.vector),
+                "index": space.find(source.vector),
+                "row": None if row is None else as_row(row, space),
+                "run": None if run is None else TrainingRun.from_dict(run),
+            }
+            trial = cls(**{**data, **read})
         except (ContextError, KeyError, TypeError) as error:
             raise StateError(f"Trial {number} is damaged: {error}.") from None
         if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):

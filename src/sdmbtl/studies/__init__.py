@@ -1,7 +1,7 @@
 """Studies: the loop that chooses, trains and evaluates, and its durable state."""
 
 from sdmbtl.studies.configuration import Configuration
-from sdmbtl.studies.events import Event
+from sdmbtl.studies.loop import Event
 from sdmbtl.studies.stopping import Budget, NoGain, Standing, StopRule, TimeLimit
 from sdmbtl.studies.study import Study
 

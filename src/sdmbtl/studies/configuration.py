@@ -6,10 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sdmbtl.checks import checked_return_range, whole_number
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import Selector, make_selector
@@ -50,13 +50,17 @@ class Configuration:
         for name, low in (("seed", 0), ("episodes", 1), ("batch", 1), ("retries", 0)):
             whole_number(name, getattr(self, name), low=low, error=StudyError)
 
-    def training(self) -> TrainerSpec | None:
-        """How policies are trained; None if training is the caller's."""
+    def set_up(self) -> Setup:
+        """Make what a recorded configuration says; environments and trainer when needed."""
+        space = ContextSpace.from_dict(self.space)
+        chosen = self.selector
+        selector = make_selector(chosen["name"], space, seed=self.seed, **chosen["options"])
         if self.family is None or self.trainer is None:
-            return None
+            return Setup(self, selector, None)
         from sdmbtl.trainers import TrainerSpec
 
-        return TrainerSpec(self.family, self.space, self.trainer["name"], self.trainer["settings"])
+        spec = TrainerSpec(self.family, self.space, self.trainer["name"], self.trainer["settings"])
+        return Setup(self, selector, spec)
 
     def family_settings(self) -> dict[str, Any] | None:
         """Name and options of the environments for `make_family`; None if it cannot make them."""
@@ -65,22 +69,13 @@ class Configuration:
         options = {**self.family["options"], "space": self.space}
         return {"name": self.family["name"], "options": options}
 
-    def to_dict(self) -> dict[str, Any]:
-        """The configuration as JSON data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Configuration:
-        """Read it back."""
-        return cls(**data)
-
     def check_same(self, recorded: Configuration, path: object) -> None:
         """Refuse to go on with a study that was made with another configuration.
 
         Raises:
             ConfigurationError: With every difference, one a line.
         """
-        lines = differences(recorded.to_dict(), self.to_dict())
+        lines = differences(asdict(recorded), asdict(self))
         if lines:
             raise ConfigurationError(
                 f"The study in {str(path)!r} was made with another configuration:\n"
@@ -90,31 +85,18 @@ class Configuration:
             )
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(NamedTuple):
     """What a study works with, made once from its configuration.
 
     Attributes:
         configuration: The configuration.
-        space: The context space.
         selector: The selector, which has seen nothing yet.
         training: How policies are trained; None if training is the caller's.
     """
 
     configuration: Configuration
-    space: ContextSpace
     selector: Selector
     training: TrainerSpec | None
-
-    @classmethod
-    def of(cls, configuration: Configuration) -> Setup:
-        """Make what a recorded configuration says; environments and trainer when needed."""
-        space = ContextSpace.from_dict(configuration.space)
-        chosen = configuration.selector
-        selector = make_selector(
-            chosen["name"], space, seed=configuration.seed, **chosen["options"]
-        )
-        return cls(configuration, space, selector, configuration.training())
 
 
 def set_up(
@@ -122,12 +104,9 @@ def set_up(
     *,
     space: str | Path | ContextSpace | None,
     return_range: tuple[float, float] | None,
-    selector: str,
-    selector_options: Mapping[str, Any],
-    trainer: str,
-    trainer_options: Mapping[str, Any],
-    seed: int,
-    **numbers: Any,
+    selector: Mapping[str, Any],
+    trainer: Mapping[str, Any],
+    numbers: Mapping[str, Any],
 ) -> Setup:
     """Make what a user describes, and complete the description to a configuration.
 
@@ -136,62 +115,47 @@ def set_up(
     training: TrainerSpec | None = None
     parts: dict[str, Any] = {}
     if env is None:
-        targets, known_range = _space_alone(space)
+        targets, extras = read_space(space)  # type: ignore[arg-type]
+        known_range = extras.get("return_range")
     else:
-        training, targets, known_range = _trained(env, space, trainer, trainer_options)
+        training, targets, known_range = _trained(env, space, trainer)
         settings = {"name": training.trainer, "settings": training.settings}
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
         known_range = checked_return_range(return_range, error=StudyError)
     made = Configuration(
         space=targets.to_dict(),
-        selector={"name": selector, "options": dict(selector_options)},
+        selector={"name": selector["name"], "options": dict(selector["options"])},
         return_range=None if known_range is None else list(known_range),
-        seed=seed,
         **parts,
         **numbers,
     )
     try:  # as it will be read back: a tuple becomes a list
-        configuration = Configuration.from_dict(json.loads(json.dumps(made.to_dict())))
+        configuration = Configuration(**json.loads(json.dumps(asdict(made))))
     except TypeError as error:
         raise StudyError(
             f"The settings of a study are kept as JSON: numbers, texts, lists. {error}."
         ) from None
-    chosen = make_selector(selector, targets, seed=seed, **selector_options)
-    return Setup(configuration, targets, chosen, training)
-
-
-_Range = tuple[float, float] | None
-
-
-def _space_alone(space: str | Path | ContextSpace | None) -> tuple[ContextSpace, _Range]:
-    """For training of one's own: the space, and the range of returns if its file names it."""
-    if isinstance(space, ContextSpace):
-        return space, None
-    from sdmbtl.contexts import load_space
-
-    targets, extras = load_space(str(space))
-    return targets, extras.get("return_range")
+    chosen = make_selector(selector["name"], targets, seed=made.seed, **selector["options"])
+    return Setup(configuration, chosen, training)
 
 
 def _trained(
     env: str | EnvironmentFamily | Callable[..., Any],
     space: str | Path | ContextSpace | None,
-    trainer: str,
-    options: Mapping[str, Any],
-) -> tuple[TrainerSpec, ContextSpace, _Range]:
+    trainer: Mapping[str, Any],
+) -> tuple[TrainerSpec, ContextSpace, tuple[float, float] | None]:
     from sdmbtl.trainers import TrainerSpec, make_trainer
 
     family, targets = _family(env, space)
     family.make(targets.target(0)).close()  # if it cannot be made, no study is
-    made = make_trainer(trainer, family, targets, **options)
+    made = make_trainer(trainer["name"], family, targets, **trainer["options"])
     return TrainerSpec.of(made), targets, family.return_range
 
 
 def _family(
     env: str | EnvironmentFamily | Callable[..., Any], space: str | Path | ContextSpace | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
-    from sdmbtl.contexts import read_space
     from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 
     if isinstance(env, str):

@@ -95,7 +95,7 @@ class StudyDatabase:
             raise DamagedStudyError(
                 f"There is no database {str(self.path)!r}. Run: sdmbtl doctor {self.path.parent}"
             )
-        with self._trouble_explained():
+        with self._explained():
             connection = _connect(self.path)
         with closing(connection):
             self._connection = connection
@@ -107,7 +107,7 @@ class StudyDatabase:
     def create(self, facts: Mapping[str, Any]) -> None:
         """Make the file; it is there with its facts, or not at all."""
         with (
-            _explained(self.path),
+            self._explained(writing=True),
             replaced_atomically(self.path) as temporary,
             closing(_connect(temporary)) as database,
         ):
@@ -211,16 +211,14 @@ class StudyDatabase:
         Raises:
             DamagedStudyError: If the file is not intact.
         """
-        with self.opened():
-            with self._reading() as database:
-                (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
-                if answer != "ok":
-                    raise ValueError(" ".join(answer.split()))
+        with self._reading() as database:
+            (answer,) = database.execute("PRAGMA quick_check(1)").fetchone()
+            if answer != "ok":
+                raise ValueError(" ".join(answer.split()))
             self.facts()
-            with self._reading() as database:
-                for kind in get_args(Kind):
-                    for _ in _all(database, kind):
-                        pass
+            for kind in get_args(Kind):
+                for _ in _all(database, kind):
+                    pass
 
     def back_up(self) -> None:
         """Bring the copy to the present state: what has changed since is written, if intact.
@@ -236,13 +234,16 @@ class StudyDatabase:
 
     def make_backup(self) -> None:
         """Make the copy anew, in full."""
-        with _explained(self.path), replaced_atomically(self.backup_path) as temporary:
+        with (
+            self._explained(writing=True),
+            replaced_atomically(self.backup_path) as temporary,
+        ):
             with self.opened() as source, closing(_connect(temporary)) as copy:
                 source.backup(copy)
             try:
                 StudyDatabase(temporary).check()
             except DamagedStudyError:
-                raise self._changed_on_disk() from None
+                raise self._damaged() from None
 
     def _brought_up_to_date(self, copy: StudyDatabase) -> bool:
         """Write what has changed into the copy; False if the copy is missing or damaged."""
@@ -275,47 +276,45 @@ class StudyDatabase:
                 differing = [key for key, digest in now.items() if before.get(key) != digest]
                 records = [_one(database, *key) for key in differing]
         except DamagedStudyError:
-            raise self._changed_on_disk() from None
+            raise self._damaged() from None
         return records, [key for key in before if key not in now]
 
     # -- inside --------------------------------------------------------------------------------
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self.opened() as database, self._trouble_explained():
+        with self.opened() as database, self._explained():
             yield database
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with (
-            self.opened() as database,
-            self._trouble_explained(),
-            _explained(self.path),
-            database,
-        ):
+        with self.opened() as database, self._explained(writing=True), database:
             yield database
 
     @contextmanager
-    def _trouble_explained(self) -> Iterator[None]:
-        """Tell a damaged file from one that cannot be read at present."""
+    def _explained(self, *, writing: bool = False) -> Iterator[None]:
+        """Tell a damaged file from one that cannot be read, or written, at present."""
         try:
             yield
         except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OUTER_CAUSES:
-                raise DamagedStudyError(self._damage(error)) from None
+                raise self._damaged(error) from None
+            if writing:
+                raise cannot_write(self.path, error) from None
             raise StudyError(
                 f"Cannot read {str(self.path)!r}: {error}. If another process is writing, try "
                 "again; otherwise check that the file may be read."
             ) from None
+        except OSError as error:
+            if not writing:
+                raise
+            raise cannot_write(self.path, error.strerror or error) from None
 
-    def _damage(self, error: object) -> str:
-        return (
-            f"The database {str(self.path)!r} is damaged ({error}). What is left, and how to go "
+    def _damaged(self, reason: object = "a record has changed on disk") -> DamagedStudyError:
+        return DamagedStudyError(
+            f"The database {str(self.path)!r} is damaged ({reason}). What is left, and how to go "
             f"on, says: sdmbtl doctor {self.path.parent}"
         )
-
-    def _changed_on_disk(self) -> DamagedStudyError:
-        return DamagedStudyError(self._damage("a record has changed on disk"))
 
 
 def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -396,16 +395,3 @@ def _bytes(array: NDArray[np.float64]) -> bytes:
 
 def _array(blob: bytes) -> NDArray[np.float64]:
     return np.frombuffer(blob, dtype="<f8").astype(np.float64)
-
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """Say what a failed write means."""
-    try:
-        yield
-    except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OUTER_CAUSES:
-            raise
-        raise cannot_write(path, error) from None
-    except OSError as error:
-        raise cannot_write(path, error.strerror or error) from None

@@ -14,7 +14,6 @@ from sdmbtl.files import write_atomically
 from sdmbtl.policies import load_notes
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.configuration import Configuration
 from sdmbtl.studies.database import StudyDatabase
 from sdmbtl.studies.study import Study
 
@@ -70,24 +69,21 @@ def examine(path: str | Path) -> Diagnosis:
     if trouble is None:
         study = Study(path)
         diagnosis.add("ok", f"The database is whole: {_counted(study.trials)}.")
-        _examine_backup(database, diagnosis)
+        problem = _trouble(StudyDatabase(database.backup_path))
+        if problem is not None:
+            remedy = "--repair makes a new one."
+            diagnosis.add("note", f"The copy of the database: {problem}", remedy)
         _examine_policies(study, diagnosis)
         _examine_environment(study, diagnosis)
         if study.pending and study.configuration.family is not None:
-            diagnosis.add(
-                "note",
-                f"To be trained still: policy {', '.join(str(t.id) for t in study.pending)}.",
-                f"sdmbtl resume {path}",
-            )
+            left = ", ".join(str(t.id) for t in study.pending)
+            diagnosis.add("note", f"To be trained still: policy {left}.", f"sdmbtl resume {path}")
     else:
         diagnosis.add("problem", trouble, _rescue(path, database))
         _list_policies(path, diagnosis)
     for leftover in _leftovers(path):
-        diagnosis.add(
-            "note",
-            f"{leftover.name} is left over from an interrupted write.",
-            "--repair deletes it.",
-        )
+        found = f"{leftover.name} is left over from an interrupted write."
+        diagnosis.add("note", found, "--repair deletes it.")
     return diagnosis
 
 
@@ -140,33 +136,21 @@ def _counted(trials: Sequence[Trial]) -> str:
     return ", ".join(f"{n} {status}" for status, n in counts.items() if n) or "no policies yet"
 
 
-def _examine_backup(database: StudyDatabase, diagnosis: Diagnosis) -> None:
-    trouble = _trouble(StudyDatabase(database.backup_path))
-    if trouble is not None:
-        diagnosis.add("note", f"The copy of the database: {trouble}", "--repair makes a new one.")
-
-
 def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
-    trained = _trained(study)
-    lost = 0
-    for trial in trained:
-        state = study.policy_state(trial)
+    states = {trial.id: study.policy_state(trial) for trial in study.trained}
+    # One policy alone is computed in another order than several at once.
+    rounding = ", but for rounding" if study.configuration.batch > 1 else ""
+    for number, state in states.items():
         if state != "intact":
-            lost += 1
             diagnosis.add(
                 "problem",
-                f"The policy file {study.policy_path(trial.id).name} is {state}; its returns are "
+                f"The policy file {study.policy_path(number).name} is {state}; its returns are "
                 "recorded.",
                 "--repair marks it to be trained again when the study is resumed: the same policy"
-                f"{_but_for_rounding(study)}. Until then the portfolio leaves it out.",
+                f"{rounding}. Until then the portfolio leaves it out.",
             )
-    if trained and not lost:
-        diagnosis.add("ok", f"All {len(trained)} policy files are whole.")
-
-
-def _but_for_rounding(study: Study) -> str:
-    """One policy alone is computed in another order than several at once."""
-    return ", but for rounding" if study.configuration.batch > 1 else ""
+    if set(states.values()) == {"intact"}:
+        diagnosis.add("ok", f"All {len(states)} policy files are whole.")
 
 
 def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
@@ -200,8 +184,8 @@ def _rescue(path: Path, database: StudyDatabase) -> str:
             "There is no whole copy of it either. The policies listed below can be loaded one by "
             "one with sdmbtl.policies.load_policy; start a new study in another directory."
         )
-    space = Configuration.from_dict(copy.facts()["configuration"]).space
-    kept = copy.trials(ContextSpace.from_dict(space))
+    space = ContextSpace.from_dict(copy.facts()["configuration"]["space"])
+    kept = copy.trials(space)
     later = [p for p in _policy_files(path) if int(p.stem) >= len(kept)]
     lost = f"; lost are the records of {len(later)} later policies" if later else ""
     return (
@@ -250,13 +234,9 @@ def _free_name(path: Path) -> Path:
     return candidate
 
 
-def _trained(study: Study) -> list[Trial]:
-    return [t for t in study.trials if t.run is not None and t.run.policy_sha256 is not None]
-
-
 def _mark_lost_policies(study: Study) -> list[str]:
     done = []
-    for trial in _trained(study):
+    for trial in study.trained:
         if trial.run is None or study.policy_state(trial) == "intact":
             continue
         run = TrainingRun(trial.run.attempt, trial.run.errors)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.database import cannot_write, mean_over_episodes
-from sdmbtl.studies.events import Event, Observer
 from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
@@ -27,6 +26,32 @@ if TYPE_CHECKING:
 
 #: After so many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
+
+Stage = Literal["asked", "training", "saved", "trained", "evaluating", "failed", "finished"]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happens in a study, told as it happens.
+
+    Attributes:
+        stage: "asked": a context was chosen. "training": steps were done. "saved": the policy
+            file is written, "trained": and recorded. "evaluating": on the targets. "finished":
+            the row is recorded. "failed": an attempt at training went wrong.
+        trial: The policy it is about, as recorded.
+        steps: Steps done, while training.
+        total_steps: Steps to do, while training.
+        mean_return: Latest mean return, while training.
+    """
+
+    stage: Stage
+    trial: Trial
+    steps: int = 0
+    total_steps: int = 0
+    mean_return: float = float("nan")
+
+
+Observer = Callable[[Event], None]
 
 
 class Loop:
@@ -98,18 +123,13 @@ class Loop:
 
     def _work(self, trials: list[Trial]) -> None:
         """Train what is not trained, evaluate what is not evaluated."""
-        untrained = [t for t in trials if not self._has_policy(t)]
+        untrained = [t for t in trials if self.study.policy_state(t) != "intact"]
         if untrained:
             self._train(untrained)
         for number in [t.id for t in trials]:
             trial = self.study.trials[number]
             if trial.status == "pending" and _run(trial).policy_sha256 is not None:
                 self._evaluate(trial)
-
-    def _has_policy(self, trial: Trial) -> bool:
-        """Whether the policy was recorded and its file is as it was written."""
-        recorded = _run(trial).policy_sha256 is not None
-        return recorded and self.study.policy_state(trial) == "intact"
 
     def _train(self, trials: list[Trial]) -> None:
         from sdmbtl.trainers import Failure, train
@@ -197,13 +217,10 @@ class Loop:
 
     def _retry_or_give_up(self, trial: Trial, failure: Failure) -> None:
         """Record what went wrong; retry with another seed, or give the context up."""
-        errors = (*_run(trial).errors, failure.error)
-        if failure.attempt < self.study.configuration.retries:
-            run = TrainingRun(attempt=failure.attempt + 1, errors=errors)
-            failed = trial.updated(run=run)
-        else:
-            run = TrainingRun(attempt=failure.attempt, errors=errors)
-            failed = trial.updated(run=run, status="failed")
+        retry = failure.attempt < self.study.configuration.retries
+        attempt = failure.attempt + 1 if retry else failure.attempt
+        run = TrainingRun(attempt, (*_run(trial).errors, failure.error))
+        failed = trial.updated(run=run, status=trial.status if retry else "failed")
         self.study.record(failed)
         self.tell(Event("failed", failed))
 

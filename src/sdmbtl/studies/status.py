@@ -58,7 +58,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     best = np.full(len(study.space), np.nan)
     before = math.nan
     rounds: list[dict[str, Any]] = []
-    scores = _scores_by_row(study.selector)
+    evidence = study.selector.evidence()
     failed = set(study.selector.failed_trainings())
     rows = 0
     for trial in study.trials:
@@ -70,7 +70,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
                 "performance": mean,
                 "coverage": study.share(mean),
                 "gain": mean - before,
-                "scores": scores.get(rows, {}),
+                "scores": {e["structure"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
             }
             before = mean
@@ -101,14 +101,6 @@ def _described(trial: Trial) -> dict[str, Any]:
         "scores": {},
         "probably_failed": False,
     }
-
-
-def _scores_by_row(selector: Selector) -> dict[int, dict[str, float]]:
-    """How well each structure predicted a row, for each row by the number of those before it."""
-    scores: dict[int, dict[str, float]] = {}
-    for entry in selector.evidence():
-        scores.setdefault(entry["rows"], {})[entry["structure"]] = entry["score"]
-    return scores
 
 
 def _mean_scores(selector: Selector) -> dict[str, float]:

@@ -10,16 +10,10 @@ from typing import ClassVar
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import StudyError
-from sdmbtl.wording import expected_to_add, have_added
+from sdmbtl.wording import counted, expected_to_add, have_added
 
 #: Before so many policies are finished, nothing is said about what further ones may add.
 LEAST_POLICIES = 3
-
-
-def not_estimated(policies: int) -> float | None:
-    """The remaining gain according to a selector that does not estimate it."""
-    del policies
-    return None
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ class Standing:
     best_possible: bool
     seconds_per_policy: float | None
     batch: int = 1
-    remaining_gain: Callable[[int], float | None] = not_estimated
+    remaining_gain: Callable[[int], float | None] = lambda _: None
 
     def mean_gain(self, policies: int) -> float:
         """What each of the last policies, so many or as many as there are, added on average.
@@ -76,8 +70,7 @@ class Budget(StopRule):
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
         if len(standing.performances) >= self.policies:
-            plural = "policy" if self.policies == 1 else "policies"
-            return f"the budget of {self.policies} {plural} is used"
+            return f"the budget of {counted(self.policies, 'policy', 'policies')} is used"
         return None
 
 

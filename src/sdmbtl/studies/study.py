@@ -6,9 +6,9 @@ import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,13 +20,12 @@ from sdmbtl.policies import load_policy
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import Trial
-from sdmbtl.selectors.base import TrialLike
+from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
-from sdmbtl.studies.events import Observer, unobserved
-from sdmbtl.studies.loop import Loop
+from sdmbtl.studies.loop import Loop, Observer
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit
 
@@ -57,8 +56,8 @@ class Study:
             self.configuration = self._recorded_configuration()
             if given is not None:
                 given.configuration.check_same(self.configuration, path)
-            setup = given or Setup.of(self.configuration)
-            self.space, self.selector, self._training = setup.space, setup.selector, setup.training
+            _, self.selector, self._training = given or self.configuration.set_up()
+            self.space = self.selector.space
             self.selector.load_trials(self.database.trials(self.space))
 
     @classmethod
@@ -107,44 +106,20 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            return cls._open_as_made(path)
-        known = cls._is_study(path)
+            _check_there(path)
+            return cls(path)
+        known = _is_study(path)
         given = set_up(
             env,
             space=space,
             return_range=return_range,
-            selector=selector,
-            selector_options=selector_options or {},
-            trainer=trainer,
-            trainer_options=trainer_options or {},
-            seed=seed,
-            episodes=episodes,
-            batch=batch,
-            retries=retries,
+            selector={"name": selector, "options": selector_options or {}},
+            trainer={"name": trainer, "options": trainer_options or {}},
+            numbers={"seed": seed, "episodes": episodes, "batch": batch, "retries": retries},
         )
         if not known:
             cls._create(path, given.configuration)
         return cls(path, given)
-
-    @classmethod
-    def _open_as_made(cls, path: Path) -> Self:
-        if not _has_database(path):
-            raise StudyError(
-                f"There is no study in {str(path)!r}. Make one with an environment: "
-                f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-                f"training of your own: sdmbtl ask {path} --space FILE.toml."
-            )
-        return cls(path)
-
-    @classmethod
-    def _is_study(cls, path: Path) -> bool:
-        if _has_database(path):
-            return True
-        if path.exists() and (not path.is_dir() or not _is_as_good_as_empty(path)):
-            raise StudyError(
-                f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
-            )
-        return False
 
     @classmethod
     def _create(cls, path: Path, configuration: Configuration) -> None:
@@ -156,17 +131,17 @@ class Study:
             ) from None
         database = StudyDatabase(path / "study.db")
         with database.locked():
-            if cls._is_study(path):
+            if _is_study(path):
                 return  # another process was faster
             packages = CORE if configuration.family is None else (*CORE, *TRAINING)
             database.create(
-                {"configuration": configuration.to_dict(), "versions": versions(packages)}
+                {"configuration": asdict(configuration), "versions": versions(packages)}
             )
             database.make_backup()
 
     def _recorded_configuration(self) -> Configuration:
         try:
-            return Configuration.from_dict(self.database.facts()["configuration"])
+            return Configuration(**self.database.facts()["configuration"])
         except (KeyError, TypeError) as error:
             raise DamagedStudyError(
                 f"The configuration in {self.database.path} is damaged ({error}). "
@@ -198,6 +173,11 @@ class Study:
         else:
             new = [t for t in recorded if t.id >= len(known) or t is not known[t.id]]
             self.selector.record(*new)
+
+    @property
+    def trained(self) -> list[Trial]:
+        """The trials that have a policy file on record."""
+        return [t for t in self.trials if t.run is not None and t.run.policy_sha256 is not None]
 
     @property
     def performance(self) -> float:
@@ -363,7 +343,7 @@ class Study:
         with self._alone():
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
-            return Loop(self, observer or unobserved).run(stops, budget)
+            return Loop(self, observer or (lambda _: None)).run(stops, budget)
 
     # -- ask and tell --------------------------------------------------------------------------
 
@@ -386,12 +366,8 @@ class Study:
         trial: TrialLike,
         returns: ArrayLike | None = None,
         *,
-        status: Literal["finished", "failed", "cancelled"] = "finished",
-        source_return: float | None = None,
         error: str | None = None,
-        skip_if_finished: bool = False,
-        repeat: bool = False,
-        correct: bool = False,
+        **options: Unpack[TellOptions],
     ) -> Trial:
         """Report what became of a trial that was trained elsewhere; as `Selector.tell`.
 
@@ -399,9 +375,10 @@ class Study:
             trial: The trial, its id, or a context, also one that was never asked.
             returns: (N,) mean return on every target, NaN where not evaluated, or (N, E) the
                 return of each episode.
+            error: What went wrong, for "failed".
+            **options: Keywords, all of them optional.
             status: "finished", "failed" or "cancelled".
             source_return: J(pi_x, x), for a source that is not an evaluated target.
-            error: What went wrong, for "failed".
             skip_if_finished: Ignore the call if this trial was told already.
             repeat: With a context: add one more policy trained on it.
             correct: Replace what was told of a trial before.
@@ -411,15 +388,8 @@ class Study:
         """
         with self._alone():
             played = None if returns is None else _episodes(returns)
-            told = self.selector.told_trial(
-                trial,
-                None if played is None else mean_over_episodes(played),
-                status=status,
-                source_return=source_return,
-                skip_if_finished=skip_if_finished,
-                repeat=repeat,
-                correct=correct,
-            )
+            row = None if played is None else mean_over_episodes(played)
+            told = self.selector.told_trial(trial, row, **options)
             if any(told is known for known in self.trials):
                 return told  # skipped
             if error:
@@ -455,7 +425,7 @@ class Study:
             StudyError: If there is none yet.
         """
         finished = [t for t in self.trials if t.row is not None]
-        trained = [t for t in finished if t.run is not None and t.run.policy_sha256 is not None]
+        trained = [t for t in self.trained if t.row is not None]
         members = []
         episodes = self._episodes() if finished else {}
         for trial in trained or finished:
@@ -563,12 +533,31 @@ def _has_database(path: Path) -> bool:
     return (path / "study.db").exists() or (path / "study.backup.db").exists()
 
 
-def _is_as_good_as_empty(path: Path) -> bool:
-    """Whether a directory has nothing, or what the killed creation of a study may leave."""
-    names = [p.name for p in path.iterdir() if not p.name.startswith(".study.")]
-    policies = path / "policies"
-    has_policies = policies.is_dir() and any(policies.iterdir())
-    return set(names) <= {"policies", "study.lock"} and not has_policies
+def _check_there(path: Path) -> None:
+    if not _has_database(path):
+        raise StudyError(
+            f"There is no study in {str(path)!r}. Make one with an environment: "
+            f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
+            f"training of your own: sdmbtl ask {path} --space FILE.toml."
+        )
+
+
+def _is_study(path: Path) -> bool:
+    """Whether there is one; refuses a path where there is anything else.
+
+    A study whose creation was killed may have left files without a database: that is nothing.
+    """
+    if _has_database(path):
+        return True
+    if not path.exists():
+        return False
+    if path.is_dir():
+        names = {p.name for p in path.iterdir() if not p.name.startswith(".study.")}
+        if names <= {"policies", "study.lock"} and not any(path.glob("policies/*")):
+            return False
+    raise StudyError(
+        f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
+    )
 
 
 def _episodes(returns: ArrayLike) -> NDArray[np.float64]:
