@@ -147,7 +147,7 @@ def test_several_rows_at_once_as_ask_printed_them(command, study):
     asked = command("ask", study, "-n", 2).stdout.splitlines()
     told = [{**json.loads(line), "returns": [n] * 8} for n, line in enumerate(asked)]
     lines = "\n".join(map(json.dumps, told))
-    assert "2 rows recorded." in command("tell", study, "-", given=lines).stdout
+    assert "recorded as finished.\nPolicy 2," in command("tell", study, "-", given=lines).stdout
     status = command.json("status", study)
     assert [entry["status"] for entry in status["rounds"]] == ["pending", "finished", "finished"]
     bad = json.dumps([{"id": 0, "returns": [1] * 8}, {"id": 1, "returns": [1] * 8}])
@@ -162,6 +162,37 @@ def test_attributes(command, study):
     given = json.dumps({**asked, "returns": [1] * 8, "attributes": {"node": "a7"}})
     command("tell", study, "-", "--attribute", "hours=2.5", given=given)
     assert Study.open(study).trials[1].attributes == {"job": 4711, "node": "a7", "hours": 2.5}
+
+
+def test_a_misspelt_key_is_not_ignored(command, study):
+    given = json.dumps({"returns": json.loads(ROW), "sorce_return": 3})
+    text = command.error("tell", study, "-", given=given)
+    assert "Unknown option 'sorce_return'" in text
+    assert "Did you mean 'source_return'?" in text
+    assert command.json("status", study)["pending"] == 1
+
+
+def test_what_was_reported_of_the_source_is_shown(command, study):
+    command("tell", study, "-", "--context", "length=0.3 masscart=1 masspole=0.1", given=ROW)
+    given = json.dumps({"returns": json.loads(ROW), "source_return": 2.5})
+    command("tell", study, "-", "--context", "length=0.4 masscart=1 masspole=0.1", given=given)
+    command("tell", study, "-", "--id", 0, given=ROW)
+    rounds = command.json("status", study)["rounds"]
+    own = Study.open(study).trials[0]
+    assert [entry["training_return"] for entry in rounds] == [own.row[own.index], None, 2.5]
+    assert rounds[2]["source_return"] == 2.5
+
+
+def test_a_context_as_a_table_shows_it(command, tmp_path):
+    space = ContextSpace(a=[1 / 3, 2 / 3, 1.0])
+    study = Study.open(tmp_path / "study", space=space)
+    study.tell({"a": 1 / 3}, [3.0, 2.0, 1.0])
+    shown = command.json("portfolio", tmp_path / "study", "--context", "a=0.3333")["choice"]
+    assert shown["is_target"]
+    near = command.json("portfolio", tmp_path / "study", "--context", "a=0.334")["choice"]
+    assert not near["is_target"]
+    text = command.error("portfolio", tmp_path / "study", "--context", "a=1", "--context", "a=2")
+    assert "it has 'a' twice" in text
 
 
 def test_status_names_a_policy_far_below_the_others(command, tmp_path):

@@ -7,11 +7,13 @@ import signal
 import sqlite3
 from contextlib import suppress
 
+import gymnasium
 import numpy as np
 import pytest
 import scipy.stats
 from command_runner import QUICK
 
+from sdmbtl import ContextSpace
 from sdmbtl.studies import Study
 from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
 
@@ -223,6 +225,31 @@ def test_status_with_pending_policies_says_what_the_gain_is_beyond(command, copi
     assert "\nAfter what is pending, three more policies are expected" in (
         command("status", copied).stdout
     )
+
+
+def test_status_of_a_study_with_a_single_model(command, tmp_path):
+    space = ContextSpace(a=range(6))
+    options = {"models": ["plateau"]}
+    study = Study.open(tmp_path / "study", space=space, selector_options=options)
+    for _ in range(4):
+        trial = study.ask()
+        study.tell(trial, 10.0 - np.abs(space.targets[:, 0] - trial.context["a"]))
+    assert "Structure: plateau, score " in command("status", tmp_path / "study").stdout
+    assert "plateau" in command("status", tmp_path / "study", "--evidence").stdout
+
+
+def test_next_steps_of_environments_from_a_function(command, tmp_path):
+    def make_env(context):
+        return gymnasium.make("CartPole-v1", max_episode_steps=int(context["limit"]))
+
+    space = ContextSpace(limit=[5, 9])
+    options = {"steps": 64, "envs": 1, "hyperparameters": {"n_steps": 64, "n_epochs": 1}}
+    study = Study.open(tmp_path / "own", make_env, space=space, trainer_options=options, episodes=1)
+    study.run(budget=1)
+    text = command("status", tmp_path / "own").stdout
+    assert "Study.open(" in text
+    assert "sdmbtl evaluate" not in text
+    assert "sdmbtl resume" not in text
 
 
 def test_evidence_for_each_policy(command, trained):

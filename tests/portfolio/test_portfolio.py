@@ -314,7 +314,7 @@ class TestActing:
         assert portfolio.family is not family
 
     def test_unknown_environments(self):
-        with pytest.raises(PortfolioError, match="does not know its environments"):
+        with pytest.raises(PortfolioError, match="does not know how its environments are made"):
             some_portfolio().make_env([1, 10])
 
     def test_code_that_a_file_names_is_not_run(self, tmp_path, monkeypatch):

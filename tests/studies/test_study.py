@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from functools import wraps
 
 import gymnasium
 import numpy as np
@@ -740,6 +741,7 @@ def test_everything_is_made_once(tmp_path, monkeypatch):
     for kind in (RandomSelector, Configuration, CartPole, BatchedPPOTrainer):
         original = kind.__init__
 
+        @wraps(original)  # a trainer's settings are read off its signature
         def counted(self, *arguments, _kind=kind, _original=original, **named):
             made.append(_kind.__name__)
             _original(self, *arguments, **named)
@@ -813,3 +815,8 @@ def test_fresh_evaluation(finished):
         finished.evaluate(seed=-1)
     with pytest.raises(StudyError, match="'episodes' must be a whole number >= 1"):
         finished.evaluate(episodes=-1)
+
+
+def test_a_gain_is_a_share():
+    with pytest.raises(StudyError, match=r"a share of the range of returns.*Got 5 instead"):
+        NoGain(5)

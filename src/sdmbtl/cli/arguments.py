@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.errors import SdmbtlError
+from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
+    from sdmbtl.contexts import ContextSpace
     from sdmbtl.environments import EnvironmentFamily
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -138,11 +140,25 @@ def context(given: Iterable[str]) -> dict[str, Any]:
     """
     found: dict[str, Any] = {}
     for text in given:
-        if text.lstrip().startswith("{"):
-            found |= _parsed(text, "The JSON of --context")
-        else:
-            found |= settings(re.split(r"[\s,]+", text.strip()), "--context")
+        is_json = text.lstrip().startswith("{")
+        parts = re.split(r"[\s,]+", text.strip())
+        more = _parsed(text, "The JSON of --context") if is_json else settings(parts, "--context")
+        twice = sorted(found.keys() & more.keys())
+        if twice:
+            raise ArgumentError(
+                f"--context is one context; it has {twice[0]!r} twice. Ask for one after another."
+            )
+        found |= more
     return found
+
+
+def as_shown(given: dict[str, Any], space: ContextSpace) -> dict[str, Any]:
+    """The target whose short text the context has, as it is copied from a table; or the context."""
+    if set(given) != set(space.names):
+        return given  # the space says what is wrong
+    target = space.target(space.nearest(given))
+    ordered = {name: given[name] for name in space.names}
+    return target if shown_context(ordered) == shown_context(target) else given
 
 
 def json_documents(name: str) -> list[Any]:

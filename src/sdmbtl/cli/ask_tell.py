@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
+from sdmbtl.checks import known_options
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import AttributeOption, ContextOption, JsonOption, StudyArgument
@@ -24,7 +25,7 @@ from sdmbtl.cli.output import (
 )
 from sdmbtl.cli.status import summary
 from sdmbtl.errors import DuplicateTellError, SdmbtlError
-from sdmbtl.wording import counted, shown_context
+from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
@@ -32,6 +33,13 @@ if TYPE_CHECKING:
 
 #: What is printed of a trial that was asked for.
 ASKED = ("id", "context", "strategy", "structure", "reason", "numbers", "attributes")
+
+
+#: What an object that is reported may have: also all that `sdmbtl ask` prints.
+_REPORT_KEYS = (
+    *("id", "context", "returns", "source_return", "attributes"),
+    *("strategy", "structure", "reason", "numbers"),
+)
 
 
 def ask(
@@ -145,20 +153,22 @@ def tell(
     reports = _reports(row, number, context)
     attributes = arguments.settings(attribute or (), "--attribute")
     study = Study.open(path)
+    told = []
     for place, report in enumerate(reports):
         try:
             trial = _told(study, report, status=what, error=error, repeat=repeat, correct=correct)
             attached = {**report.get("attributes", {}), **attributes}
             if attached:
                 study.annotate(trial, **attached)
+            told.append(trial)
         except SdmbtlError as problem:
             raise _with_place(problem, place, len(reports)) from None
     found = study.status()
     if as_json:
         print_json(found)
         return
-    recorded = f"{counted(len(reports), 'row')} recorded." if len(reports) > 1 else ""
-    print_lines(result_console(), recorded or f"Recorded as {what}.", *summary(found)[1:])
+    recorded = [f"Policy {t.id}, {shown_context(t.context)}: recorded as {what}." for t in told]
+    print_lines(result_console(), *recorded, *summary(found)[1:])
 
 
 def _check_told(row: str | None, what: str, error: str | None, *, both: bool, twice: bool) -> None:
@@ -207,6 +217,7 @@ def _report(document: Any) -> dict[str, Any]:
             "A row is a list with a return for each target, or an object with such a list as "
             f"'returns'. Got {got} instead."
         )
+    known_options("a row", document, _REPORT_KEYS, error=ArgumentError)
     return document
 
 
@@ -230,7 +241,7 @@ def _meant(study: Study, report: Mapping[str, Any]) -> int | dict[str, Any]:
     if isinstance(report.get("id"), int):
         return int(report["id"])
     if isinstance(report.get("context"), dict):
-        return dict(report["context"])
+        return arguments.as_shown(dict(report["context"]), study.space)
     pending = study.pending
     if len(pending) == 1:
         return pending[0].id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -51,7 +52,7 @@ def _described(family: EnvironmentFamily) -> dict[str, Any]:
 def _print_family(family: dict[str, Any]) -> None:
     features = ", ".join(f"{name}={value:g}" for name, value in family["features"].items())
     typer.echo(f"{family['name']}  (trainer {family['trainer']})")
-    typer.echo(f"  features: {features}")
+    typer.echo(fill(f"features: {features}", 78, initial_indent="  ", subsequent_indent="    "))
     for name, space in family["spaces"].items():
         typer.echo(f"  space {name}: {space['targets']} targets")
         for dimension, d in space["dimensions"].items():

@@ -43,7 +43,11 @@ def portfolio(
         found = _opened(path)
     if smallest is not None:
         found = found.smallest(smallest)
-    choice = found.choose(arguments.context(context)) if context else None
+    choice = (
+        found.choose(arguments.as_shown(arguments.context(context), found.space))
+        if context
+        else None
+    )
     if export is not None:
         found.export(export)
     if as_json:

@@ -177,7 +177,7 @@ def _structure_lines(status: Mapping[str, Any]) -> list[str]:
     lines = []
     scores = dict(status["scores"])
     own = scores.pop(status["structure"], None)
-    if own is not None and max(own, *scores.values()) < NO_SCORE:
+    if own is not None and max([own, *scores.values()]) < NO_SCORE:
         lines.append("Structure: none of them predicts the gains yet; all scores are near 0")
     elif own is not None:
         others = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
@@ -216,18 +216,20 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
             (f"sdmbtl targets {place}", "the targets in order, and who is best on each"),
         ]
     elif status["policies"]:
-        steps = [
-            (f"sdmbtl portfolio {place}", "which policy covers what; export them"),
-            (f"sdmbtl evaluate {place}", "measure them in new episodes"),
-        ]
+        steps.append((f"sdmbtl portfolio {place}", "which policy covers what; export them"))
+        if status["importable"]:
+            steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
     if "stopped" in status:
         steps.append((f"sdmbtl status {place}", "this table again"))
+    elif not status["importable"]:
+        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
+        steps.append((again, "continue in Python, with the function that makes the environments"))
     elif status["environment"] is not None and status["failed"]:
-        steps.append((f"sdmbtl resume {place} --retry-failed", "once the cause is mended"))
+        steps.append((f"sdmbtl resume {place} --retry-failed", "once the cause is fixed"))
     elif status["environment"] is not None and (
         status["pending"] or (status["budget"] or 0) > status["policies"]
     ):
-        steps.append((f"sdmbtl resume {place}", "go on"))
+        steps.append((f"sdmbtl resume {place}", "continue"))
     elif status["environment"] is not None:
         more = status["policies"] + DEFAULT_BUDGET
         steps.append((f"sdmbtl resume {place} --budget {more}", "train more"))

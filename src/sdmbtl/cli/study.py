@@ -155,5 +155,5 @@ def _print_diagnosis(path: Path, diagnosis: Diagnosis, *, repair: bool) -> None:
             typer.echo(f"{'':<8}  -> {finding.remedy}")
     if diagnosis.healthy:
         typer.echo("The study is healthy.")
-    elif not repair:
-        typer.echo(f"Mend what can be mended with: sdmbtl doctor {quote(str(path))} --repair")
+    elif not repair and any("--repair" in (f.remedy or "") for f in diagnosis.findings):
+        typer.echo(f"Repair what can be repaired with: sdmbtl doctor {quote(str(path))} --repair")

@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import did_you_mean, whole_number
+from sdmbtl.checks import did_you_mean, short_text, whole_number
 from sdmbtl.contexts.dimension import (
     Dimension,
     Interval,
@@ -343,6 +343,11 @@ class ContextSpace:
     def from_dict(cls, data: Mapping[str, Any]) -> ContextSpace:
         """Read a space back from `to_dict`."""
         version = data.get("version")
+        if "version" not in data:
+            raise ContextError(
+                "This is not what ContextSpace.to_dict() returns: it has no 'version'. Make a "
+                f"space with ContextSpace(name=[values], ...). Got {short_text(dict(data))}."
+            )
         if version != 1:
             raise ContextError(
                 f"This release reads context spaces of version 1. Got version {version!r}; "

@@ -214,8 +214,10 @@ class Evaluations:
         if (position, target) not in self._left_out:
             distance = self._distance(self.space.unit_targets[target])
             p = self._predict(position, distance, without=target)
-            predicted = p.weights @ self.means[position, p.targets]
-            self._left_out[position, target] = float(self.means[position, target] - predicted)
+            own = float(self.means[position, target])
+            error = own - float(p.weights @ self.means[position, p.targets])
+            rounding = 1e-12 * abs(own)
+            self._left_out[position, target] = error if abs(error) > rounding else 0.0
         return self._left_out[position, target]
 
     def _noise(self, prediction: _Prediction) -> tuple[float, int]:

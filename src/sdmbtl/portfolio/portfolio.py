@@ -208,8 +208,9 @@ class Portfolio:
         """
         if self.family is None:
             raise PortfolioError(
-                "This portfolio does not know its environments. Make it with "
-                "family=family.settings(), or make the environment yourself."
+                "This portfolio does not know how its environments are made: they were trained "
+                "elsewhere, or by a function that cannot be imported by name. Make the "
+                "environment yourself; policy_for(context) acts in it."
             )
         if ":" in self.family["name"] and not trust:
             raise PortfolioError(

@@ -181,8 +181,9 @@ def _rescue(path: Path, database: StudyDatabase) -> str:
     copy = StudyDatabase(database.backup_path)
     if _trouble(copy) is not None:
         return (
-            "There is no whole copy of it either. The policies listed below can be loaded one by "
-            "one with sdmbtl.policies.load_policy; start a new study in another directory."
+            "There is no intact copy of it either, so nothing can be repaired. The policies listed "
+            "below can be loaded one by one with sdmbtl.policies.load_policy; start a new study in "
+            "another directory."
         )
     space = ContextSpace.from_dict(copy.facts()["configuration"]["space"])
     kept = copy.trials(space)

@@ -29,6 +29,7 @@ def study_status(study: Study) -> dict[str, Any]:
     status = {
         "path": str(study.path),
         "environment": None if configuration.family is None else configuration.family["name"],
+        "importable": (configuration.family or {}).get("importable", True),
         "trainer": None if configuration.trainer is None else configuration.trainer["name"],
         "selector": configuration.selector["name"],
         "seed": configuration.seed,
@@ -92,7 +93,8 @@ def _described(trial: Trial) -> dict[str, Any]:
         "expected_gain": trial.expected_gain,
         "attributes": trial.attributes,
         "steps": run.steps,
-        "training_return": run.training_return,
+        "source_return": trial.source_return,
+        "training_return": _own_return(trial, run),
         "attempts": run.attempt + 1,
         "errors": list(run.errors),
         "performance": None,
@@ -101,6 +103,13 @@ def _described(trial: Trial) -> dict[str, Any]:
         "scores": {},
         "probably_failed": False,
     }
+
+
+def _own_return(trial: Trial, run: TrainingRun) -> float | None:
+    """Return of a policy on its own context: in training, or else as reported."""
+    if run.training_return is not None or trial.row is None:
+        return run.training_return
+    return trial.source_return if trial.index is None else float(trial.row[trial.index])
 
 
 def _mean_scores(selector: Selector) -> dict[str, float]:

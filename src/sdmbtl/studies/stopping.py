@@ -112,6 +112,11 @@ class NoGain(StopRule):
 
     def __init__(self, min_gain: float, patience: int = 3) -> None:
         self.min_gain = finite_number("min_gain", min_gain, low=0.0, error=StudyError)
+        if self.min_gain > 1:
+            raise StudyError(
+                "'min_gain' is a share of the range of returns, 0 to 1; 0.005 is half a percent. "
+                f"Got {min_gain!r} instead."
+            )
         self.patience = whole_number("patience", patience, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
