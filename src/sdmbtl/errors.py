@@ -70,7 +70,7 @@ class PortfolioError(SdmbtlError, ValueError):
 
 
 class StudyError(SdmbtlError, RuntimeError):
-    """A study cannot be opened or cannot go on; what it has recorded is kept."""
+    """A study cannot be opened or cannot continue; what it has recorded is kept."""
 
 
 class ConfigurationError(StudyError, ValueError):

@@ -94,4 +94,4 @@ class Command:
 
 
 def _refused(name):
-    raise AssertionError(f"{name} is no JSON")
+    raise AssertionError(f"{name} is not JSON")

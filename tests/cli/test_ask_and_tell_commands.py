@@ -123,7 +123,7 @@ def test_targets_are_listed_in_the_order_of_a_row(command, study):
 def test_told_twice(command, study):
     command("tell", study, "-", "--id", 0, given=ROW)
     text = command.error("tell", study, "-", "--id", 0, given=ROW)
-    assert "This was told before" in text
+    assert "This was reported before" in text
     assert "--correct" in text
     assert "--repeat" in text
     assert "skip_if_finished" not in text
@@ -152,7 +152,7 @@ def test_several_rows_at_once_as_ask_printed_them(command, study):
     assert [entry["status"] for entry in status["rounds"]] == ["pending", "finished", "finished"]
     bad = json.dumps([{"id": 0, "returns": [1] * 8}, {"id": 1, "returns": [1] * 8}])
     text = command.error("tell", study, "-", given=bad)
-    assert "Row 2 of 2; 1 before it is recorded: This was told before" in text
+    assert "Row 2 of 2; 1 before it is recorded: This was reported before" in text
     assert "name one policy" in command.error("tell", study, "-", "--id", 0, given=lines)
 
 

@@ -11,7 +11,7 @@ from sdmbtl.cli.progress import RunDisplay
 from sdmbtl.studies import Event, Study
 
 REASON = (
-    "additive-quality foretold the gains of the rows so far as well as any, score 0.46 "
+    "additive-quality predicted the gains of the rows so far as well as any, score 0.46 "
     "(mountain 0.44): difficulty of the target plus quality of the policy plus a slope for each "
     "side; from one end of a dimension to the other (left/right): length 0.264/0.264, masscart "
     "0.263/0.263, masspole 0.265/0.265; expected to raise the mean best return by 10.3"

@@ -54,7 +54,7 @@ def test_json_is_all_there_is_on_stdout(command, copied):
 def test_the_same_command_goes_on(command, copied, tiny):
     same = ["run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", copied]
     again = command(*same)
-    assert "Going on after 3 finished policies." in again.stderr
+    assert "Continuing after 3 finished policies." in again.stderr
     assert "the budget of 3 policies is used" in again.stdout
     more = command.json(*same, "--budget", 4)
     assert more["policies"] == 4
@@ -281,7 +281,7 @@ def test_evidence_where_there_is_none(command, tiny, tmp_path):
     )
     Study.open(tmp_path / "r", "CartPole", space=str(tiny), selector="random")
     text = command("status", tmp_path / "r", "--evidence").stdout
-    assert text.startswith("The selector random lets no structures foretell anything")
+    assert text.startswith("The selector random lets no structures predict anything")
 
 
 def test_status_before_the_beginning_and_while_another_runs(command, tiny, tmp_path):
@@ -364,9 +364,9 @@ def test_doctor(command, trained, copied):
         (["run", "CartPole", "--time", "soon"], "as 90s, 30m, 2h or 1h30m. Got 'soon'"),
         (["run", "CartPole", "--budget", "0"], "'budget' must be a whole number >= 1"),
         (["run", "CartPole", "--out", "."], "exists and is not a study"),
-        (["resume", "nowhere"], "There is no study in 'nowhere'"),
+        (["resume", "nowhere"], "There is not a study in 'nowhere'"),
         (["status", "nowhere"], "sdmbtl run CartPole --out nowhere"),
-        (["evaluate", "nowhere"], "There is no study in 'nowhere'"),
+        (["evaluate", "nowhere"], "There is not a study in 'nowhere'"),
         (["doctor", "nowhere"], "nowhere"),
     ],
 )

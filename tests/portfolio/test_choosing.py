@@ -13,7 +13,7 @@ from portfolio_makers import LINE, NAN, SPACE, member, on_line, some_portfolio
 from sdmbtl.contexts import ContextSpace, Interval, Levels
 from sdmbtl.errors import ContextError
 from sdmbtl.portfolio import Portfolio
-from sdmbtl.portfolio.evaluations import fold_means, optimism
+from sdmbtl.portfolio.evaluations import fold_means, selection_bias
 
 
 def brute_best(portfolio, target):
@@ -37,30 +37,30 @@ class TestOnTargets:
             assert choice.is_target
             assert choice.inside
             if best is None:
-                assert portfolio.best_members[target] == -1
+                assert portfolio.best_policies[target] == -1
                 assert math.isnan(portfolio.best_means[target])
                 assert math.isnan(portfolio.expected_returns[target])
                 assert choice.reason.startswith("No policy was evaluated on this target. Best")
                 continue
-            assert choice.member == portfolio.best_members[target] == best[0]
+            assert choice.policy == portfolio.best_policies[target] == best[0]
             assert portfolio.best_means[target] == pytest.approx(best[1])
-            assert choice.ranking[0] == (choice.member, pytest.approx(best[1]))
+            assert choice.ranking[0] == (choice.policy, pytest.approx(best[1]))
             assert choice.expected_return == pytest.approx(portfolio.expected_returns[target])
-            assert choice.source == portfolio[choice.member].context
+            assert choice.source == portfolio[choice.policy].context
 
     def test_ties_go_to_the_lowest_id(self):
         rows = [[1.0, 5.0, 2.0, 0.1]] * 3
         portfolio = Portfolio(
             LINE, [member(n, row) for n, row in zip((7, 2, 5), rows, strict=True)]
         )
-        assert portfolio.best_members.tolist() == [2] * 4
-        assert [portfolio.choose(c).member for c in (*LINE, [0.5])] == [2] * 5
+        assert portfolio.best_policies.tolist() == [2] * 4
+        assert [portfolio.choose(c).policy for c in (*LINE, [0.5])] == [2] * 5
         assert portfolio.choose([0]).ranking == ((2, 1.0), (5, 1.0), (7, 1.0))
 
     def test_equal_returns_have_exactly_that_mean(self):
         thrice = on_line(np.full((4, 3), 0.1), np.full((4, 6), 0.1))
         assert thrice.expected_returns.tolist() == [0.1] * 4
-        assert thrice.best_members.tolist() == [0] * 4
+        assert thrice.best_policies.tolist() == [0] * 4
         assert thrice.choose([1]).interval == (0.1, 0.1)
 
     def test_holes_between_episodes_do_not_matter(self):
@@ -134,7 +134,7 @@ class TestSpreadOfEpisodes:
         assert choice.reason.endswith("One episode alone does not tell how certain that is.")
 
 
-class TestLuckOfTheBest:
+class TestWinnersCurse:
     def test_folds_by_hand(self):
         held, others = fold_means(np.array([1.0, 2.0, 3.0, 4.0, 8.0, NAN]), 2)
         np.testing.assert_allclose(held, [4.0, 3.0])
@@ -143,14 +143,14 @@ class TestLuckOfTheBest:
     def test_the_correction_by_hand(self):
         # The first is best of all; without fold 0 the second would be chosen, which has -1 there.
         held = np.array([[9.0, 1.0], [-1.0, 5.0]])
-        assert optimism(held, held[:, ::-1], np.array(0)) == ((9 - -1) + (1 - 1)) / 2
+        assert selection_bias(held, held[:, ::-1], np.array(0)) == ((9 - -1) + (1 - 1)) / 2
         choice = on_line(np.tile(held[0], (4, 1)), np.tile(held[1], (4, 1))).choose([0])
-        assert choice.member == 0
+        assert choice.policy == 0
         assert choice.expected_return == 0.0
         assert choice.uncertainty == pytest.approx(math.hypot(4.0, 5.0))
         assert choice.reason == (
             "Best mean return of 2 policies on this target, over 2 episodes. "
-            "Corrected by -5 for the luck of the best."
+            "Corrected by -5 for choosing the best of several."
         )
 
     def test_an_undisputed_choice_keeps_its_mean(self):
@@ -186,7 +186,7 @@ class TestLuckOfTheBest:
         truth = rng.normal(scale=0.5, size=(5, n))
         rows = truth[..., None] + rng.normal(size=(5, n, 8))
         portfolio = Portfolio(space, [member(i, row, space=space) for i, row in enumerate(rows)])
-        real = truth[portfolio.best_members, np.arange(n)].mean()
+        real = truth[portfolio.best_policies, np.arange(n)].mean()
         assert portfolio.best_means.mean() - real > 0.2
         assert -0.06 < portfolio.coverage - real < 0.01
 
@@ -198,7 +198,7 @@ class TestLuckOfTheBest:
         rows = truth[..., None] + rng.normal(size=(4, n, 6))
         portfolio = Portfolio(space, [member(i, row, space=space) for i, row in enumerate(rows)])
         choices = [portfolio.choose(context) for context in space]
-        real = truth[[c.member for c in choices], np.arange(n)]
+        real = truth[[c.policy for c in choices], np.arange(n)]
         held = [c.interval[0] <= r <= c.interval[1] for c, r in zip(choices, real, strict=True)]
         assert 0.91 < np.mean(held) < 0.985
 
@@ -327,13 +327,13 @@ class TestBetweenTargets:
     def test_a_target_without_evaluation_is_interpolated(self):
         portfolio = on_line([1.0, NAN, 3.0, 0.0], [0.0, NAN, 1.0, 2.0])
         choice = portfolio.choose([1])
-        assert (choice.member, choice.expected_return, choice.is_target) == (0, 2.0, True)
+        assert (choice.policy, choice.expected_return, choice.is_target) == (0, 2.0, True)
         assert choice.reason == (
             "No policy was evaluated on this target. Best of 2 policies by the returns on the 2 "
             "nearest targets, over 2 episodes. This is interpolated: targets nearby, predicted in "
             "the same way, are 2.06 off."
         )
-        assert portfolio.best_members.tolist() == [0, -1, 0, 1]
+        assert portfolio.best_policies.tolist() == [0, -1, 0, 1]
         assert portfolio.coverage == pytest.approx((1 + 3 + 2) / 3)
 
     def test_beyond_what_a_member_was_evaluated_on(self):
@@ -357,7 +357,7 @@ class TestOutside:
         for choice, beyond in zip(choices, (0.1, 1.0, 19.0), strict=True):
             assert not choice.inside
             assert not choice.is_target
-            assert (choice.member, choice.expected_return) == (0, edge.expected_return)
+            assert (choice.policy, choice.expected_return) == (0, edge.expected_return)
             assert choice.uncertainty == pytest.approx(math.hypot(edge.uncertainty, 100 * beyond))
         assert choices[1].reason.endswith(
             "Outside of the box, so less certain: a=6 is not in [0, 3]."

@@ -102,7 +102,7 @@ class TestMembers:
 class TestCoverage:
     def test_mean_of_the_best(self):
         portfolio = on_line([1.0, 5.0, NAN, 4.0], [3.0, 4.0, NAN, 1.0], return_range=(-2, 8))
-        assert portfolio.best_members.tolist() == [1, 0, -1, 0]
+        assert portfolio.best_policies.tolist() == [1, 0, -1, 0]
         np.testing.assert_array_equal(portfolio.expected_returns, [3, 5, NAN, 4])
         assert portfolio.coverage == 4.0
         assert portfolio.share(portfolio.coverage) == 0.6
@@ -225,7 +225,7 @@ class TestActing:
 
     def test_a_policy_that_was_trained_elsewhere_can_only_be_chosen(self):
         portfolio = Portfolio(LINE, [Member(7, {"a": 2.0}, None, np.ones((4, 1)))])
-        assert portfolio.choose([1.0]).member == 7
+        assert portfolio.choose([1.0]).policy == 7
         for call in (portfolio.policy_for, lambda context: portfolio.act(context, [0.0])):
             with pytest.raises(PortfolioError, match="Policy 7, trained on a=2, was .* elsewhere"):
                 call([1.0])

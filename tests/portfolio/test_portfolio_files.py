@@ -97,13 +97,13 @@ class TestRoundTrip:
             "for name in ('gymnasium', 'jax', 'torch'): sys.modules[name] = None\n"
             "from sdmbtl.portfolio import Portfolio\n"
             f"portfolio = Portfolio.load({str(place)!r})\n"
-            "print(portfolio.choose([1.5, 12.0]).member)\n"
+            "print(portfolio.choose([1.5, 12.0]).policy)\n"
             "print(portfolio[3].policy.act([0.3, 0.2]) in (0, 1))\n"
             "print(*(m for m in sys.modules if m.startswith(('sdmbtl.trainers', 'sdmbtl.env'))))\n"
         )
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert run.stderr == ""
-        assert run.stdout == f"{some().choose([1.5, 12.0]).member}\nTrue\n\n"
+        assert run.stdout == f"{some().choose([1.5, 12.0]).policy}\nTrue\n\n"
 
     def test_policies_that_were_trained_elsewhere_have_no_files(self, tmp_path):
         rows = [[1.0, 2.0, 3.0, 4.0], [4.0, 3.0, 2.0, 1.0]]
@@ -258,7 +258,7 @@ class TestInterrupted:
 
 class TestDamage:
     def test_nothing_there(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match="There is no portfolio in .*nowhere'"):
+        with pytest.raises(FileNotFoundError, match="There is not a portfolio in .*nowhere'"):
             Portfolio.load(tmp_path / "nowhere")
         with pytest.raises(FileNotFoundError, match="it has no portfolio.json. Write one with"):
             Portfolio.load(tmp_path)
@@ -266,7 +266,7 @@ class TestDamage:
     @pytest.mark.parametrize("text", ["", "{", "[]", "3", "{}", '{"format": "sdmbtl portfolio"}'])
     def test_json_that_is_none(self, place, text):
         (place / "portfolio.json").write_text(text)
-        with pytest.raises(PortfolioError, match="portfolio.json is no portfolio of sdmbtl, or it"):
+        with pytest.raises(PortfolioError, match="portfolio.json is not a portfolio of sdmbtl"):
             Portfolio.load(place)
 
     def test_bytes_that_are_no_text(self, place):
@@ -288,7 +288,7 @@ class TestDamage:
     )
     def test_parts_that_are_none(self, place, changes):
         change_manifest(place, **changes)
-        with pytest.raises(PortfolioError, match="portfolio.json is no portfolio of sdmbtl, or it"):
+        with pytest.raises(PortfolioError, match="portfolio.json is not a portfolio of sdmbtl"):
             Portfolio.load(place)
 
     def test_another_version(self, place):
@@ -341,7 +341,7 @@ class TestDamage:
             rest = Portfolio.load(place, skip_damaged=True)
         assert w[0].filename == __file__
         assert [m.id for m in rest] == [0, 6, 9]
-        assert rest.choose([1, 10]).member in (0, 6, 9)
+        assert rest.choose([1, 10]).policy in (0, 6, 9)
         np.testing.assert_array_equal(rest[6].returns, some()[6].returns)
 
     def test_several_policies(self, place):

@@ -46,10 +46,10 @@ def test_damaged_database(how, number, copied, reference):
         # Opening reads the trials, the doctor everything; nobody is given wrong numbers.
         with pytest.raises(DamagedStudyError, match=r"damaged.*doctor"):
             outcome(Study.open(copied))
-        assert any("0003.safetensors is whole" in f.text for f in diagnosis.findings)
-        mended = repair(copied)
-        assert mended.healthy, mended.findings
-        assert any("damaged-study.db" in text for text in mended.repaired)
+        assert any("0003.safetensors is intact" in f.text for f in diagnosis.findings)
+        fixed = repair(copied)
+        assert fixed.healthy, fixed.findings
+        assert any("damaged-study.db" in text for text in fixed.repaired)
     study = Study.open(copied)
     # Where nothing was noticed, unused room of the file was hit: all is as it was.
     assert outcome(study) == reference
@@ -102,9 +102,9 @@ def test_lost_policy(how, copied, reference):
     assert [m.id for m in portfolio] == [0, 2, 3]
     diagnosis = examine(copied)
     assert f"0001.safetensors is {how}" in diagnosis.findings[1].text
-    mended = repair(copied)
-    assert mended.repaired == ["Policy 1 will be trained again when the study is resumed."]
-    assert mended.healthy
+    fixed = repair(copied)
+    assert fixed.repaired == ["Policy 1 will be trained again when the study is resumed."]
+    assert fixed.healthy
     study = Study.open(copied)
     study.run(budget=4)
     assert outcome(study) == reference
@@ -199,10 +199,10 @@ def test_healthy_study(finished):
     diagnosis = examine(finished.path)
     assert diagnosis.healthy
     assert [f.level for f in diagnosis.findings] == ["ok", "ok", "ok"]
-    assert diagnosis.findings[0].text == "The database is whole: 4 finished."
+    assert diagnosis.findings[0].text == "The database is intact: 4 finished."
     assert diagnosis.to_dict()["healthy"] is True
 
 
 def test_no_study(tmp_path):
-    with pytest.raises(StudyError, match="There is no study in"):
+    with pytest.raises(StudyError, match="There is not a study in"):
         examine(tmp_path)

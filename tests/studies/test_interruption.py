@@ -1,4 +1,4 @@
-"""Killed at any stage, a study goes on to the same contexts, bytes and summary."""
+"""Killed at any stage, a study continues to the same contexts, bytes and summary."""
 
 import os
 import signal
@@ -111,7 +111,7 @@ def test_only_one_process_at_a_time(tmp_path):
 
 @pytest.mark.parametrize("room", [8, 16, 24, 32, 48])
 def test_full_disk(room, small_disk, reference):
-    """Whatever it is that no longer fits: nothing is lost, and with room the study goes on."""
+    """Whatever it is that no longer fits: nothing is lost, and with room the study continues."""
     study = open_small(small_disk / "study")
     study.run(budget=1)
     ballast = small_disk / "ballast"

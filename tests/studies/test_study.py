@@ -191,10 +191,10 @@ def test_bad_settings_leave_nothing_behind(arguments, error, text, tmp_path):
 
 
 def test_no_study_and_other_directories(tmp_path):
-    with pytest.raises(StudyError, match="There is no study in .*sdmbtl run"):
+    with pytest.raises(StudyError, match="There is not a study in .*sdmbtl run"):
         Study.open(tmp_path / "nothing")
     (tmp_path / "letter.txt").write_text("hello")
-    with pytest.raises(StudyError, match="There is no study in"):
+    with pytest.raises(StudyError, match="There is not a study in"):
         Study.open(tmp_path)
     with pytest.raises(StudyError, match="Cannot make a study in .*another directory"):
         Study.open(tmp_path / "letter.txt" / "below", space=SPACE)
@@ -569,7 +569,7 @@ def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
     assert all("the motor is stuck" in e for t in study.trials for e in t.run.errors)
     assert len(study.trials[0].run.errors) == 2
     assert study.status()["failed"] == 3
-    # Fixed, the contexts are given back and the study goes on.
+    # Fixed, the contexts are given back and the study continues.
     (tmp_path / "faulty.py").write_text(FAULTY.format(broken=[]))
     sys.modules.pop("faulty", None)
     study = Study.open(tmp_path / "study")
@@ -613,7 +613,7 @@ for name in ("gymnasium", "torch", "jax", "stable_baselines3", "safetensors"):
 from sdmbtl.studies import Study
 study = Study.open("study", space="space.toml")
 study.tell(study.ask(), [1, 3])
-print(study.status()["coverage"], study.portfolio().choose({"length": 0.9}).member)
+print(study.status()["coverage"], study.portfolio().choose({"length": 0.9}).policy)
 """
     answer = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=120
@@ -669,7 +669,7 @@ def test_tell_has_the_contract_of_a_selector(tmp_path):
     told = study.tell(trial, np.arange(12.0).reshape(6, 2), source_return=None)
     assert (told.id, told.status) == (trial.id, "finished")
     assert told.row.tolist() == (2 * np.arange(6.0) + 0.5).tolist()
-    with pytest.raises(DuplicateTellError, match="was told already"):
+    with pytest.raises(DuplicateTellError, match="was reported already"):
         study.tell(trial, np.ones(6))
     assert study.tell(trial, np.ones(6), skip_if_finished=True) is told
     assert Study.open(path).returns.shape == (1, 6, 2)
@@ -783,7 +783,7 @@ def test_portfolio_of_a_study(finished, tmp_path):
     loaded = Portfolio.load(tmp_path / "exported")
     target = finished.space.target(5)
     means = finished.returns.mean(axis=2)[:, 5]
-    assert loaded.choose(target).member == int(means.argmax())
+    assert loaded.choose(target).policy == int(means.argmax())
     env = loaded.make_env(target)
     observation, _ = env.reset(seed=0)
     assert loaded.act(target, observation) in (0, 1)
@@ -798,7 +798,7 @@ def test_portfolio_of_policies_trained_elsewhere(tmp_path):
     study.tell({"a": 2.0, "b": 0.0}, [[1, 1], [1, 1], [3, 3], [4, 4], [5, 5], [6, 6]])
     portfolio = study.portfolio()
     assert [member.policy for member in portfolio] == [None, None]
-    assert portfolio.best_members.tolist() == [0, 0, 1, 1, 1, 1]
+    assert portfolio.best_policies.tolist() == [0, 0, 1, 1, 1, 1]
     assert portfolio.return_range == (0, 9)
 
 

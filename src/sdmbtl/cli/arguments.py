@@ -29,7 +29,7 @@ def seconds(text: str | None) -> float | None:
     """The seconds of "90", "90s", "30m", "2h" or "1h30m".
 
     Raises:
-        ArgumentError: If this is no time.
+        ArgumentError: If this is not a time.
     """
     if text is None:
         return None
@@ -172,7 +172,7 @@ def json_documents(name: str) -> list[Any]:
     try:
         text = Path(name).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ArgumentError(f"{name!r} is no text in UTF-8, so no JSON file.") from None
+        raise ArgumentError(f"{name!r} is not text in UTF-8, so not a JSON file.") from None
     except OSError as error:
         raise ArgumentError(
             f"The file {name!r} cannot be read: {error.strerror}. Give a JSON file, or - for the "

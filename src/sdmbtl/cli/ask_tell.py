@@ -126,7 +126,7 @@ def tell(
         int | None, typer.Option("--id", help="Which policy; needed if several are pending.")
     ] = None,
     context: ContextOption = None,
-    failed: Annotated[bool, typer.Option("--failed", help="The training failed.")] = False,
+    failed: Annotated[bool, typer.Option("--failed", help="The training run failed.")] = False,
     error: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
     cancelled: Annotated[
         bool, typer.Option("--cancelled", help="It was stopped; the context may be chosen again.")
@@ -135,7 +135,7 @@ def tell(
         bool, typer.Option("--repeat", help="It is one more policy trained on that context.")
     ] = False,
     correct: Annotated[
-        bool, typer.Option("--correct", help="Replace what was told of it before.")
+        bool, typer.Option("--correct", help="Replace what was reported of it before.")
     ] = False,
     attribute: AttributeOption = None,
     as_json: JsonOption = False,
@@ -173,24 +173,24 @@ def tell(
 
 def _check_told(row: str | None, what: str, error: str | None, *, both: bool, twice: bool) -> None:
     if both:
-        raise ArgumentError("A training has either --failed or was --cancelled, not both.")
+        raise ArgumentError("A training run has either --failed or was --cancelled, not both.")
     if twice:
         raise ArgumentError("A row is either one more (--repeat) or another one (--correct).")
     if error is not None and what != "failed":
-        raise ArgumentError("--error says why a training failed: give --failed too.")
+        raise ArgumentError("--error says why a training run failed: give --failed too.")
     if row is None and what == "finished":
         raise ArgumentError(
             "What are its returns? Give a JSON file, or - for the standard input; or --failed, or "
             "--cancelled."
         )
     if row is not None and what != "finished":
-        raise ArgumentError("A training that did not finish has no returns. Leave the file out.")
+        raise ArgumentError("A run that did not finish has no returns. Leave the file out.")
 
 
 def _reports(
     row: str | None, number: int | None, context: list[str] | None
 ) -> list[dict[str, Any]]:
-    """What is to be told, as objects; what the options say of the only one comes first."""
+    """What is to be reported, as objects; what the options say of the only one comes first."""
     documents = [{"returns": None}] if row is None else arguments.json_documents(row)
     only = documents[0] if len(documents) == 1 else None
     if isinstance(only, list) and only and all(isinstance(inner, dict) for inner in only):
@@ -230,7 +230,7 @@ def _told(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
         return study.tell(trial, report["returns"], source_return=own, **options)
     except DuplicateTellError:
         raise ArgumentError(
-            f"This was told before; 'sdmbtl status {quote(str(study.path))}' shows what is "
+            f"This was reported before; 'sdmbtl status {quote(str(study.path))}' shows what is "
             "recorded. To replace it, give --correct; if its context was trained once more, "
             "--repeat."
         ) from None

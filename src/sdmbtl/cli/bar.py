@@ -21,7 +21,7 @@ LINES_EVERY = 60.0
 
 
 class WorkBar:
-    """Shows work as it goes on: a bar on a terminal, a line now and then elsewhere.
+    """Shows work as it happens: a bar on a terminal, a line now and then elsewhere.
 
     The time left comes from the pace of this run: what an earlier one has done took no time now.
 

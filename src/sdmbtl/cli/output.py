@@ -112,7 +112,7 @@ def figure(value: float | None, digits: str = ".4g") -> str:
 
 
 def chosen_by(strategy: str, structure: str | None) -> str:
-    """What chose a context, in a word or two: the structure where it foretold the gain."""
+    """What chose a context, in a word or two: the structure where it predicted the gain."""
     if structure is None:
         return strategy
     return structure if strategy == "improvement" else f"{strategy} ({structure})"

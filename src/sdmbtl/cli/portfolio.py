@@ -32,6 +32,12 @@ def portfolio(
     export: Annotated[
         Path | None, typer.Option(metavar="OUT", help="Write the portfolio to this directory.")
     ] = None,
+    picture: Annotated[
+        Path | None,
+        typer.Option(
+            "--figure", metavar="FILE.png", help="Draw which policy serves which context."
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show which policy covers what, which one to use in a context, or export them.
@@ -50,6 +56,10 @@ def portfolio(
     )
     if export is not None:
         found.export(export)
+    if picture is not None:
+        from sdmbtl.plots import policy_palette, portfolio_figure, save_figure
+
+        save_figure(portfolio_figure(found), picture, policy_palette())
     if as_json:
         print_json(_data(found, choice, export))
         return
@@ -79,7 +89,7 @@ def _chosen(portfolio: Portfolio, choice: Choice) -> str:
     share = portfolio.share(choice.expected_return)
     of_range = "" if share is None else f", {share:.3f} of the range of returns"
     return (
-        f"policy {choice.member}, trained on {shown_context(choice.source)}\n"
+        f"policy {choice.policy}, trained on {shown_context(choice.source)}\n"
         f"expected return {choice.expected_return:.4g} (95 % interval {low:.4g} to {high:.4g}; "
         f"uncertainty {figure(round(choice.uncertainty, 6))}){of_range}\n"
         f"{choice.reason}"

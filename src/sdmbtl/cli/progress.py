@@ -1,4 +1,4 @@
-"""A run as it goes on: a line for each policy, and on a terminal what happens now."""
+"""A run as it happens: a line for each policy, and on a terminal what happens now."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class RunDisplay:
         self._performance = study.performance
         self._earlier_pace = _earlier_pace(study)
         self._begun = self._latest = time.monotonic()
-        # Before anything happens, a run goes on with a policy that was interrupted.
+        # Before anything happens, a run continues with a policy that was interrupted.
         self._event = next((Event("asked", trial) for trial in study.pending), None)
         self._live: Live | None = None
         if console.is_terminal:

@@ -82,12 +82,12 @@ def run(
         bool, training_option("--observe-context", help="Let policies see their context.")
     ] = False,
     episodes: options.EpisodesOption = 10,
-    retries: Annotated[int, training_option(help="Further attempts if a training fails.")] = 1,
+    retries: Annotated[int, training_option(help="Further attempts if a training run fails.")] = 1,
 ) -> None:
     """Choose contexts, train a policy on each, evaluate it on all targets.
 
     Without --budget, --time and --min-gain, 12 policies are trained.
-    Interrupted, it goes on where it was when the same command is given
+    Interrupted, it continues where it was when the same command is given
     again, or with 'sdmbtl resume DIR'.
     """
     from sdmbtl.studies import Study
@@ -127,9 +127,9 @@ def resume(
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Go on with a study, as it was made.
+    """Continue a study as it was made.
 
-    Without --budget, --time and --min-gain, it goes on to the last budget.
+    Without --budget, --time and --min-gain, it continues to the last budget.
     """
     limits = Limits(budget, time, min_gain, patience)
     signals = StopSignals()

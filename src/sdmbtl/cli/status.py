@@ -34,7 +34,7 @@ NO_SCORE = 0.05
 DEFAULT_BUDGET = 12
 
 _EVIDENCE_EXPLAINED = (
-    "Score: how well a structure foretold, before the policy was trained, where it would improve "
+    "Score: how well a structure predicted, before the policy was trained, where it would improve "
     "on the best; 0 to 1. * chose the context."
 )
 
@@ -44,7 +44,7 @@ def status(
     evidence: Annotated[
         bool,
         typer.Option(
-            "--evidence", help="Show how well each structure foretold each policy's gains."
+            "--evidence", help="Show how well each structure predicted each policy's gains."
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -75,7 +75,7 @@ def print_status(status: Mapping[str, Any]) -> None:
 
 
 def print_evidence(status: Mapping[str, Any]) -> None:
-    """Print how well each structure foretold where each policy would improve."""
+    """Print how well each structure predicted where each policy would improve."""
     console = result_console()
     if not status["scores"]:
         console.print(Text(_no_evidence(status)))
@@ -135,7 +135,7 @@ def _score(entry: Mapping[str, Any], structure: str) -> str:
 
 def _no_evidence(status: Mapping[str, Any]) -> str:
     if status["selector"] != "auto":
-        return f"The selector {status['selector']} lets no structures foretell anything; auto does."
+        return f"The selector {status['selector']} lets no structures predict anything; auto does."
     return (
         "No structure was put to the test yet: that needs three finished policies, there "
         f"{'is' if status['policies'] == 1 else 'are'} {status['policies']}."

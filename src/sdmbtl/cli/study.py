@@ -131,7 +131,7 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
 
 def doctor(
     path: StudyArgument,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair what can be repaired.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Look for damage in a study; exit status 1 if problems remain."""

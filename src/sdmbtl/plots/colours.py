@@ -16,6 +16,20 @@ MAP = "cividis"
 _MAP_SHADES, _SHADES = 192, 12
 
 
+#: Colours of policies: Okabe and Ito's set, then lighter shades of it.
+POLICIES = (
+    *("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#8a8a8a"),
+    *("#7fb8d8", "#f2cf7f", "#7fceb9", "#e5bcd3"),
+)
+
+
+def policy_palette() -> NDArray[np.uint8]:
+    """(n, 3) every colour of a figure of policies: theirs and black, in shades towards white."""
+    shades = np.linspace(0, 1, 256 // (len(POLICIES) + 1))[:, None]
+    lines = [1 - shades * (1 - np.array(to_rgb(colour))) for colour in (*POLICIES, BLACK)]
+    return np.asarray(np.rint(255 * np.concatenate(lines)), dtype=np.uint8)
+
+
 def palette() -> NDArray[np.uint8]:
     """(n, 3) every colour of a figure: the map, and the others in shades towards white."""
     shades = np.linspace(0, 1, _SHADES)[:, None]

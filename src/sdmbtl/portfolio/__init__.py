@@ -17,7 +17,7 @@
 >>> portfolio
 Portfolio(2 policies, 3 targets, coverage 450 (90 %))
 >>> choice = portfolio.choose({"length": 1.5})
->>> choice.member, choice.expected_return, choice.is_target
+>>> choice.policy, choice.expected_return, choice.is_target
 (1, 425.0, False)
 >>> portfolio.act({"length": 1.5}, [0.1, 0.0, 0.0, 0.0])
 0

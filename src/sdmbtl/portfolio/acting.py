@@ -11,7 +11,7 @@ from sdmbtl.policies import Policy
 
 
 class Actor(Protocol):
-    """Whatever acts: a `Policy`, or one that is told its context."""
+    """Whatever acts: a `Policy`, or one that is given its context."""
 
     def act(self, observation: ArrayLike) -> Any:
         """The action for one observation, or for a batch of them."""

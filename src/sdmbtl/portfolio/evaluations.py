@@ -1,7 +1,8 @@
 """What the members' episodes say about any context.
 
-The largest of several noisy means overstates its member: the one that was lucky is chosen. What
-is said of a chosen member is therefore corrected by *cross-fitting*: the episodes are split into
+The largest of several noisy means overstates its member: the noise helps to choose it (the
+winner's curse). What is said of a chosen member is therefore corrected by *cross-fitting*: the
+episodes are split into
 folds, and in each fold the member that the OTHER folds would choose stands beside the one that
 all of them chose. The mean difference is how much the choice flatters itself. With equally good
 members the corrected value is unbiased. Otherwise it is the value of a choice made with one fold
@@ -38,7 +39,7 @@ class Estimate:
     Attributes:
         positions: (c,) the members in question, best first.
         predicted: (c,) their mean returns, as measured or interpolated.
-        optimism: By how much the first of these is too high, since it is the largest.
+        selection_bias: By how much the first of these is too high, since it is the largest.
         uncertainty: Standard deviation of the first, corrected mean; NaN if nothing is known.
         degrees: Degrees of freedom of the uncertainty.
         interpolation_error: How far off targets nearby are if predicted in the same way, from
@@ -49,7 +50,7 @@ class Estimate:
 
     positions: NDArray[np.intp]
     predicted: Array
-    optimism: float
+    selection_bias: float
     uncertainty: float
     degrees: int
     interpolation_error: float
@@ -59,7 +60,7 @@ class Estimate:
     @property
     def expected(self) -> float:
         """The corrected mean return of the member chosen."""
-        return float(self.predicted[0] - self.optimism)
+        return float(self.predicted[0] - self.selection_bias)
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Evaluations:
     Args:
         space: The context space.
         returns: For each member its (N, E) returns, NaN where not evaluated.
-        width: Highest less lowest possible return; if left out, as far as means differ.
+        width: Highest minus lowest possible return; if left out, as far as means differ.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Evaluations:
         for number in np.unique(folds[folds > 1]):
             targets = np.flatnonzero(folds == number)
             held, others = fold_means(self.episodes[:, targets], int(number))
-            expected[targets] -= optimism(held, others, self.best[targets])
+            expected[targets] -= selection_bias(held, others, self.best[targets])
         return expected
 
     def estimate(self, unit: Array, jump: float = 0.0) -> Estimate:
@@ -147,7 +148,7 @@ class Evaluations:
         order = np.argsort(-predicted, kind="stable")
         winner = predictions[order[0]]
         noise, degrees = self._noise(winner)
-        flattery = self._optimism(predictions, int(order[0]))
+        flattery = self._selection_bias(predictions, int(order[0]))
         interpolation = self._interpolation_error(winner, distance)
         far = self.width * (self._beyond(winner.position, unit) + jump)
         # A correction is about as uncertain as it is large.
@@ -156,7 +157,7 @@ class Evaluations:
         return Estimate(
             positions=np.array([predictions[i].position for i in order]),
             predicted=predicted[order],
-            optimism=flattery,
+            selection_bias=flattery,
             uncertainty=float(np.sqrt(variance)),
             degrees=degrees,
             interpolation_error=interpolation,
@@ -210,7 +211,7 @@ class Evaluations:
         return float(np.sqrt(nearness @ errors**2 / nearness.sum()))
 
     def _left_out_error(self, position: int, target: int) -> float:
-        """The mean on a target less what the other targets predict for it."""
+        """The mean on a target minus what the other targets predict for it."""
         if (position, target) not in self._left_out:
             distance = self._distance(self.space.unit_targets[target])
             p = self._predict(position, distance, without=target)
@@ -250,7 +251,7 @@ class Evaluations:
         known = self.space.unit_targets[self.counts[position] > 0]
         return float(np.abs(unit - np.clip(unit, known.min(axis=0), known.max(axis=0))).sum())
 
-    def _optimism(self, predictions: Sequence[_Prediction], winner: int) -> float:
+    def _selection_bias(self, predictions: Sequence[_Prediction], winner: int) -> float:
         used = [
             (p.position, p.targets[p.weights > 0], p.weights[p.weights > 0]) for p in predictions
         ]
@@ -261,7 +262,7 @@ class Evaluations:
         weights = [w for _, _, w in used]
         held = np.stack([w @ part[0] for w, part in zip(weights, parts, strict=True)])
         others = np.stack([w @ part[1] for w, part in zip(weights, parts, strict=True)])
-        return float(optimism(held, others, np.array(winner)))
+        return float(selection_bias(held, others, np.array(winner)))
 
 
 def inverse_distance_weights(distance: Array) -> Array:
@@ -289,7 +290,7 @@ def fold_means(episodes: Array, folds: int) -> tuple[Array, Array]:
         return sums / counts, others / (counts.sum(axis=-1, keepdims=True) - counts)
 
 
-def optimism(held: Array, others: Array, best: NDArray[np.intp]) -> Array:
+def selection_bias(held: Array, others: Array, best: NDArray[np.intp]) -> Array:
     """How much the largest of several means overstates its member, by cross-fitting.
 
     Args:

@@ -38,7 +38,7 @@ class Choice:
     """Which member acts in a context, and what is expected of it.
 
     Attributes:
-        member: Its id.
+        policy: Its id.
         source: The context it was trained on.
         expected_return: Mean return to be expected, corrected for choosing the best of several.
         uncertainty: One standard deviation of the expected return; NaN if nothing is known of it.
@@ -50,7 +50,7 @@ class Choice:
             interpolated, without correction; best first.
     """
 
-    member: int
+    policy: int
     source: dict[str, float]
     expected_return: float
     uncertainty: float
@@ -125,7 +125,7 @@ class Portfolio:
         On a target it is the one with the best mean over all its episodes, in any other context
         the one with the best mean interpolated from the nearest targets; of equals the one with
         the lowest id. The choice counts every episode. What is expected of it is corrected for
-        the luck of the best (see `sdmbtl.portfolio.evaluations`).
+        choosing the best of several (see `sdmbtl.portfolio.evaluations`).
 
         The uncertainty is made of the standard error over the episodes (if these do not differ,
         from the targets nearby), the correction, in a context that was not evaluated the error of
@@ -135,7 +135,7 @@ class Portfolio:
         predicted from its neighbours, whichever is larger.
 
         Raises:
-            ContextError: If this is no context of the space.
+            ContextError: If this is not a context of the space.
         """
         vector = self.space.vector(context)
         target = self.space.find(vector)
@@ -147,7 +147,7 @@ class Portfolio:
         member = self.members[estimate.positions[0]]
         ids = [self.members[position].id for position in estimate.positions]
         return Choice(
-            member=member.id,
+            policy=member.id,
             source=dict(member.context),
             expected_return=estimate.expected,
             uncertainty=estimate.uncertainty,
@@ -178,7 +178,7 @@ class Portfolio:
         Raises:
             PortfolioError: If the policies were trained elsewhere, so that they are not here.
         """
-        policy = self.policy(self.choose(context).member)
+        policy = self.policy(self.choose(context).policy)
         if not self.observe_context:
             return policy
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
@@ -225,6 +225,11 @@ class Portfolio:
     # -- coverage ------------------------------------------------------------------------
 
     @property
+    def means(self) -> NDArray[np.float64]:
+        """(k, N) mean return of each policy on each target, NaN where not evaluated."""
+        return np.asarray(self._evaluations.means)
+
+    @property
     def best_means(self) -> NDArray[np.float64]:
         """(N,) best mean on each target, as measured: on the average too high."""
         return self._evaluations.best_means
@@ -235,7 +240,7 @@ class Portfolio:
         return self._evaluations.expected_returns
 
     @cached_property
-    def best_members(self) -> NDArray[np.intp]:
+    def best_policies(self) -> NDArray[np.intp]:
         """(N,) id of the member chosen on each target; -1 where nobody was evaluated."""
         ids = np.array([*self._by_id, -1], dtype=np.intp)
         return ids[self._evaluations.best]
@@ -273,7 +278,7 @@ class Portfolio:
         """For each member its id, its source, how many targets it covers, its mean return there."""
         rows = []
         for member in self:
-            covered = self.expected_returns[self.best_members == member.id]
+            covered = self.expected_returns[self.best_policies == member.id]
             mean = float(covered.mean()) if len(covered) else math.nan
             row = {"id": member.id, "context": dict(member.context), "targets": len(covered)}
             rows.append({**row, "mean_return": mean})
@@ -290,7 +295,7 @@ class Portfolio:
             )
             for row in self.table()
         ]
-        missing = int(np.count_nonzero(self.best_members < 0))
+        missing = int(np.count_nonzero(self.best_policies < 0))
         if missing:
             lines.append(f"{counted(missing, 'target')} not evaluated")
         return "\n".join([self._summary(), *lines])
@@ -320,7 +325,7 @@ class Portfolio:
 
         Raises:
             PortfolioError: If something is damaged, or was written by another release.
-            FileNotFoundError: If there is no portfolio.
+            FileNotFoundError: If there is not a portfolio.
         """
         space, members, settings = storage.read(Path(directory), skip_damaged=skip_damaged)
         return cls(space, members, **settings)
@@ -358,7 +363,7 @@ class Portfolio:
     ) -> str:
         rivals = counted(len(estimate.positions), "policy", "policies")
         episodes = counted(estimate.n_episodes, "episode")
-        if target is not None and self.best_members[target] >= 0:
+        if target is not None and self.best_policies[target] >= 0:
             words = f"Best mean return of {rivals} on this target, over {episodes}."
         else:
             targets = "the nearest target"
@@ -374,8 +379,9 @@ class Portfolio:
                     f"{estimate.interpolation_error:.3g} off"
                 )
             words += "."
-        if estimate.optimism:
-            words += f" Corrected by {-estimate.optimism:+.3g} for the luck of the best."
+        bias = estimate.selection_bias
+        if bias:
+            words += f" Corrected by {-bias:+.3g} for choosing the best of several."
         if math.isnan(estimate.uncertainty):
             words += " One episode alone does not tell how certain that is."
         if outside is not None:

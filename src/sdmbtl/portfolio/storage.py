@@ -67,7 +67,7 @@ def read(
 
     Raises:
         PortfolioError: If something is damaged, or was written by another release.
-        FileNotFoundError: If there is no portfolio.
+        FileNotFoundError: If there is not a portfolio.
     """
     directory = directory.resolve()
     if not directory.exists() and _previous(directory).exists():
@@ -167,7 +167,7 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
     path = directory / MANIFEST
     if not path.is_file():
         raise FileNotFoundError(
-            f"There is no portfolio in {str(directory)!r}: it has no {MANIFEST}. "
+            f"There is not a portfolio in {str(directory)!r}: it has no {MANIFEST}. "
             "Write one with portfolio.export(directory)."
         )
     try:
@@ -237,6 +237,6 @@ def _key(number: int) -> str:
 
 def _damaged(path: Path, why: str) -> PortfolioError:
     return PortfolioError(
-        f"{path} is no portfolio of sdmbtl, or it is damaged ({why}). "
+        f"{path} is not a portfolio of sdmbtl, or it is damaged ({why}). "
         "Copy or export the portfolio again."
     )

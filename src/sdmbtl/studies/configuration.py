@@ -26,13 +26,13 @@ class Configuration:
     Attributes:
         space: The context space, `ContextSpace.to_dict()`.
         family: The environments, as in `TrainerSpec`; None if training is the caller's and the
-            study is only asked and told.
+            study is used by ask and tell only.
         trainer: Name and settings of the trainer; None as above.
         selector: Name and options of the selector.
         seed: Root of every random number.
         episodes: Episodes for each policy on each target.
         batch: Policies that are chosen, and trained, at once.
-        retries: How often a failed training is tried again, each time with another seed.
+        retries: How often a failed training run is tried again, each time with another seed.
         return_range: Lowest and highest return of an episode, if known.
     """
 
@@ -70,7 +70,7 @@ class Configuration:
         return {"name": self.family["name"], "options": options}
 
     def check_same(self, recorded: Configuration, path: object) -> None:
-        """Refuse to go on with a study that was made with another configuration.
+        """Refuse to continue a study that was made with another configuration.
 
         Raises:
             ConfigurationError: With every difference, one a line.

@@ -328,7 +328,7 @@ def cannot_write(path: Path, error: object, study: Path | None = None) -> StudyE
     """The error for a file that could not be written."""
     return StudyError(
         f"Cannot write to {str(path)!r}: {error}. Everything recorded so far is kept. Make room, "
-        f"or give access, then go on with: sdmbtl resume {study or path.parent}"
+        f"or give access, then continue with: sdmbtl resume {study or path.parent}"
     )
 
 

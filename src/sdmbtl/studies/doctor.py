@@ -25,7 +25,7 @@ class Finding:
     """One thing that was looked at.
 
     Attributes:
-        level: "ok"; "note": harmless; "problem": something is lost, or the study cannot go on.
+        level: "ok"; "note": harmless; "problem": something is lost, or the study cannot continue.
         text: What was found.
         remedy: What to do about it.
     """
@@ -60,7 +60,7 @@ def examine(path: str | Path) -> Diagnosis:
     """Look at every file of a study; nothing is changed.
 
     Raises:
-        StudyError: If the directory is no study at all.
+        StudyError: If the directory is not a study at all.
     """
     path = _study_directory(path)
     diagnosis = Diagnosis()
@@ -68,7 +68,7 @@ def examine(path: str | Path) -> Diagnosis:
     trouble = _trouble(database)
     if trouble is None:
         study = Study(path)
-        diagnosis.add("ok", f"The database is whole: {_counted(study.trials)}.")
+        diagnosis.add("ok", f"The database is intact: {_counted(study.trials)}.")
         problem = _trouble(StudyDatabase(database.backup_path))
         if problem is not None:
             remedy = "--repair makes a new one."
@@ -114,7 +114,7 @@ def repair(path: str | Path) -> Diagnosis:
 def _study_directory(path: str | Path) -> Path:
     path = Path(path)
     if not any((path / name).exists() for name in ("study.db", "study.backup.db", "policies")):
-        raise StudyError(f"There is no study in {str(path)!r}.")
+        raise StudyError(f"There is not a study in {str(path)!r}.")
     return path
 
 
@@ -150,7 +150,7 @@ def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
                 f"{rounding}. Until then the portfolio leaves it out.",
             )
     if set(states.values()) == {"intact"}:
-        diagnosis.add("ok", f"All {len(states)} policy files are whole.")
+        diagnosis.add("ok", f"All {len(states)} policy files are intact.")
 
 
 def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
@@ -202,7 +202,7 @@ def _list_policies(path: Path, diagnosis: Diagnosis) -> None:
         except PolicyError as error:
             diagnosis.add("problem", str(error))
         else:
-            diagnosis.add("note", f"{file.name} is whole: trained on {notes.get('context')}.")
+            diagnosis.add("note", f"{file.name} is intact: trained on {notes.get('context')}.")
 
 
 def _policy_files(path: Path) -> list[Path]:

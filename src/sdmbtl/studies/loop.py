@@ -32,7 +32,7 @@ Stage = Literal["asked", "training", "saved", "trained", "evaluating", "failed",
 
 @dataclass(frozen=True)
 class Event:
-    """What happens in a study, told as it happens.
+    """What happens in a study, reported as it happens.
 
     Attributes:
         stage: "asked": a context was chosen. "training": steps were done. "saved": the policy
@@ -67,7 +67,7 @@ class Loop:
         self.tell = tell
 
     def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
-        """Go on until a rule holds; returns why it stopped."""
+        """Continue until a rule holds; returns why it stopped."""
         begun, before, failures = time.monotonic(), self.study.n_finished, 0
         while True:
             done = self.study.n_finished - before
@@ -91,7 +91,7 @@ class Loop:
                 if failures >= GIVE_UP_AFTER:
                     error = _run(trial).errors[-1].rstrip(".")
                     raise StudyError(
-                        f"The training failed on {failures} contexts in a row, the last time with: "
+                        f"Training failed on {failures} contexts in a row, the last time with: "
                         f"{error}. Fix the cause, then: sdmbtl resume {self.study.path} "
                         "--retry-failed"
                     )

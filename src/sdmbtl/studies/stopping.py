@@ -58,7 +58,7 @@ class StopRule(ABC):
 
     @abstractmethod
     def reason(self, standing: Standing) -> str | None:
-        """Why to stop now, in words; None to go on."""
+        """Why to stop now, in words; None to continue."""
 
 
 class Budget(StopRule):

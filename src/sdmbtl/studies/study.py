@@ -97,12 +97,12 @@ class Study:
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
             batch: Policies that are chosen, and trained, at once.
-            retries: How often a failed training is tried again, each time with another seed.
+            retries: How often a failed training run is tried again, each time with another seed.
 
         Raises:
             ConfigurationError: If the directory has a study with another configuration.
             DamagedStudyError: If its files are damaged.
-            StudyError: If there is no study and nothing to make one from.
+            StudyError: If there is not a study and nothing to make one from.
         """
         path = Path(path)
         if env is None and space is None:
@@ -157,7 +157,7 @@ class Study:
 
     @property
     def pending(self) -> list[Trial]:
-        """The trials that were asked and not told yet."""
+        """The trials that were asked and not reported yet."""
         return self.selector.pending
 
     @property
@@ -188,7 +188,7 @@ class Study:
     def returns(self) -> NDArray[np.float64]:
         """(k, N, E) returns of the finished policies on every target in every episode.
 
-        NaN where a policy was told with fewer episodes, or not evaluated.
+        NaN where a policy was reported with fewer episodes, or not evaluated.
         """
         finished = list(self._episodes().values())
         episodes = max((r.shape[1] for r in finished), default=self.configuration.episodes)
@@ -198,7 +198,7 @@ class Study:
         return returns
 
     def _episodes(self) -> dict[int, NDArray[np.float64]]:
-        """(N, E) returns of each finished trial, by id; of a told row, E = 1."""
+        """(N, E) returns of each finished trial, by id; of a reported row, E = 1."""
         stored = self.database.episodes()
         rows = {t.id: t.row for t in self.trials if t.row is not None}
         return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
@@ -328,7 +328,7 @@ class Study:
             Why it stopped, in words.
 
         Raises:
-            StudyError: If several trainings in a row failed, or the disk is full.
+            StudyError: If several training runs in a row failed, or the disk is full.
         """
         stops: list[StopRule] = [*rules]
         if budget is not None:
@@ -354,7 +354,7 @@ class Study:
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
         """Choose the next context, or the next `n`, to be trained elsewhere.
 
-        They are pending until told; as `Selector.ask`.
+        They are pending until reported; as `Selector.ask`.
         """
         with self._alone():
             trials = self.selector.next_trials(1 if n is None else n)
@@ -379,9 +379,9 @@ class Study:
             **options: Keywords, all of them optional.
             status: "finished", "failed" or "cancelled".
             source_return: J(pi_x, x), for a source that is not an evaluated target.
-            skip_if_finished: Ignore the call if this trial was told already.
+            skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
-            correct: Replace what was told of a trial before.
+            correct: Replace what was reported of a trial before.
 
         Returns:
             The trial as it is recorded now.
@@ -485,7 +485,7 @@ class Study:
         if episodes is not None:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
         training, portfolio = self.training, self.portfolio()
-        chosen = np.array([portfolio.choose(vector).member for vector in vectors])
+        chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
         returns = np.empty((len(vectors), count))
         for number in np.unique(chosen).tolist():
             returns[chosen == number] = evaluate(
@@ -536,7 +536,7 @@ def _has_database(path: Path) -> bool:
 def _check_there(path: Path) -> None:
     if not _has_database(path):
         raise StudyError(
-            f"There is no study in {str(path)!r}. Make one with an environment: "
+            f"There is not a study in {str(path)!r}. Make one with an environment: "
             f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
             f"training of your own: sdmbtl ask {path} --space FILE.toml."
         )
@@ -561,7 +561,7 @@ def _is_study(path: Path) -> bool:
 
 
 def _episodes(returns: ArrayLike) -> NDArray[np.float64]:
-    """(N, E) returns from what was told: a row, or one row for each episode."""
+    """(N, E) returns from what was reported: a row, or one row for each episode."""
     try:
         array = np.array(returns, dtype=np.float64)  # None becomes NaN
     except (TypeError, ValueError):
