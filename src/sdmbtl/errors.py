@@ -22,7 +22,7 @@ class MatrixError(SdmbtlError, ValueError):
 
 
 class StructureError(SdmbtlError, ValueError):
-    """A structure cannot be looked for in this way, or in so few rows."""
+    """A structure or a model cannot be used in this way, or with so few rows."""
 
 
 class SelectorError(SdmbtlError, ValueError):
@@ -30,7 +30,7 @@ class SelectorError(SdmbtlError, ValueError):
 
 
 class UnknownTrialError(SelectorError, LookupError):
-    """`tell` was given a trial that this selector never handed out."""
+    """`tell` was given a trial that this selector never proposed."""
 
 
 class DuplicateTellError(SelectorError):
@@ -62,7 +62,7 @@ class TrainerError(SdmbtlError, ValueError):
 
 
 class TrainingError(SdmbtlError, RuntimeError):
-    """A training went wrong; another seed or context may go well."""
+    """A training run failed; another seed or context may succeed."""
 
 
 class PortfolioError(SdmbtlError, ValueError):
@@ -70,7 +70,7 @@ class PortfolioError(SdmbtlError, ValueError):
 
 
 class StudyError(SdmbtlError, RuntimeError):
-    """A study cannot be opened or cannot go on; what it has recorded is kept."""
+    """A study cannot be opened or continued; what it has recorded is kept."""
 
 
 class ConfigurationError(StudyError, ValueError):

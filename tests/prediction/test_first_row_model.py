@@ -157,7 +157,7 @@ class TestPlateauOrMountain:
         fitted = FirstRowPlateau(rows, USUAL)
         far = np.full(N, np.quantile(row, USUAL.far_share))
         model = PlateauModel(starts=USUAL.starts, combine_up_to=0)
-        shape = PlateauShape.fitted(
+        shape = PlateauShape.fit(
             rows.space, rows.sources, rows.returns, far, np.full(N, row.max()), model
         )
         sources = np.random.default_rng(0).random((4, 2))

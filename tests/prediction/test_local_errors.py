@@ -18,7 +18,7 @@ from sdmbtl.prediction.local_errors import (
     LEAST_ROWS,
     PARTS,
     LocallyCorrected,
-    locally_corrected,
+    correct_locally,
 )
 from sdmbtl.prediction.smooth_effect import SmoothEffect
 from sdmbtl.selectors.acquisition import predicted_improvement
@@ -162,4 +162,4 @@ def test_nothing_to_correct_is_nothing():
 def test_few_rows_change_nothing():
     rows = completed(LEAST_ROWS - 1, tilted)
     flat = Flat()
-    assert locally_corrected(flat, rows) is flat
+    assert correct_locally(flat, rows) is flat

@@ -14,8 +14,8 @@ from sdmbtl.prediction.plateau_model import (
     PlateauFit,
     PlateauShape,
     _far_level,
-    combined_directions,
-    fitted_reaches,
+    combine_directions,
+    fit_reaches,
     targets_to_fit,
 )
 from sdmbtl.prediction.smooth_effect import SmoothEffect
@@ -29,7 +29,7 @@ REACHES = np.array([*USUAL.reaches, NONE])
 NO_LIMIT, START = len(REACHES) - 1, USUAL.reaches.index(0.8)
 AXES = np.eye(2)
 #: a, b, a + b and a - b.
-ALL = combined_directions(2, combined=True)
+ALL = combine_directions(2, combined=True)
 
 
 def plateau(space, sources, reaches, far=-3.0, near=5.0):
@@ -173,12 +173,12 @@ class TestReaches:
         for pair in itertools.product(REACHES, repeat=2):
             exponent = sum(squares[d] / pair[d] ** 2 for d in range(2))
             errors[pair] = ((returns - heights * np.exp(-exponent)) ** 2).mean()
-        found = fitted_reaches(squares, returns, heights, REACHES, [np.full(2, START)], 2)
+        found = fit_reaches(squares, returns, heights, REACHES, [np.full(2, START)], 2)
         assert tuple(found) == min(errors, key=errors.get)
 
     def test_the_best_of_both_starts_is_kept(self):
         def error(*starts):
-            reaches = fitted_reaches(
+            reaches = fit_reaches(
                 squares, returns, heights, REACHES, [np.full(4, s) for s in starts], 2
             )
             rates = np.where(reaches < NONE, reaches**-2.0, 0.0)
@@ -249,13 +249,13 @@ class TestCombinedDimensions:
     def test_directions(self):
         root = np.sqrt(0.5)
         np.testing.assert_allclose(ALL, [[1, 0], [0, 1], [root, root], [root, -root]])
-        assert combined_directions(1, combined=True).tolist() == [[1.0]]
+        assert combine_directions(1, combined=True).tolist() == [[1.0]]
         for dimensions in (3, 7):
-            directions = combined_directions(dimensions, combined=True)
+            directions = combine_directions(dimensions, combined=True)
             assert directions.shape == (dimensions**2, dimensions)
             np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0)
             assert len(np.unique(directions, axis=0)) == dimensions**2
-        np.testing.assert_array_equal(combined_directions(4, combined=False), np.eye(4))
+        np.testing.assert_array_equal(combine_directions(4, combined=False), np.eye(4))
 
     def test_many_dimensions_are_no_burden(self):
         space = ContextSpace.sample(30, seed=0, **{f"d{i}": Interval(0.0, 1.0) for i in range(40)})
@@ -265,7 +265,7 @@ class TestCombinedDimensions:
     def test_an_explanation_names_the_shortest_reaches(self):
         zeros = np.zeros(len(GRID))
         space = ContextSpace(a=range(3), b=range(3), c=range(3))
-        directions = combined_directions(3, combined=True)
+        directions = combine_directions(3, combined=True)
         reaches = np.full((2, 9), NONE)
         reaches[0, :NAMED] = 0.8, 1.6, 0.4, 0.8
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
@@ -287,7 +287,7 @@ class TestCombinedDimensions:
         squares[1] = 0.0
         for scale in (1.0, 5.5, 0.3):
             returns = scale * np.exp(-squares[0] / 0.16)
-            found = fitted_reaches(
+            found = fit_reaches(
                 squares, returns, np.full(10, scale), REACHES, [np.full(3, START)], 2
             )
             assert found.tolist() == [0.4, REACHES[START], REACHES[NO_LIMIT]]

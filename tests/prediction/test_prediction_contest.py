@@ -196,7 +196,7 @@ class TestFailedTrainings:
         assert np.flatnonzero(contest.failed).tolist() == [4, 9]
         np.testing.assert_array_equal(completed.returns, clean.watch(sound).returns)
         assert contest.records == clean.records
-        assert contest.verdict().structure == clean.verdict().structure
+        assert contest.verdict().name == clean.verdict().name
 
     def test_it_does_not_matter_when_they_are_noticed(self):
         rows, at_once, step_by_step = self.rows_with((0, 5)), default_contest(), default_contest()
@@ -252,7 +252,7 @@ class TestFailedTrainings:
 
         def judged(*failed):
             monkeypatch.setattr(
-                contest_module, "failed_trainings", lambda r: np.isin(np.arange(len(r)), failed)
+                contest_module, "find_failed_runs", lambda r: np.isin(np.arange(len(r)), failed)
             )
 
         contest = contest_of(Counting(), UnstructuredModel())
@@ -277,7 +277,7 @@ class TestFailedTrainings:
         rows, contest = falling_rows(), default_contest()
         for failed in range(SETS_KEPT + 4):
             monkeypatch.setattr(
-                contest_module, "failed_trainings", lambda r, f=failed: np.arange(len(r)) == f
+                contest_module, "find_failed_runs", lambda r, f=failed: np.arange(len(r)) == f
             )
             contest.watch(rows.first(len(rows) - 1 + failed % 2))
         assert len(contest._earlier) == SETS_KEPT
@@ -285,7 +285,7 @@ class TestFailedTrainings:
     def test_the_same_rows_are_not_judged_again(self, monkeypatch):
         contest, rows = default_contest(), self.rows_with((4,))
         contest.watch(rows)
-        monkeypatch.setattr(contest_module, "failed_trainings", None)
+        monkeypatch.setattr(contest_module, "find_failed_runs", None)
         assert contest.watch(rows) is contest.rows
         with pytest.raises(TypeError):
             contest.watch(rows.first(11))
@@ -319,7 +319,7 @@ class TestVerdict:
         contest = contest_of(Scripted("w", wrong), Scripted("a", right))
         contest.watch(rows)
         verdict = contest.verdict()
-        assert verdict.structure == "a"
+        assert verdict.name == "a"
         assert verdict.model.fitted is contest.fits["a"]
         assert verdict.record is contest.records["a"]
         assert verdict.scores == {name: contest.records[name].score for name in ("w", "a")}
@@ -329,7 +329,7 @@ class TestVerdict:
         )
         again = contest_of(Scripted("b", right), Scripted("a", right))
         again.watch(rows)
-        assert again.verdict().structure == "b"
+        assert again.verdict().name == "b"
 
     @pytest.mark.parametrize(
         ("ahead", "chosen"), [(TOLERANCE / 2, "first"), (2 * TOLERANCE, "second")]
@@ -339,7 +339,7 @@ class TestVerdict:
         contest.watch(line_rows([0.0] * 4))
         contest.records["first"] = TrackRecord((outcome(score=0.5),))
         contest.records["second"] = TrackRecord((outcome(score=0.5 + ahead),))
-        assert contest.verdict().structure == chosen
+        assert contest.verdict().name == chosen
 
     @pytest.mark.parametrize(("error", "chosen"), [(1.9, "first"), (2.1, "second")])
     def test_far_larger_errors_are_out_of_the_question(self, error, chosen):
@@ -348,14 +348,14 @@ class TestVerdict:
         contest.records["first"] = TrackRecord((outcome(score=0.9, error=error**2),))
         contest.records["second"] = TrackRecord((outcome(score=0.1, error=1.0),))
         verdict = contest.verdict()
-        assert verdict.structure == chosen
+        assert verdict.name == chosen
         assert verdict.scores == {"first": 0.9, "second": 0.1}
 
     def test_while_nothing_was_tested_the_first_is_used(self):
         contest = default_contest()
         contest.watch(falling_rows(2))
         verdict = contest.verdict()
-        assert verdict.structure == "plateau"
+        assert verdict.name == "plateau"
         assert verdict.explanation == "plateau is assumed, as no structure was put to the test yet"
         assert set(verdict.scores.values()) == {None}
 
@@ -382,7 +382,7 @@ class TestVerdict:
         late = Scripted("late", [0.0] * 4, min_rows=2)
         contest = contest_of(late, Scripted("early", [0.0] * 4))
         contest.watch(line_rows([0.0] * 4, [1.0] * 4))
-        assert contest.verdict().structure == "early"
+        assert contest.verdict().name == "early"
         assert contest.verdict().scores["late"] is None
 
     def test_a_single_structure_has_no_rival(self):
@@ -397,7 +397,7 @@ class TestDetection:
         contest = default_contest()
         contest.watch(falling_rows(seed=seed))
         verdict = contest.verdict()
-        assert verdict.structure in ("mountain", "additive", "additive-quality")
+        assert verdict.name in ("mountain", "additive", "additive-quality")
         assert verdict.scores["mountain"] > verdict.scores[NO_STRUCTURE] + TOLERANCE
 
     @pytest.mark.parametrize("seed", range(4))
@@ -405,7 +405,7 @@ class TestDetection:
         contest = default_contest()
         contest.watch(falling_rows(10, seed=seed, left=(8.0, 1.0), right=(1.0, 8.0)))
         verdict = contest.verdict()
-        assert verdict.structure in ("additive", "additive-quality")
+        assert verdict.name in ("additive", "additive-quality")
         assert verdict.scores["additive"] > verdict.scores["mountain"] + TOLERANCE
 
     @pytest.mark.parametrize("seed", range(4))
@@ -413,7 +413,7 @@ class TestDetection:
         contest = default_contest()
         contest.watch(plateau_rows(seed=seed))
         verdict = contest.verdict()
-        assert verdict.structure == "plateau"
+        assert verdict.name == "plateau"
         assert verdict.scores["plateau"] > verdict.scores["additive"] + TOLERANCE
         assert verdict.scores["plateau"] > verdict.scores[NO_STRUCTURE] + TOLERANCE
 
@@ -443,7 +443,7 @@ class TestDetection:
 def assert_same_contest(one, other):
     assert one.records == other.records
     np.testing.assert_array_equal(one.best, other.best)
-    assert one.verdict().structure == other.verdict().structure
+    assert one.verdict().name == other.verdict().name
     sources = np.random.default_rng(0).random((3, 2))
     for name in one.fits:
         np.testing.assert_array_equal(
@@ -516,7 +516,7 @@ class TestGrowth:
             assert other.records[name].calibration == pytest.approx(
                 one.records[name].calibration, rel=1e-4
             )
-        assert one.verdict().structure == other.verdict().structure
+        assert one.verdict().name == other.verdict().name
 
     @pytest.mark.parametrize("size", [1.0, 1e6, 1e120])
     def test_equal_rows_do_not_blow_up_the_improvements(self, size):
@@ -557,7 +557,7 @@ class TestHoles:
         contest = contest_of(wrong, right)
         rows = line_rows([0.0] * 4, [1.0, 0.0, 0.0, 0.0], [1.0, np.nan, np.nan, np.nan])
         contest.watch(rows.first(2))
-        assert contest.verdict().structure == "a"
+        assert contest.verdict().name == "a"
         np.testing.assert_allclose(contest.watch(rows).returns[2], right.row)
 
     def test_the_next_row_of_a_mountain_is_filled_well(self):

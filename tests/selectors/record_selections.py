@@ -6,7 +6,7 @@ Run it only when a change of the choices is meant, and say so in the changelog:
 
 It keeps to what users call: make a selector, ask, tell. The file has, for every case, selector and
 seed, a run: each ask as [index of the target or coordinates in the box, strategy, structure], for
-`auto` also its numbers; at the end the remaining gain and the failed trainings. Where all seeds
+`auto` also its numbers; at the end the remaining gain and the failed runs. Where all seeds
 gave the same, it is written once.
 """
 
@@ -139,7 +139,7 @@ def warm_start(selector, returns, rounds):
 
 
 def row(selector, returns, trial):
-    """The returns of a policy; a source that is no target trains at the nearest one."""
+    """The returns of a policy; a source that is not a target trains at the nearest one."""
     return returns[selector.space.nearest(trial.context)]
 
 
@@ -240,7 +240,7 @@ def runs(case):
                 {
                     "asks": [recorded_ask(c, with_numbers=name.startswith("auto")) for c in asked],
                     "remaining gain": selector.remaining_gain(3),
-                    "failed trainings": [int(number) for number in selector.failed_trainings()],
+                    "failed runs": [int(number) for number in selector.failed_runs()],
                 },
             )
 
@@ -280,7 +280,7 @@ def differences(name, case, record):
         changed = [(f"round {n}", *both) for n, both in asks if not same_ask(*both)][:1]
         changed += [
             (f"{key} at the end", before[key], run[key])
-            for key in ("remaining gain", "failed trainings")
+            for key in ("remaining gain", "failed runs")
             if not same(before[key], run[key])
         ]
         told += [f"{where}, {what}: {then} was recorded, now {now}" for what, then, now in changed]

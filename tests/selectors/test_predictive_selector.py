@@ -66,7 +66,7 @@ class TestChoice:
         trial = selector.ask()
         assert trial.index == int(values.argmax())
         assert trial.strategy == "improvement"
-        assert trial.structure == verdict.structure
+        assert trial.structure == verdict.name
         corrected = values.max() / verdict.record.optimism
         assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
@@ -401,8 +401,8 @@ class TestEvidence:
         entries = selector.evidence()
         assert [e["rows"] for e in entries] == [2] * 5 + [3] * 5 + [4] * 5
         names = [s.name for s in default_models()]
-        assert [e["structure"] for e in entries] == names * 3
-        keys = {"structure", "rows", "score", "error", "expected", "gain"}
+        assert [e["model"] for e in entries] == names * 3
+        keys = {"model", "rows", "score", "error", "expected", "gain"}
         assert set(entries[0]) == keys
         assert json.loads(json.dumps(entries)) == entries
 
@@ -415,23 +415,23 @@ class TestEvidence:
             gain = np.maximum(row - known.max(axis=0), 0.0).mean()
             assert entry["gain"] == pytest.approx(gain)
             assert 0.0 <= entry["score"] <= 1.0
-            if entry["structure"] == "none":
+            if entry["model"] == "none":
                 error = np.sqrt(((row - known.mean(axis=0)) ** 2).mean())
                 assert entry["error"] == pytest.approx(error)
 
     def test_leaves_out_trainings_that_have_probably_failed(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
         told(selector, matrix, 8)
-        assert selector.failed_trainings() == []
+        assert selector.failed_runs() == []
         told(selector, matrix - 100.0, 1)
         selector.tell(selector.ask(), status="failed")
         told(selector, matrix, 2)
-        assert selector.failed_trainings() == [8]
+        assert selector.failed_runs() == [8]
         assert sorted({e["rows"] for e in selector.evidence()}) == [2, 3, 4, 5, 6, 7, 9, 10]
 
     def test_nothing_has_failed_before_the_first_row(self):
-        assert PredictiveSelector(GRID).failed_trainings() == []
-        assert RandomSelector(GRID).failed_trainings() == []
+        assert PredictiveSelector(GRID).failed_runs() == []
+        assert RandomSelector(GRID).failed_runs() == []
 
 
 class TestRemainingGain:

@@ -49,7 +49,7 @@ class Source:
         """Read it back.
 
         Raises:
-            ContextError: If it is no description of a source.
+            ContextError: If it does not describe a source.
         """
         try:
             return cls.at([float(value) for value in data["center"]])

@@ -13,4 +13,7 @@ class AdditiveQualityModel(AdditiveModel):
 
     name = "additive-quality"
     free_quality = True
-    words = "difficulty of the target plus quality of the policy plus a slope for each side"
+    words = (
+        "returns are the difficulty of the target plus the quality of the policy plus a slope for "
+        "each side of the source"
+    )

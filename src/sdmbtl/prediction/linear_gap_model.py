@@ -28,7 +28,7 @@ class LinearGapModel(RowModel):
 
     Attributes:
         ridge: Weight of the ridge, relative to the number of pairs: dimensions that the rows say
-            little about get slopes near those presumed rather than wild ones.
+            little about get slopes near those presumed rather than extreme ones.
         presume_fall: Whether a dimension in which no two sources differ is presumed to be like
             all of them together; otherwise it is presumed flat.
     """
@@ -38,7 +38,7 @@ class LinearGapModel(RowModel):
 
     #: Whether policies may differ on all targets alike, by chance and by a smooth quality.
     free_quality: ClassVar[bool] = False
-    #: What it says about performance.
+    #: What it assumes, as the first part of a sentence.
     words: ClassVar[str]
 
     def __post_init__(self) -> None:
@@ -135,8 +135,7 @@ class LinearGapFit(FittedModel):
         sides = zip(self.slopes.names, self.slopes.left, self.slopes.right, strict=True)
         listed = ", ".join(f"{name} {left:.3g}/{right:.3g}" for name, left, right in sides)
         return (
-            f"{self._words}; change of the return from one end of a dimension to the other "
-            f"(left/right): {listed}"
+            f"{self._words} (change from one end of a dimension to the other, left/right: {listed})"
         )
 
 

@@ -1,4 +1,4 @@
-"""Plateau structure: a policy is good around its source and of little use far from it."""
+"""Plateau: a policy is good around its source and of little use far from it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from sdmbtl.prediction.smooth_effect import SmoothEffect
 
 #: Errors that differ by less, relative to the squares of the returns, are alike.
 ROUNDING = 1e-12
-#: At least so many targets are fitted to, however many rows there are.
+#: At least this many targets are fitted to, however many rows there are.
 LEAST_TARGETS = 32
-#: An explanation names so many directions, those with the shortest reaches.
+#: An explanation names this many directions, those with the shortest reaches.
 NAMED = 4
 
 
@@ -59,7 +59,7 @@ class PlateauModel(RowModel):
 
     def __post_init__(self) -> None:
         for name in ("reaches", "starts"):
-            object.__setattr__(self, name, _checked_reaches(name, getattr(self, name)))
+            object.__setattr__(self, name, _check_reaches(name, getattr(self, name)))
         for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
             whole_number(name, getattr(self, name), low=low, error=StructureError)
         if not finite_number("far_share", self.far_share, low=0.0, error=StructureError) < 1:
@@ -74,9 +74,9 @@ class PlateauModel(RowModel):
         """Estimate both levels, the reaches and the quality of policies."""
         far = _far_level(rows.returns, self.far_share)
         own = SmoothEffect(rows.sources, rows.own)
-        at_home = own.predict(rows.space.unit_targets)[0]
-        near = np.maximum(rows.best, np.minimum(at_home, rows.ceiling))
-        shape = PlateauShape.fitted(rows.space, rows.sources, rows.returns, far, near, self)
+        trained_there = own.predict(rows.space.unit_targets)[0]
+        near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
+        shape = PlateauShape.fit(rows.space, rows.sources, rows.returns, far, near, self)
         some = targets_to_fit(len(rows), len(rows.space), self.pairs)
         residuals = rows.returns[:, some] - shape.returns(rows.sources, some)
         means = residuals.mean(axis=1)
@@ -105,7 +105,7 @@ class PlateauShape:
     reaches: NDArray[np.float64]
 
     @classmethod
-    def fitted(
+    def fit(
         cls,
         space: ContextSpace,
         sources: NDArray[np.float64],
@@ -115,14 +115,14 @@ class PlateauShape:
         model: PlateauModel,
     ) -> PlateauShape:
         """The shape with the reaches that fit best to the (k, N) returns of (k, D) sources."""
-        directions = combined_directions(
+        directions = combine_directions(
             space.n_dimensions, space.n_dimensions <= model.combine_up_to
         )
         some = targets_to_fit(len(returns), len(space), model.pairs)
-        squares = _sided_squares(sources @ directions.T, space.unit_targets[some] @ directions.T)
+        squares = _square_by_side(sources @ directions.T, space.unit_targets[some] @ directions.T)
         is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
         grid = np.array([*model.reaches, np.inf])
-        reaches = fitted_reaches(
+        reaches = fit_reaches(
             squares,
             (returns - far)[:, some],
             (near - far)[some],
@@ -161,7 +161,7 @@ class PlateauShape:
         more = len(limited) - NAMED
         if more > 0:
             parts.append(f"and at least as wide in {more} more direction{'s' * (more > 1)}")
-        return f"policies are good around their source, within (of the range) {', '.join(parts)}"
+        return f"policies are good near their source, within (of the range) {', '.join(parts)}"
 
     def _limits(self, direction: int) -> str:
         """A direction with its reaches, such as "length - mass 0.4 above"."""
@@ -201,7 +201,7 @@ class PlateauFit(FittedModel):
 
 
 @cache
-def combined_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
+def combine_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
     """(D², D) the dimensions, and the sum and the difference of any two; or (D, D) these alone."""
     axes = np.eye(dimensions)
     both = combinations(range(dimensions if combined else 0), 2)
@@ -211,7 +211,7 @@ def combined_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
     return np.asarray(directions)
 
 
-def _checked_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
+def _check_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
     """Check reaches: numbers above 0, the shortest first."""
     if not isinstance(given, list | tuple) or not given:
         raise StructureError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
@@ -229,7 +229,7 @@ def _direction_name(direction: NDArray[np.float64], names: tuple[str, ...]) -> s
     return names[first] + "".join(f" {'+' if direction[d] > 0 else '-'} {names[d]}" for d in others)
 
 
-def _sided_squares(
+def _square_by_side(
     sources: NDArray[np.float64], targets: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """(2 F, k, n) squared differences, of targets above the source, then of those below."""
@@ -255,7 +255,7 @@ def targets_to_fit(rows: int, targets: int, pairs: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(targets, size=count, replace=False))
 
 
-def fitted_reaches(
+def fit_reaches(
     squares: NDArray[np.float64],
     returns: NDArray[np.float64],
     heights: NDArray[np.float64],
@@ -268,7 +268,7 @@ def fitted_reaches(
     Args:
         squares: (2 F, k, n) squared differences of sources and targets, side by side.
         returns: (k, n) returns above the far level.
-        heights: (n,) near less far level.
+        heights: (n,) near minus far level.
         grid: (G,) reaches to choose from.
         starts: (2 F,) numbers of reaches to begin with, once for each search.
         sweeps: How often a search goes through all sides.

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sdmbtl.checks import checked_return_range, whole_number
+from sdmbtl.checks import check_return_range, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ConfigurationError, StudyError
 from sdmbtl.json_data import differences
@@ -142,7 +142,7 @@ def set_up(
         settings = {"name": training.trainer, "settings": training.settings}
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
-        known_range = checked_return_range(return_range, error=StudyError)
+        known_range = check_return_range(return_range, error=StudyError)
     made = Configuration(
         space=targets.to_dict(),
         selector={"name": selector, "options": dict(selector_options)},

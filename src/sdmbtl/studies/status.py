@@ -59,7 +59,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     before = math.nan
     rounds: list[dict[str, Any]] = []
     scores = _scores_by_row(study.selector)
-    failed = set(study.selector.failed_trainings())
+    failed = set(study.selector.failed_runs())
     rows = 0
     for trial in study.trials:
         entry = _described(trial)
@@ -107,7 +107,7 @@ def _scores_by_row(selector: Selector) -> dict[int, dict[str, float]]:
     """How well each structure predicted a row, for each row by the number of those before it."""
     scores: dict[int, dict[str, float]] = {}
     for entry in selector.evidence():
-        scores.setdefault(entry["rows"], {})[entry["structure"]] = entry["score"]
+        scores.setdefault(entry["rows"], {})[entry["model"]] = entry["score"]
     return scores
 
 
@@ -115,7 +115,7 @@ def _mean_scores(selector: Selector) -> dict[str, float]:
     """Mean score of each structure so far."""
     scores: dict[str, list[float]] = {}
     for entry in selector.evidence():
-        scores.setdefault(entry["structure"], []).append(entry["score"])
+        scores.setdefault(entry["model"], []).append(entry["score"])
     return {name: float(np.mean(values)) for name, values in scores.items()}
 
 
@@ -123,7 +123,7 @@ def _structure(study: Study) -> str | None:
     """The structure according to all rows, or if nobody can tell, according to the last choice."""
     selector = study.selector
     if isinstance(selector, PredictiveSelector) and selector.evidence():
-        return selector.contest.verdict().structure
+        return selector.contest.verdict().name
     return next((t.structure for t in reversed(study.trials) if t.structure is not None), None)
 
 

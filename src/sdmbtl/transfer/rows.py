@@ -65,7 +65,7 @@ class ObservedRows:
         self.source_positions: NDArray[np.intp] = np.array(positions, dtype=np.intp)
         nearest = self.returns[np.arange(len(self)), self.source_positions]
         is_target = np.array([index is not None for index in found], dtype=bool)
-        own = np.where(is_target & ~np.isnan(nearest), nearest, _checked_own(given_own))
+        own = np.where(is_target & ~np.isnan(nearest), nearest, _check_own(given_own))
         #: (k,) J(pi_x, x): from the row if the source is a target, otherwise as given, otherwise
         #: the return on the nearest target; NaN where that was not evaluated.
         self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
@@ -187,7 +187,7 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
         (N,) returns, a copy that cannot be changed.
 
     Raises:
-        RowError: If the length is wrong, a value is infinite or no number, or nothing was
+        RowError: If the length is wrong, a value is infinite or not a number, or nothing was
             evaluated at all.
     """
     try:
@@ -238,7 +238,7 @@ def _listed(given: Any, what: str) -> list[Any]:
         ) from None
 
 
-def _checked_own(given: list[Any]) -> NDArray[np.float64]:
+def _check_own(given: list[Any]) -> NDArray[np.float64]:
     """Returns on the sources themselves, NaN where unknown; (k,)."""
     try:
         own = np.array(given, dtype=np.float64)
