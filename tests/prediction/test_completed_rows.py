@@ -225,11 +225,11 @@ class TestOwnReturn:
         assert 0.0 < completed.own[0] < 8.0
         assert completed.own[1] == returns[1, 9]
 
-    def test_is_the_one_that_was_told(self):
+    def test_is_the_one_that_was_reported(self):
         rows = ObservedRows(GRID, [[0.5, 0.7]], [np.zeros(N)], [9.0])
         assert CompletedRows.of(rows).own.tolist() == [9.0]
 
-    def test_is_the_one_that_was_told_also_beside_one_that_is_not_known(self):
+    def test_is_the_one_that_was_reported_also_beside_one_that_is_not_known(self):
         returns = np.arange(2.0 * N).reshape(2, N)
         returns[1, 4] = NAN
         sources = np.vstack([[0.5, 0.7], GRID.targets[4]])

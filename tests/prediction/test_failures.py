@@ -1,4 +1,4 @@
-"""Failed trainings: likelihoods against dense matrices, and which rows are called failures."""
+"""Failed training runs: likelihoods against dense matrices, and which rows are called failures."""
 
 import itertools
 
@@ -117,7 +117,7 @@ class TestOutliers:
         assert found(points, values) == []
         assert found(points, np.full(12, 0.3)) == []
 
-    def test_luck_is_none_most_of_the_time(self):
+    def test_noise_is_none_most_of_the_time(self):
         said = 0
         for seed in range(50):
             rng = np.random.default_rng(seed)

@@ -103,7 +103,7 @@ def test_no_more_is_expected_than_any_policy_has_reached():
     assert corrected.max() == ceiling
     above = LocallyCorrected(Flat(), completed(16, lambda x, y: tilted(x, y) - 0.5))
     mean = above.predict(GRID.unit_targets, slice(None)).mean
-    assert mean.max() == 1.0, "what the structure itself expects stands"
+    assert mean.max() == 1.0, "what the model itself predicts stands"
 
 
 @pytest.mark.parametrize("model", default_models(), ids=lambda value: value.name)

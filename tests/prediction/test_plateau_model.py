@@ -1,4 +1,4 @@
-"""Plateau structure: levels, reaches and predictions against loops and known truths."""
+"""Plateau model: levels, reaches and predictions against loops and known truths."""
 
 import itertools
 
@@ -147,7 +147,7 @@ class TestReaches:
         fitted = PlateauModel().fit(rows)
         assert fitted.shape.reaches.tolist() == [0.2, NONE, NONE, NONE] * 2
         assert fitted.explain() == (
-            "policies are good around their source, within (of the range) a 0.2 above and 0.2 below"
+            "policies are good near their source, within (of the range) a 0.2 above and 0.2 below"
         )
 
     def test_a_side_without_a_limit_is_not_named(self):
@@ -205,7 +205,7 @@ class TestCombinedDimensions:
     """What counts may be the sum or the difference of two dimensions."""
 
     @pytest.mark.parametrize("direction", [2, 3], ids=["sum", "difference"])
-    def test_policies_along_them_are_foretold(self, direction):
+    def test_policies_along_them_are_predicted(self, direction):
         def truth(sources):
             difference = (GRID.unit_targets - sources[:, None]) @ ALL[direction]
             return 8.0 * np.exp(-((difference / np.where(difference > 0, 0.2, 0.4)) ** 2)) - 3.0
@@ -294,7 +294,7 @@ class TestCombinedDimensions:
 
 
 class TestRest:
-    def test_better_policies_are_told_apart_and_the_variance_is_what_is_left(self):
+    def test_better_policies_are_recognised_and_the_variance_is_what_is_left(self):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
         returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
         rows = completed(sources, returns)

@@ -178,8 +178,8 @@ class TestOutcomes:
         assert contest.records["s"].outcomes[0].score == pytest.approx(_likeness(*by_cell))
 
 
-class TestFailedTrainings:
-    """A training fails now and then: its whole row lies far below all others."""
+class TestFailedRuns:
+    """A training run fails now and then: its row lies far below all others."""
 
     @staticmethod
     def rows_with(failures, k=12, drop=60.0):
@@ -188,7 +188,7 @@ class TestFailedTrainings:
         returns[list(failures)] -= drop
         return ObservedRows(GRID, rows.sources, returns)
 
-    def test_no_structure_learns_from_them(self):
+    def test_no_model_learns_from_them(self):
         contest, clean = default_contest(), default_contest()
         rows = self.rows_with((4, 9))
         sound = rows.only(~np.isin(np.arange(12), (4, 9)))
@@ -221,7 +221,7 @@ class TestFailedTrainings:
         expected = np.delete(returns, 4, axis=0).max(axis=0)
         np.testing.assert_array_equal(np.delete(contest.best, 7), np.delete(expected, 7))
 
-    def test_an_error_of_a_structure_comes_back_until_it_is_mended(self):
+    def test_an_error_of_a_model_comes_back_until_it_is_fixed(self):
         class Breaking(Scripted):
             broken = True
 
@@ -230,13 +230,13 @@ class TestFailedTrainings:
                     raise ZeroDivisionError
                 return super().fit(rows)
 
-        structure = Breaking("s", [1.0] * 4)
-        contest = contest_of(structure)
+        model = Breaking("s", [1.0] * 4)
+        contest = contest_of(model)
         rows = line_rows([0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 2.0, 2.0], [0.0, 0.0, 1.0, 1.0])
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 contest.watch(rows)
-        structure.broken = False
+        model.broken = False
         assert len(contest.watch(rows)) == 3
 
     @pytest.mark.parametrize("holes", [False, True])
@@ -324,8 +324,8 @@ class TestVerdict:
         assert verdict.record is contest.records["a"]
         assert verdict.scores == {name: contest.records[name].score for name in ("w", "a")}
         assert verdict.explanation == (
-            "a foretold the gains of the rows so far as well as any, score "
-            f"{verdict.scores['a']:.2f} (w {verdict.scores['w']:.2f})"
+            f"Best predictor so far: a (score {verdict.scores['a']:.2f}; "
+            f"next: w {verdict.scores['w']:.2f})."
         )
         again = contest_of(Scripted("b", right), Scripted("a", right))
         again.watch(rows)
@@ -351,12 +351,27 @@ class TestVerdict:
         assert verdict.name == chosen
         assert verdict.scores == {"first": 0.9, "second": 0.1}
 
+    def test_says_which_models_were_passed_over_and_why(self):
+        contest = contest_of(*(Scripted(name, [0.0] * 4) for name in "abcd"))
+        contest.watch(line_rows([0.0] * 4))
+        for name, score, error in (("a", 0.61, 1), ("b", 0.632, 1), ("c", 0.9, 9), ("d", 0.6, 1)):
+            contest.records[name] = TrackRecord((outcome(score=score, error=error),))
+        verdict = contest.verdict()
+        assert verdict.name == "a"
+        assert verdict.explanation == (
+            "Best predictor so far: a (score 0.61; c 0.90 was passed over: its errors are more "
+            "than 2 times the smallest; b 0.63 was passed over: scores within 0.03 count as equal, "
+            "and a is listed first)."
+        )
+
     def test_while_nothing_was_tested_the_first_is_used(self):
         contest = default_contest()
         contest.watch(falling_rows(2))
         verdict = contest.verdict()
         assert verdict.name == "plateau"
-        assert verdict.explanation == "plateau is assumed, as no structure was put to the test yet"
+        assert verdict.explanation == (
+            "No model has been tested yet, so the first one listed is used: plateau."
+        )
         assert set(verdict.scores.values()) == {None}
 
     @pytest.mark.parametrize("score", [0.0, 0.9 * NO_SCORE, 1.1 * NO_SCORE])
@@ -365,7 +380,7 @@ class TestVerdict:
         contest.watch(line_rows([0.0] * 4))
         contest.records["first"] = TrackRecord((outcome(score=0.0),))
         contest.records["second"] = TrackRecord((outcome(score=score),))
-        words = "nothing predicts yet (no score reaches 0.05), "
+        words = "No model predicts the rows yet (every score is below 0.05): "
         assert contest.verdict().explanation.startswith(words) == (score < NO_SCORE)
 
     def test_does_not_change_with_later_rows(self):
@@ -385,10 +400,10 @@ class TestVerdict:
         assert contest.verdict().name == "early"
         assert contest.verdict().scores["late"] is None
 
-    def test_a_single_structure_has_no_rival(self):
+    def test_a_single_model_has_no_rival(self):
         contest = contest_of(Scripted("s", [1.0] * 4))
         contest.watch(line_rows([0.0] * 4, [1.0] * 4))
-        assert "(" not in contest.verdict().explanation
+        assert contest.verdict().explanation == "Best predictor so far: s (score 1.00)."
 
 
 class TestDetection:
@@ -427,7 +442,7 @@ class TestDetection:
         assert np.mean(leads) < 2 * TOLERANCE
         assert max(leads) < 0.15
 
-    def test_no_structure_is_the_mean_of_each_target(self):
+    def test_none_is_the_mean_of_each_target(self):
         rows = noise_rows(5)
         fitted = UnstructuredModel().fit(CompletedRows.of(rows))
         some = np.array([4, 1])
@@ -437,7 +452,7 @@ class TestDetection:
         within = residuals - residuals.mean(axis=1, keepdims=True)
         between = residuals.mean(axis=1).var(ddof=1)
         np.testing.assert_allclose(prediction.variance, between + within.var())
-        assert "tells nothing" in fitted.explain()
+        assert "says nothing" in fitted.explain()
 
 
 def assert_same_contest(one, other):
@@ -537,7 +552,7 @@ class TestGrowth:
 
 
 class TestHoles:
-    def test_are_filled_by_what_the_structure_expects(self):
+    def test_are_filled_by_what_the_model_predicts(self):
         expected = np.array([5.0, 1.0, 2.0, 3.0])
         contest = contest_of(Scripted("s", expected))
         completed = contest.watch(line_rows([0.0] * 4, [np.nan, np.nan, np.nan, 4.0]))
@@ -549,7 +564,7 @@ class TestHoles:
         completed = contest.watch(line_rows([1.0, np.nan, 1.0, 1.0]))
         assert completed.returns[0].tolist() == pytest.approx([1.0] * 4)
 
-    def test_the_structure_of_the_verdict_is_asked(self):
+    def test_the_model_of_the_verdict_is_asked(self):
         right, wrong = (
             Scripted("a", [1.0, -9.0, -9.0, -9.0]),
             Scripted("w", [-9.0, 1.0, -9.0, -9.0]),
@@ -571,10 +586,10 @@ class TestHoles:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("structures", [[], [UnstructuredModel(), UnstructuredModel()]])
-    def test_names_must_differ(self, structures):
+    @pytest.mark.parametrize("models", [[], [UnstructuredModel(), UnstructuredModel()]])
+    def test_names_must_differ(self, models):
         with pytest.raises(StructureError, match="Models must have different names. Got"):
-            contest_of(*structures)
+            contest_of(*models)
 
     def test_no_rows(self):
         with pytest.raises(StructureError, match="at least one observed row. Got none"):

@@ -77,7 +77,7 @@ def test_conformance_of_variants(name, check):
 
 
 class Stubborn(Selector):
-    """Proposes the same target for ever."""
+    """Proposes the same target every time."""
 
     name = "stubborn"
 

@@ -668,7 +668,7 @@ def test_tell_has_the_contract_of_a_selector(tmp_path):
     told = study.tell(trial, np.arange(12.0).reshape(6, 2), source_return=None)
     assert (told.id, told.status) == (trial.id, "finished")
     assert told.row.tolist() == (2 * np.arange(6.0) + 0.5).tolist()
-    with pytest.raises(DuplicateTellError, match="was told already"):
+    with pytest.raises(DuplicateTellError, match="was reported already"):
         study.tell(trial, np.ones(6))
     assert study.tell(trial, np.ones(6), skip_if_finished=True) is told
     assert Study.open(path).returns.shape == (1, 6, 2)

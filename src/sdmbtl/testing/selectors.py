@@ -122,10 +122,12 @@ def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
         asked = plain.ask()
         assert proposed == asked, "next_trials must be what ask returns"
         stepwise.record(proposed)
-        told = stepwise.told_trial(proposed, _row(space, matrix, proposed))
+        finished = stepwise.told_trial(proposed, _row(space, matrix, proposed))
         assert stepwise.pending == [proposed], "told_trial must record nothing"
-        stepwise.record(told)
-        assert told == plain.tell(asked, _row(space, matrix, asked)), "told_trial is not as tell"
+        stepwise.record(finished)
+        assert finished == plain.tell(asked, _row(space, matrix, asked)), (
+            "told_trial is not as tell"
+        )
 
 
 def check_tell_returns_the_record(factory: SelectorFactory) -> None:
@@ -134,15 +136,15 @@ def check_tell_returns_the_record(factory: SelectorFactory) -> None:
     selector, matrix = factory(space, seed=0), example_matrix(space)
     asked = selector.ask()
     annotated = selector.annotate(asked, job=17)
-    told = selector.tell(asked, _row(space, matrix, asked))
+    finished = selector.tell(asked, _row(space, matrix, asked))
     assert (asked.status, asked.row, asked.attributes) == ("pending", None, {}), "trials are values"
-    assert told.status == "finished", "tell must return the trial as it is now"
-    assert told.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
-    assert selector.trials == (told,), "the record must be what tell returned"
-    corrected = selector.tell(told, _row(space, matrix, asked) + 1.0, correct=True)
+    assert finished.status == "finished", "tell must return the trial as it is now"
+    assert finished.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
+    assert selector.trials == (finished,), "the record must be what tell returned"
+    corrected = selector.tell(finished, _row(space, matrix, asked) + 1.0, correct=True)
     assert selector.trials == (corrected,), "a correction must replace the trial"
     assert np.array_equal(selector.rows.returns[0], _row(space, matrix, asked) + 1.0), "stale row"
-    selector.tell(told, status="failed", correct=True)
+    selector.tell(finished, status="failed", correct=True)
     assert not len(selector.rows), "a trial that is corrected to failed has no row"
 
 

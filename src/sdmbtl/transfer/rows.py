@@ -30,7 +30,7 @@ class ObservedRows:
         sources: (k, D) contexts the policies were trained on.
         returns: (k, N) returns on every target, NaN where not evaluated.
         source_returns: (k,) returns on the source itself, NaN where unknown. They matter only
-            where the row does not have the value: for sources that are no evaluated targets.
+            where the row does not have the value: for sources that are not evaluated targets.
     """
 
     def __init__(
