@@ -147,13 +147,13 @@ class TestReaches:
         fitted = PlateauModel().fit(rows)
         assert fitted.shape.reaches.tolist() == [0.2, NONE, NONE, NONE] * 2
         assert fitted.explain() == (
-            "policies are good near their source, within (of the range) a 0.2 above and 0.2 below"
+            "policies are good near their source (limits as shares of the range: a ±0.2)"
         )
 
     def test_a_side_without_a_limit_is_not_named(self):
         zeros = np.zeros(len(GRID))
         shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([NONE, 0.1, 0.4, NONE]))
-        assert shape.explain().endswith("within (of the range) b 0.1 above, a 0.4 below")
+        assert shape.explain().endswith("(limits as shares of the range: b +0.1, a -0.4)")
 
     def test_equal_returns_have_a_finite_explanation(self):
         fitted = PlateauModel().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
@@ -218,7 +218,7 @@ class TestCombinedDimensions:
         )
         assert combined < 0.4 * plain
         name = {2: "a + b", 3: "a - b"}[direction]
-        assert f"{name} 0.2 above" in PlateauModel().fit(rows).explain()
+        assert f"{name} +0.2" in PlateauModel().fit(rows).explain()
 
     @pytest.mark.parametrize("reaches", [(0.2, 0.2), (0.4, 0.2), (0.2, 0.8)])
     def test_where_they_do_not_count_little_is_lost(self, reaches):
@@ -257,7 +257,7 @@ class TestCombinedDimensions:
             assert len(np.unique(directions, axis=0)) == dimensions**2
         np.testing.assert_array_equal(combine_directions(4, combined=False), np.eye(4))
 
-    def test_many_dimensions_are_no_burden(self):
+    def test_many_dimensions_are_not_combined(self):
         space = ContextSpace.sample(30, seed=0, **{f"d{i}": Interval(0.0, 1.0) for i in range(40)})
         rows = completed(space.unit_targets[:4], np.random.default_rng(0).random((4, 30)), space)
         assert len(PlateauModel().fit(rows).shape.directions) == 40
@@ -267,18 +267,16 @@ class TestCombinedDimensions:
         space = ContextSpace(a=range(3), b=range(3), c=range(3))
         directions = combine_directions(3, combined=True)
         reaches = np.full((2, 9), NONE)
-        reaches[0, :NAMED] = 0.8, 1.6, 0.4, 0.8
+        reaches[0, :NAMED] = 0.8, 1.6, 0.4
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        words = "c 0.4 above, a 0.8 above, a + b 0.8 above, b 1.6 above"
-        assert shape.explain().endswith(f"(of the range) {words}")
+        assert shape.explain().endswith("range: c +0.4, a +0.8, b +1.6)")
         reaches[1, 0], reaches[1, 8] = 0.05, 1.6
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        words = "a 0.8 above and 0.05 below, c 0.4 above, a + b 0.8 above, b 1.6 above"
-        rest = ", and at least as wide in 1 more direction"
-        assert shape.explain().endswith(f"(of the range) {words}{rest}")
+        words = "a +0.8/-0.05, c +0.4, b +1.6; at least as wide in 1 more direction)"
+        assert shape.explain().endswith(f"range: {words}")
         reaches[1, 7] = 1.6
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith("in 2 more directions")
+        assert shape.explain().endswith("in 2 more directions)")
 
     def test_a_side_without_targets_keeps_its_start(self):
         """Rounding must not choose between reaches that are all the same."""

@@ -17,13 +17,14 @@ from sdmbtl.errors import StructureError
 from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.smooth_effect import SmoothEffect
+from sdmbtl.wording import counted
 
 #: Errors that differ by less, relative to the squares of the returns, are alike.
 ROUNDING = 1e-12
 #: At least this many targets are fitted to, however many rows there are.
 LEAST_TARGETS = 32
 #: An explanation names this many directions, those with the shortest reaches.
-NAMED = 4
+NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -157,19 +158,20 @@ class PlateauShape:
         if not len(limited):
             return "policies are as good far from their source as near it"
         shortest = limited[np.argsort(reaches[limited].min(axis=1), kind="stable")]
-        parts = [self._limits(direction) for direction in shortest[:NAMED]]
+        limits = ", ".join(self._limits(direction) for direction in shortest[:NAMED])
         more = len(limited) - NAMED
         if more > 0:
-            parts.append(f"and at least as wide in {more} more direction{'s' * (more > 1)}")
-        return f"policies are good near their source, within (of the range) {', '.join(parts)}"
+            limits += f"; at least as wide in {counted(more, 'more direction')}"
+        return f"policies are good near their source (limits as shares of the range: {limits})"
 
     def _limits(self, direction: int) -> str:
-        """A direction with its reaches, such as "length - mass 0.4 above"."""
+        """A direction with its reaches, such as "length - mass +0.4/-0.8" or "length ±0.4"."""
         name = _direction_name(self.directions[direction], self.space.names)
         ahead, behind = self.reaches.reshape(2, -1)[:, direction]
-        sides = {"above": ahead, "below": behind}
-        limits = [f"{r:.2g} {side}" for side, r in sides.items() if np.isfinite(r)]
-        return f"{name} {' and '.join(limits)}"
+        if ahead == behind:
+            return f"{name} ±{ahead:.2g}"
+        signed = (("+", ahead), ("-", behind))
+        return f"{name} " + "/".join(f"{sign}{r:.2g}" for sign, r in signed if np.isfinite(r))
 
 
 class PlateauFit(FittedModel):

@@ -89,7 +89,7 @@ class StructureDetectionSelector(Selector):
         else:
             self.detection = self.detector.detect(rows)
             structure = self.detection.structure
-            why = f"Detected structure: {structure} ({self.detection.explanation})."
+            why = f"Detected structure: {structure}, as {self.detection.explanation}."
         if structure not in self.strategies:
             raise SelectorError(
                 f"The detector returned {structure!r}, for which there is no strategy; "
