@@ -22,7 +22,11 @@ class MatrixError(SdmbtlError, ValueError):
 
 
 class StructureError(SdmbtlError, ValueError):
-    """A structure or a model cannot be used in this way, or with so few rows."""
+    """A structure cannot be detected in this way, or from so few rows."""
+
+
+class ModelError(SdmbtlError, ValueError):
+    """A model of rows was configured or used in a way it does not support."""
 
 
 class SelectorError(SdmbtlError, ValueError):

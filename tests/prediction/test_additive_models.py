@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction import AdditiveModel, AdditiveQualityModel, CompletedRows, MountainModel
 from sdmbtl.transfer import ObservedRows, estimate_slopes
 from sdmbtl.transfer.slopes import signed_differences
@@ -242,7 +242,7 @@ def test_slopes_have_the_sign_of_the_detected_ones():
         "returns are the difficulty of the target plus a slope for each side of the"
     )
     assert "left/right: a -4/-4, b -2/-1)" in text
-    assert "alike on both sides" in MountainModel().fit(rows).explain()
+    assert "equally on both sides" in MountainModel().fit(rows).explain()
     assert "the quality of the policy" in AdditiveQualityModel().fit(rows).explain()
 
 
@@ -260,7 +260,7 @@ class TestSettings:
         np.testing.assert_allclose(fitted.slopes.left, [-4.0, 0.0], atol=0.01)
 
     def test_are_checked(self):
-        with pytest.raises(StructureError, match="'ridge' must be a finite number >= 0. Got -1"):
+        with pytest.raises(ModelError, match="'ridge' must be a finite number >= 0. Got -1"):
             MountainModel(ridge=-1)
-        with pytest.raises(StructureError, match="'presume_fall' must be true or false"):
+        with pytest.raises(ModelError, match="'presume_fall' must be true or false"):
             AdditiveModel(presume_fall=1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.detection import NO_STRUCTURE
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction import (
     CompletedRows,
     FittedModel,
@@ -588,19 +588,19 @@ class TestHoles:
 class TestErrors:
     @pytest.mark.parametrize("models", [[], [UnstructuredModel(), UnstructuredModel()]])
     def test_names_must_differ(self, models):
-        with pytest.raises(StructureError, match="Models must have different names. Got"):
+        with pytest.raises(ModelError, match="Models must have different names. Got"):
             contest_of(*models)
 
     def test_no_rows(self):
-        with pytest.raises(StructureError, match="at least one observed row. Got none"):
+        with pytest.raises(ModelError, match="at least one observed row. Got none"):
             default_contest().watch(ObservedRows(GRID))
 
     def test_nothing_seen_yet(self):
-        with pytest.raises(StructureError, match=r"seen no rows yet. Call watch\(rows\) first"):
+        with pytest.raises(ModelError, match=r"seen no rows yet. Call watch\(rows\) first"):
             _ = default_contest().best
 
     def test_too_few_rows_for_any(self):
         contest = default_contest()
         contest.watch(falling_rows(1))
-        with pytest.raises(StructureError, match="No model can be fitted to so few rows"):
+        with pytest.raises(ModelError, match="No model can be fitted to so few rows"):
             contest.verdict()

@@ -7,7 +7,7 @@ import pytest
 from auto_runs import GRID, N, mountain, run_rounds
 
 from sdmbtl import ContextSpace, make_selector
-from sdmbtl.errors import SelectorError, StateError, StructureError
+from sdmbtl.errors import ModelError, SelectorError, StateError
 from sdmbtl.prediction import (
     PlateauModel,
     UnstructuredModel,
@@ -135,7 +135,7 @@ class TestModels:
         ],
     )
     def test_errors(self, models, message):
-        with pytest.raises(StructureError, match=message):
+        with pytest.raises(ModelError, match=message):
             make_selector("auto", GRID, models=models)
 
 

@@ -90,7 +90,7 @@ class Levels(Dimension):
     """A dimension given by its values, for example `[0.2, 0.5, 1.0, 2.0]`.
 
     The default scale, "steps", puts equal distance between neighbouring values, as the paper
-    does with its grids; a geometric list is thereby treated as geometric.
+    does with its grids; so a geometric list is treated as geometric.
 
     Args:
         values: The distinct values, in the order in which targets shall be listed.

@@ -1,4 +1,4 @@
-"""Context spaces from a small TOML file, or from whatever else stands for one."""
+"""Context spaces from a small TOML file, or from another description of one."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
-    """Turn what stands for a space into one, and what a TOML file says besides.
+    """Make a space from any description of one; a TOML file may say more, which is returned too.
 
     Raises:
-        ContextError: If it stands for none.
+        ContextError: If it does not describe a space.
     """
     if isinstance(given, ContextSpace):
         return given, {}

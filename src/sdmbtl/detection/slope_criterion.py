@@ -45,7 +45,7 @@ class SlopeCriterion(Criterion):
         self._sums = RunningPairSums()
 
     def evaluate(self, rows: ObservedRows) -> CriterionResult:
-        """Estimate the slopes and count the dimensions in which both fall alike.
+        """Estimate the slopes and count the dimensions in which both sides fall similarly.
 
         Dimensions that the rows say nothing about do not count.
         """

@@ -6,7 +6,7 @@ from sdmbtl.prediction.additive_model import AdditiveModel
 
 
 class AdditiveQualityModel(AdditiveModel):
-    """As additive, and each policy is better or worse on all targets alike.
+    """As additive, and each policy is better or worse by the same amount on all targets.
 
     The quality may be any smooth function of the source, and it varies from run to run.
     """

@@ -12,7 +12,7 @@ from sdmbtl.prediction.track_record import TrackRecord
 #: A standard deviation is never taken to be smaller than this share of the range of returns.
 LEAST_SPREAD = 1e-4
 #: A standard deviation is never taken to be larger than this many ranges of the returns: after
-#: rows that are all alike, any error looks infinitely large.
+#: rows that are all equal, any error looks infinitely large.
 LARGEST_SPREAD = 10.0
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction.calibrated_model import CalibratedModel, least_variance
 from sdmbtl.prediction.cells import space_cells
 from sdmbtl.prediction.completed_rows import CompletedRows
@@ -79,7 +79,7 @@ class PredictionContest:
     def __init__(self, models: Sequence[RowModel], acquisition: Acquisition) -> None:
         names = [model.name for model in models]
         if not names or len(set(names)) < len(names):
-            raise StructureError(f"Models must have different names. Got {names}.")
+            raise ModelError(f"Models must have different names. Got {names}.")
         self.models = tuple(models)
         self.acquisition = acquisition
         self._begin()
@@ -108,7 +108,7 @@ class PredictionContest:
             The rows of the other training runs, completed.
         """
         if not len(rows):
-            raise StructureError("Models need at least one observed row. Got none.")
+            raise ModelError("Models need at least one observed row. Got none.")
         if self._seen is None or len(self._seen) < len(rows) or not rows.continues(self._seen):
             if self._seen is None:  # an error of a model may have left things half done
                 self._begin()
@@ -158,7 +158,7 @@ class PredictionContest:
     def verdict(self) -> Verdict:
         """The model to use, once there are enough rows for one."""
         if not self.fits:
-            raise StructureError("No model can be fitted to so few rows.")
+            raise ModelError("No model can be fitted to so few rows.")
         scores = {name: self.records[name].score for name in self.fits}
         tested = {name: score for name, score in scores.items() if score is not None}
         if not tested:
@@ -236,7 +236,7 @@ class PredictionContest:
 
     def _watched(self) -> CompletedRows:
         if self.rows is None:
-            raise StructureError("The contest has seen no rows yet. Call watch(rows) first.")
+            raise ModelError("The contest has seen no rows yet. Call watch(rows) first.")
         return self.rows
 
 

@@ -30,7 +30,7 @@ DWARFED = 0.1
 HOPELESS = 50.0
 #: How often policies and targets are fitted in turn.
 FITTING_ROUNDS = 20
-#: Qualities that differ by less, as a share of the range of returns, are alike.
+#: Qualities that differ by less, as a share of the range of returns, count as equal.
 LEAST_NOISE = 0.01
 
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, short_text, whole_number
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.smooth_effect import SmoothEffect
 from sdmbtl.wording import counted
 
-#: Errors that differ by less, relative to the squares of the returns, are alike.
+#: Errors that differ by less, relative to the squares of the returns, count as equal.
 ROUNDING = 1e-12
 #: At least this many targets are fitted to, however many rows there are.
 LEAST_TARGETS = 32
@@ -62,12 +62,12 @@ class PlateauModel(RowModel):
         for name in ("reaches", "starts"):
             object.__setattr__(self, name, _check_reaches(name, getattr(self, name)))
         for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
-            whole_number(name, getattr(self, name), low=low, error=StructureError)
-        if not finite_number("far_share", self.far_share, low=0.0, error=StructureError) < 1:
-            raise StructureError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
+            whole_number(name, getattr(self, name), low=low, error=ModelError)
+        if not finite_number("far_share", self.far_share, low=0.0, error=ModelError) < 1:
+            raise ModelError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
         unknown = [start for start in self.starts if start not in self.reaches]
         if unknown:
-            raise StructureError(
+            raise ModelError(
                 f"The 'starts' must be among the reaches {list(self.reaches)}. Got {unknown[0]!r}."
             )
 
@@ -179,7 +179,7 @@ class PlateauFit(FittedModel):
 
     Args:
         shape: Levels and reaches.
-        quality: How much better policies are, on all targets alike.
+        quality: How much better policies are, by the same amount on all targets.
         variance: Variance of a return around what the model says.
     """
 
@@ -216,10 +216,10 @@ def combine_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
 def _check_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
     """Check reaches: numbers above 0, the shortest first."""
     if not isinstance(given, list | tuple) or not given:
-        raise StructureError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
-    reaches = tuple(finite_number(name, reach, low=0.0, error=StructureError) for reach in given)
+        raise ModelError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
+    reaches = tuple(finite_number(name, reach, low=0.0, error=ModelError) for reach in given)
     if reaches[0] <= 0 or list(reaches) != sorted(set(reaches)):
-        raise StructureError(
+        raise ModelError(
             f"{name!r} must be above 0 and ascending. Got {short_text(list(given))} instead."
         )
     return reaches

@@ -36,7 +36,7 @@ from sdmbtl.transfer import ObservedRows, as_row
 
 STATE_VERSION = 2
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
-#: What stands for a trial: the trial, its id, or its context.
+#: What is accepted as a trial: the trial, its id, or its context.
 TrialLike = Trial | int | ContextLike
 
 
@@ -147,7 +147,7 @@ class Selector(ABC):
             status: "finished"; "failed" (the context is not proposed again and covers
                 nothing); "cancelled" (the context goes back and may be proposed again).
             source_return: J(pi_x, x), for a source that is not an evaluated target. If left out,
-                the return on the nearest target stands for it.
+                the return on the nearest target is used.
             skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
             correct: Replace what was reported of a trial before.

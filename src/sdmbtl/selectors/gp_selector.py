@@ -96,8 +96,8 @@ class GPSelector(Selector):
         mean, deviation = process.predict(self.space.unit_targets)
         best = self._best_so_far(history, gap, mean)
         beta = self.exploration * np.log(history.round)
-        hoped = mean + np.sqrt(beta) * deviation
-        gains = mean_improvement(gap.advantages(hoped, best), len(self.space))
+        optimistic = mean + np.sqrt(beta) * deviation
+        gains = mean_improvement(gap.advantages(optimistic, best), len(self.space))
         index = best_target(gains, free, self.space.tie_rank)
         if gains[index] <= 0:
             return self._lowest_target(best, free, "the model predicts no gain anywhere")
@@ -160,7 +160,7 @@ class GPSelector(Selector):
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(N,) what each target has, including what pending training runs should bring.
+        """(N,) what each target has, including the predictions for pending training runs.
 
         Args:
             history: The history.

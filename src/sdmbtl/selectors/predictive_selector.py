@@ -108,8 +108,8 @@ class PredictiveSelector(Selector):
             reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
             return Proposal(proposal.source, proposal.strategy, reason, model)
         expected = _corrected_gain(gain, float(best.mean()), verdict, history)
-        promise = f"Training here is predicted to raise the mean best return by {expected:.3g}."
-        reason = " ".join([*why, promise, found])
+        forecast = f"Training here is predicted to raise the mean best return by {expected:.3g}."
+        reason = " ".join([*why, forecast, found])
         return Proposal(
             self.space.source(index), "improvement", reason, model, {"expected_gain": expected}
         )
@@ -258,7 +258,7 @@ class PredictiveSelector(Selector):
     def expected_best_trials(self) -> NDArray[np.intp]:
         """(N,) id of the trial whose policy should be best on each target.
 
-        Where policies were not evaluated, what the evaluated neighbours say stands for it; -1
+        Where policies were not evaluated, the return is interpolated from evaluated targets; -1
         before the first row.
         """
         if not len(self.rows):

@@ -139,7 +139,7 @@ class ObservedRows:
     def target_means(self) -> NDArray[np.float64]:
         """(N,) mean return on each target over the policies: its difficulty, up to a constant."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # targets nobody was evaluated on
+            warnings.simplefilter("ignore", RuntimeWarning)  # targets without any evaluation
             return np.asarray(np.nanmean(self.returns, axis=0))
 
     @cached_property

@@ -228,7 +228,7 @@ class PairSums:
         """Normal equations of the returns on the features, fixed effects removed exactly.
 
         Args:
-            free_quality: Whether policies may differ by any amount on all targets alike; then
+            free_quality: Whether policies may differ by any amount, the same on all targets; then
                 their means are removed too. For complete rows only.
 
         Returns:
