@@ -102,7 +102,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
     assert len(re.findall(r"^ *[0-9.]+  {'length'", said, flags=re.MULTILINE)) == 6
 
 
-def test_the_structure_of_ones_own_works():
+def test_the_model_of_ones_own_works():
     page = (ROOT / "docs" / "structures.md").read_text()
     names = {}
     for block in re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL):
@@ -114,7 +114,7 @@ def test_the_structure_of_ones_own_works():
         trial = selector.ask()
         selector.tell(trial, np.arange(20.0) % (number + 3))
     assert trial.structure == "as-before"
-    assert "policies are all alike" in trial.reason
+    assert "Policies are all alike." in trial.reason
 
 
 def test_links_lead_somewhere():

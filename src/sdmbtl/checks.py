@@ -56,7 +56,7 @@ def truth_value(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlEr
     return value
 
 
-def checked_return_range(
+def check_return_range(
     given: object, *, error: type[SdmbtlError] = SdmbtlError
 ) -> tuple[float, float]:
     """Check the lowest and the highest return of an episode.

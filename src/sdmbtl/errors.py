@@ -22,7 +22,11 @@ class MatrixError(SdmbtlError, ValueError):
 
 
 class StructureError(SdmbtlError, ValueError):
-    """A structure cannot be looked for in this way, or in so few rows."""
+    """A structure cannot be detected in this way, or from so few rows."""
+
+
+class ModelError(SdmbtlError, ValueError):
+    """A model of rows was configured or used in a way it does not support."""
 
 
 class SelectorError(SdmbtlError, ValueError):
@@ -30,7 +34,7 @@ class SelectorError(SdmbtlError, ValueError):
 
 
 class UnknownTrialError(SelectorError, LookupError):
-    """`tell` was given a trial that this selector never handed out."""
+    """`tell` was given a trial that this selector never proposed."""
 
 
 class DuplicateTellError(SelectorError):
@@ -62,7 +66,7 @@ class TrainerError(SdmbtlError, ValueError):
 
 
 class TrainingError(SdmbtlError, RuntimeError):
-    """A training went wrong; another seed or context may go well."""
+    """A training run failed; another seed or context may succeed."""
 
 
 class PortfolioError(SdmbtlError, ValueError):
@@ -70,7 +74,7 @@ class PortfolioError(SdmbtlError, ValueError):
 
 
 class StudyError(SdmbtlError, RuntimeError):
-    """A study cannot be opened or cannot continue; what it has recorded is kept."""
+    """A study cannot be opened or continued; what it has recorded is kept."""
 
 
 class ConfigurationError(StudyError, ValueError):

@@ -117,5 +117,5 @@ def test_ask_on_a_terminal(command, tiny, tmp_path, monkeypatch):
     command("ask", path, "--space", tiny)
     lines = written(where)
     assert lines[0].startswith("Train on length=")
-    assert lines[1] == "Why: the context with the smallest mean distance to all targets"
+    assert lines[1] == "Why: The context with the smallest mean distance to all targets."
     assert lines[2:] == [f"Then: sdmbtl tell {path} ROW.json --id 0"]  # to be copied

@@ -126,7 +126,7 @@ def test_missing_and_binary_files(tmp_path):
     with pytest.raises(ContextError, match="nowhere.toml' cannot be read: No such file"):
         load_space(tmp_path / "nowhere.toml")
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ContextError, match="no text in UTF-8"):
+    with pytest.raises(ContextError, match="this is not UTF-8 text, so it is not a TOML file"):
         load_space(tmp_path / "b.toml")
 
 

@@ -410,11 +410,11 @@ class TestLookUp:
         assert space.find([0.2 + 1e-8, 1.0]) is None
         assert space.find([0.2, 1.0 + 1e-8]) is None
 
-    def test_index_of_no_target_names_the_nearest(self):
+    def test_index_of_another_context_names_the_nearest_target(self):
         with pytest.raises(ContextError) as caught:
             SPACE.index({"length": 1.1, "mass": 0.9})
         assert str(caught.value) == (
-            "length=1.1 mass=0.9 is no target. The nearest is length=1 mass=1 (index 3); "
+            "length=1.1 mass=0.9 is not a target. The nearest is length=1 mass=1 (index 3); "
             "use nearest() if that one is meant."
         )
 
@@ -427,7 +427,7 @@ class TestLookUp:
         assert space.nearest([3.7, 0.0, 2.0]) == 1
         assert [9.81, 0.0, 1.5] in space
         assert [3.7, 0.0, 1.5] not in space
-        with pytest.raises(ContextError, match=r"gravity=3.7 .* is no target. The nearest is"):
+        with pytest.raises(ContextError, match=r"gravity=3.7 .* is not a target. The nearest is"):
             space.index([3.7, 0.0, 2.0])
 
     def test_in_asks_for_the_box(self):
@@ -490,8 +490,8 @@ class TestStorage:
             {"version": 1, "dimensions": ["a"]},
         ],
     )
-    def test_what_is_no_description_is_refused(self, data):
-        with pytest.raises(ContextError, match="This is no description of a context space"):
+    def test_what_does_not_describe_a_space_is_refused(self, data):
+        with pytest.raises(ContextError, match="This does not describe a context space"):
             ContextSpace.from_dict(data)
 
     def test_another_version_is_refused(self):

@@ -65,7 +65,7 @@ class TestMountainDetector:
         np.testing.assert_allclose(detection.slopes.left, [-1, -2, -3])
         np.testing.assert_allclose(detection.slopes.right, [-4, -5, -6])
 
-    def test_one_sided_is_no_mountain(self):
+    def test_one_sided_is_not_a_mountain(self):
         detection = MountainDetector().detect(synthetic(left=(1.0, 1.0, DOWN)))
         assert detection.structure == NO_STRUCTURE == "none"
         assert [c.passed for c in detection.criteria] == [True, False]
@@ -81,7 +81,7 @@ class TestMountainDetector:
         assert detection.explanation.startswith("policies do not vary less on their own contexts (")
 
     def test_quality_alone_is_enough_to_say_no(self):
-        # A quality that is no function of the context leaves the slopes falling.
+        # A quality that is not a function of the context leaves the slopes falling.
         rows = synthetic()
         quality = np.array([40.0, -40.0, 0.0, 40.0, -40.0, 0.0])
         detection = MountainDetector().detect(
@@ -92,7 +92,7 @@ class TestMountainDetector:
         assert not small_variance.passed
         assert small_variance.value == pytest.approx(quality.std(), rel=0.1)
 
-    def test_both_sides_rising_is_no_mountain(self):
+    def test_both_sides_rising_is_not_a_mountain(self):
         detection = MountainDetector().detect(synthetic(left=(UP, UP, UP), right=(UP, UP, UP)))
         assert detection.structure == NO_STRUCTURE
         assert detection.criteria[1].value == 0.0
@@ -324,7 +324,7 @@ class TestSlopeCriterion:
         assert result.passed is (falling >= 2)
         assert result.name == "slope"
 
-    def test_exactly_half_is_no_majority(self):
+    def test_exactly_half_is_not_a_majority(self):
         space = ContextSpace(a=range(4), b=range(4))
         rows = synthetic(
             (DOWN, UP), (DOWN, DOWN), (0, 0), space=space, sources=space.targets[[0, 6, 9, 15]]
@@ -376,7 +376,7 @@ class TestSlopeCriterion:
         assert result.explanation == f"performance falls on both sides {explanation}"
 
     @pytest.mark.parametrize(("steeper", "passed"), [(1.0, True), (2.9, True), (3.1, False)])
-    def test_a_tilted_ridge_is_no_distance(self, steeper, passed):
+    def test_a_tilted_ridge_is_not_a_distance(self, steeper, passed):
         for left, right in ((DOWN * steeper, DOWN), (DOWN, DOWN * steeper)):
             rows = synthetic(left=(left,) * 3, right=(right,) * 3)
             result = SlopeCriterion().evaluate(rows)

@@ -1,4 +1,4 @@
-"""Additive structures: exact data is recovered exactly, the rest agrees with plain regressions."""
+"""Additive models: exact data is recovered exactly, the rest agrees with plain regressions."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction import AdditiveModel, AdditiveQualityModel, CompletedRows, MountainModel
 from sdmbtl.transfer import ObservedRows, estimate_slopes
 from sdmbtl.transfer.slopes import signed_differences
@@ -14,7 +14,7 @@ from sdmbtl.transfer.slopes import signed_differences
 GRID = ContextSpace(a=range(5), b=[0.0, 1.0, 2.0, 4.0])
 N = len(GRID)
 RIDGE = MountainModel().ridge
-STRUCTURES = [MountainModel(), AdditiveModel(), AdditiveQualityModel()]
+MODELS = [MountainModel(), AdditiveModel(), AdditiveQualityModel()]
 LEFT, RIGHT = np.array([3.0, 1.0]), np.array([6.0, -2.0])
 
 
@@ -47,13 +47,13 @@ def coefficients(fitted):
     return np.concatenate([-fitted.slopes.left, fitted.slopes.right])
 
 
-def explicit_fit(structure, rows):
+def explicit_fit(model, rows):
     """Slopes and variance by lstsq on all pairs, the ridge as additional observations."""
     k, n = rows.returns.shape
     pairs = k * n
     targets = np.tile(np.eye(n), (k, 1))
     policies = np.repeat(np.eye(k), n, axis=0)
-    design = np.hstack([targets, policies]) if structure.free_quality else targets
+    design = np.hstack([targets, policies]) if model.free_quality else targets
     features = np.vstack([signed_differences(x, rows.space.unit_targets) for x in rows.sources])
     features, returns = (
         columns - design @ np.linalg.lstsq(design, columns, rcond=None)[0]
@@ -65,7 +65,7 @@ def explicit_fit(structure, rows):
     presumed = common * np.repeat([-1.0, 1.0], dimensions)
     one = np.eye(dimensions)
     basis = np.eye(2 * dimensions)
-    if structure.name == "mountain":
+    if model.name == "mountain":
         basis = np.vstack([-one, one])
     width = basis.shape[1]
     augmented = np.vstack([features @ basis, np.sqrt(RIDGE * pairs) * np.eye(width)])
@@ -75,21 +75,21 @@ def explicit_fit(structure, rows):
     return slopes, float(left @ left) / ((k - 1) * (n - 1))
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@pytest.mark.parametrize("model", MODELS, ids=lambda s: s.name)
 @pytest.mark.parametrize("seed", range(3))
-def test_the_fit_is_the_explicit_regression(structure, seed):
+def test_the_fit_is_the_explicit_regression(model, seed):
     rows = noisy(seed)
-    fitted = structure.fit(rows)
-    slopes, variance = explicit_fit(structure, rows)
+    fitted = model.fit(rows)
+    slopes, variance = explicit_fit(model, rows)
     np.testing.assert_allclose(coefficients(fitted), slopes, rtol=1e-6, atol=1e-7)
     assert fitted.variance == pytest.approx(variance, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@pytest.mark.parametrize("model", MODELS, ids=lambda s: s.name)
 @pytest.mark.parametrize("targets", [slice(None), np.array([3, 0, 17])], ids=["all", "some"])
-def test_predictions_equal_a_double_loop(structure, targets):
+def test_predictions_equal_a_double_loop(model, targets):
     rows = noisy()
-    fitted = structure.fit(rows)
+    fitted = model.fit(rows)
     sources = np.random.default_rng(5).random((4, 2))
     prediction = fitted.predict(sources, targets)
     slopes = coefficients(fitted)
@@ -111,7 +111,7 @@ def test_predictions_equal_a_double_loop(structure, targets):
             assert prediction.mean[i, position] == pytest.approx(expected, rel=1e-9)
 
 
-def test_additive_data_is_recovered_and_the_next_row_foretold():
+def test_additive_data_is_recovered_and_the_next_row_predicted():
     sources = spread_sources(9)
     fitted = AdditiveModel().fit(completed(sources[:8], falling(GRID, sources[:8])))
     np.testing.assert_allclose(fitted.slopes.left, -LEFT, atol=0.02)
@@ -145,20 +145,20 @@ def test_mountain_has_the_same_slope_on_both_sides():
     assert uneven.variance > 0.1
 
 
-@pytest.mark.parametrize("structure", STRUCTURES[:2], ids=lambda s: s.name)
-def test_an_irrelevant_dimension_has_slope_zero(structure):
+@pytest.mark.parametrize("model", MODELS[:2], ids=lambda s: s.name)
+def test_an_irrelevant_dimension_has_slope_zero(model):
     sources = spread_sources(8)
     slopes = np.array([4.0, 0.0])
-    fitted = structure.fit(completed(sources, falling(GRID, sources, slopes, slopes)))
+    fitted = model.fit(completed(sources, falling(GRID, sources, slopes, slopes)))
     np.testing.assert_allclose(fitted.slopes.left, -slopes, atol=0.01)
     np.testing.assert_allclose(fitted.slopes.right, -slopes, atol=0.01)
 
 
-def test_free_quality_takes_the_luck_of_policies_apart_from_the_slopes():
+def test_free_quality_separates_the_noise_of_policies_from_the_slopes():
     sources = spread_sources(8)
     slopes = np.array([4.0, 2.0])
-    luck = np.random.default_rng(2).normal(0.0, 5.0, size=8)
-    rows = completed(sources, falling(GRID, sources, slopes, slopes) + luck[:, None])
+    noise = np.random.default_rng(2).normal(0.0, 5.0, size=8)
+    rows = completed(sources, falling(GRID, sources, slopes, slopes) + noise[:, None])
     free, fixed = AdditiveQualityModel().fit(rows), AdditiveModel().fit(rows)
     # Only what falls on both sides together is known when policies may differ by any amount.
     np.testing.assert_allclose(free.slopes.left + free.slopes.right, -2 * slopes, atol=0.05)
@@ -167,15 +167,15 @@ def test_free_quality_takes_the_luck_of_policies_apart_from_the_slopes():
     assert (prediction.variance > 1.0).all()
 
 
-def test_a_smooth_quality_is_foretold():
+def test_a_smooth_quality_is_predicted():
     sources = spread_sources(16, seed=4)
     quality = 10.0 * np.cos(3 * sources[:, 0])
     returns = falling(GRID, sources, np.ones(2), np.ones(2)) + quality[:, None]
     errors = {}
-    for structure in (AdditiveQualityModel(), MountainModel()):
-        fitted = structure.fit(completed(sources[:15], returns[:15]))
+    for model in (AdditiveQualityModel(), MountainModel()):
+        fitted = model.fit(completed(sources[:15], returns[:15]))
         mean = fitted.predict(sources[15:], slice(None)).mean
-        errors[structure.name] = np.abs(mean - returns[15:]).mean()
+        errors[model.name] = np.abs(mean - returns[15:]).mean()
     assert errors["additive-quality"] < 1.0 < 2.0 < errors["mountain"]
 
 
@@ -197,32 +197,32 @@ def test_a_constant_dimension_changes_nothing():
     sources = spread_sources(5, space=narrow)
     returns = falling(narrow, sources, np.array([4.0]), np.array([4.0]))
     at = np.column_stack([sources, np.full(5, wide.unit_targets[0, 1])])
-    for structure in STRUCTURES:
-        one = structure.fit(completed(sources, returns, narrow)).predict(sources, slice(None))
-        two = structure.fit(completed(at, returns, wide)).predict(at, slice(None))
+    for model in MODELS:
+        one = model.fit(completed(sources, returns, narrow)).predict(sources, slice(None))
+        two = model.fit(completed(at, returns, wide)).predict(at, slice(None))
         assert np.isfinite(two.mean).all()
-        if not structure.free_quality:  # lengths of a Gaussian process grow with the dimensions
+        if not model.free_quality:  # lengths of a Gaussian process grow with the dimensions
             np.testing.assert_allclose(one.mean, two.mean, atol=1e-2)
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@pytest.mark.parametrize("model", MODELS, ids=lambda s: s.name)
 @pytest.mark.parametrize("space", [ContextSpace(a=[3.0]), ContextSpace(a=[1.0, 2.0])])
-def test_one_and_two_targets(structure, space):
+def test_one_and_two_targets(model, space):
     rows = ObservedRows(space, space.targets[[0, -1]], np.ones((2, len(space))))
-    prediction = structure.fit(CompletedRows.of(rows)).predict(space.unit_targets, slice(None))
+    prediction = model.fit(CompletedRows.of(rows)).predict(space.unit_targets, slice(None))
     np.testing.assert_allclose(prediction.mean, 1.0)
     np.testing.assert_allclose(prediction.variance, 0.0, atol=1e-200)
 
 
-@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda s: s.name)
+@pytest.mark.parametrize("model", MODELS, ids=lambda s: s.name)
 @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
 @settings(deadline=None, max_examples=15)
-def test_shift_and_scale(structure, seed, scale, shift):
+def test_shift_and_scale(model, seed, scale, shift):
     rows = noisy(seed)
     moved = completed(rows.sources, scale * (rows.returns + shift))
     wanted = np.random.default_rng(seed).random((3, 2))
-    one = structure.fit(rows).predict(wanted, slice(None))
-    other = structure.fit(moved).predict(wanted, slice(None))
+    one = model.fit(rows).predict(wanted, slice(None))
+    other = model.fit(moved).predict(wanted, slice(None))
     np.testing.assert_allclose(other.mean, scale * (one.mean + shift), rtol=1e-6, atol=1e-7 * scale)
     np.testing.assert_allclose(
         other.variance, scale**2 * one.variance, rtol=1e-5, atol=1e-9 * scale**2
@@ -238,10 +238,12 @@ def test_slopes_have_the_sign_of_the_detected_ones():
     np.testing.assert_allclose(fitted.slopes.right, detected.right, atol=0.05)
     assert (fitted.slopes.left < 0).all()
     text = fitted.explain()
-    assert text.startswith("difficulty of the target plus a slope for each side of the source; ")
-    assert "(left/right): a -4/-4, b -2/-1" in text
-    assert "alike on both sides" in MountainModel().fit(rows).explain()
-    assert "quality of the policy" in AdditiveQualityModel().fit(rows).explain()
+    assert text.startswith(
+        "returns are the difficulty of the target plus a slope for each side of the"
+    )
+    assert "left/right: a -4/-4, b -2/-1)" in text
+    assert "equally on both sides" in MountainModel().fit(rows).explain()
+    assert "the quality of the policy" in AdditiveQualityModel().fit(rows).explain()
 
 
 class TestSettings:
@@ -258,7 +260,7 @@ class TestSettings:
         np.testing.assert_allclose(fitted.slopes.left, [-4.0, 0.0], atol=0.01)
 
     def test_are_checked(self):
-        with pytest.raises(StructureError, match="'ridge' must be a finite number >= 0. Got -1"):
+        with pytest.raises(ModelError, match="'ridge' must be a finite number >= 0. Got -1"):
             MountainModel(ridge=-1)
-        with pytest.raises(StructureError, match="'presume_fall' must be true or false"):
+        with pytest.raises(ModelError, match="'presume_fall' must be true or false"):
             AdditiveModel(presume_fall=1)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.prediction import CompletedRows
-from sdmbtl.prediction.completed_rows import NEIGHBOURS, completed_returns
+from sdmbtl.prediction.completed_rows import NEIGHBOURS, complete_returns
 from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.slopes import PairSums
 
@@ -128,7 +128,7 @@ class TestHoles:
     @pytest.mark.parametrize("seed", range(4))
     def test_are_filled_as_defined(self, seed, missing):
         rows = random_rows(seed, missing)
-        np.testing.assert_allclose(completed_returns(rows), explicit_completion(rows), rtol=1e-10)
+        np.testing.assert_allclose(complete_returns(rows), explicit_completion(rows), rtol=1e-10)
 
     @pytest.mark.parametrize("seed", range(4))
     def test_what_was_evaluated_stays(self, seed):
@@ -145,7 +145,7 @@ class TestHoles:
         seen = np.random.default_rng(0).choice(2500, 20, replace=False)
         row[seen] = np.sin(7 * space.unit_targets[seen, 0])
         rows = ObservedRows(space, space.targets[:1], [row])
-        np.testing.assert_allclose(completed_returns(rows), explicit_completion(rows), rtol=1e-9)
+        np.testing.assert_allclose(complete_returns(rows), explicit_completion(rows), rtol=1e-9)
 
     def test_a_single_evaluated_target_stands_for_all(self):
         row = np.full(N, NAN)
@@ -158,7 +158,7 @@ class TestHoles:
         space = ContextSpace(a=range(11))
         row = np.full(11, NAN)
         row[[0, 10]] = [0.0, 10.0]
-        filled = completed_returns(ObservedRows(space, [[0]], [row]))[0]
+        filled = complete_returns(ObservedRows(space, [[0]], [row]))[0]
         assert filled[1] < 2 < 4 < filled[5] < 6 < 8 < filled[9]
 
     def test_hard_targets_are_known_from_other_policies(self):
@@ -167,7 +167,7 @@ class TestHoles:
         returns[:, 7] -= 100.0
         returns[5, 7] = NAN
         rows = ObservedRows(GRID, GRID.targets[:6], returns)
-        assert completed_returns(rows)[5, 7] == pytest.approx(-100.0, rel=0.15)
+        assert complete_returns(rows)[5, 7] == pytest.approx(-100.0, rel=0.15)
 
     def test_expected_returns_stand_for_the_difficulty(self):
         rows = random_rows(missing=0.5, k=3)
@@ -184,13 +184,13 @@ class TestHoles:
         returns = 100.0 + np.arange(N) + np.zeros((3, 1))
         returns[:, 7] = NAN
         rows = ObservedRows(GRID, GRID.targets[:3], returns)
-        filled = completed_returns(rows)[:, 7]
+        filled = complete_returns(rows)[:, 7]
         assert ((filled > 102.0) & (filled < 112.0)).all(), "between its neighbours"
 
     def test_policies_evaluated_on_different_targets(self):
         returns = np.where(np.arange(3)[:, None] == np.arange(N) % 3, 50.0, NAN)
         rows = ObservedRows(GRID, GRID.targets[:3], returns)
-        np.testing.assert_allclose(completed_returns(rows), 50.0)
+        np.testing.assert_allclose(complete_returns(rows), 50.0)
 
     @given(
         st.integers(0, 50),
@@ -202,7 +202,7 @@ class TestHoles:
         rows = random_rows(seed, missing=0.5)
         moved = ObservedRows(GRID, rows.sources, rows.returns * scale + shift)
         np.testing.assert_allclose(
-            completed_returns(moved), completed_returns(rows) * scale + shift, rtol=1e-7, atol=1e-6
+            complete_returns(moved), complete_returns(rows) * scale + shift, rtol=1e-7, atol=1e-6
         )
 
     def test_rows_that_were_completed_stay_so(self):
@@ -210,7 +210,7 @@ class TestHoles:
         earlier = CompletedRows.of(rows.first(4))
         completed = CompletedRows.of(rows, earlier)
         np.testing.assert_array_equal(completed.returns[:4], earlier.returns)
-        np.testing.assert_array_equal(completed.returns[4:], completed_returns(rows, 4))
+        np.testing.assert_array_equal(completed.returns[4:], complete_returns(rows, 4))
         np.testing.assert_array_equal(completed.gaps.target_means.shape, (N,))
         np.testing.assert_allclose(completed.gaps.target_means, completed.returns.mean(axis=0))
 
@@ -225,11 +225,11 @@ class TestOwnReturn:
         assert 0.0 < completed.own[0] < 8.0
         assert completed.own[1] == returns[1, 9]
 
-    def test_is_the_one_that_was_told(self):
+    def test_is_the_one_that_was_reported(self):
         rows = ObservedRows(GRID, [[0.5, 0.7]], [np.zeros(N)], [9.0])
         assert CompletedRows.of(rows).own.tolist() == [9.0]
 
-    def test_is_the_one_that_was_told_also_beside_one_that_is_not_known(self):
+    def test_is_the_one_that_was_reported_also_beside_one_that_is_not_known(self):
         returns = np.arange(2.0 * N).reshape(2, N)
         returns[1, 4] = NAN
         sources = np.vstack([[0.5, 0.7], GRID.targets[4]])

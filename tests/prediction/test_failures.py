@@ -1,4 +1,4 @@
-"""Failed trainings: likelihoods against dense matrices, and which rows are called failures."""
+"""Failed training runs: likelihoods against dense matrices, and which rows are called failures."""
 
 import itertools
 
@@ -17,7 +17,7 @@ from sdmbtl.prediction.failures import (
     MOST_FAILED,
     _qualities,
     _Sample,
-    failed_trainings,
+    find_failed_runs,
     low_outliers,
 )
 from sdmbtl.prediction.smooth_effect import JITTER, LENGTHS, NOISES, smooth_kernel
@@ -117,7 +117,7 @@ class TestOutliers:
         assert found(points, values) == []
         assert found(points, np.full(12, 0.3)) == []
 
-    def test_luck_is_none_most_of_the_time(self):
+    def test_noise_is_none_most_of_the_time(self):
         said = 0
         for seed in range(50):
             rng = np.random.default_rng(seed)
@@ -149,7 +149,7 @@ class TestRows:
     def test_do_not_depend_on_the_unit_of_the_returns(self, seed, scale, shift):
         sources, returns = self.rows((3, 6), seed=seed)
         moved = scale * (returns + shift)
-        assert np.flatnonzero(failed_trainings(ObservedRows(GRID, sources, moved))).tolist() == [
+        assert np.flatnonzero(find_failed_runs(ObservedRows(GRID, sources, moved))).tolist() == [
             3,
             6,
         ]
@@ -158,7 +158,7 @@ class TestRows:
         for drop in (0.0, 1e3, 1e4, 1e6):
             sources, returns = self.rows((3,), drop=100.0)
             returns[7] -= drop
-            failed = failed_trainings(ObservedRows(GRID, sources, returns))
+            failed = find_failed_runs(ObservedRows(GRID, sources, returns))
             assert np.flatnonzero(failed).tolist() == ([3, 7] if drop else [3])
 
     @pytest.mark.parametrize("hard_only", [(0, 1), (2, 5, 7)])
@@ -168,16 +168,16 @@ class TestRows:
         returns[:, hard] -= 40.0
         for policy in hard_only:
             returns[policy, ~hard] = np.nan
-        assert not failed_trainings(ObservedRows(GRID, sources, returns)).any()
+        assert not find_failed_runs(ObservedRows(GRID, sources, returns)).any()
         returns[hard_only[0]] -= 50.0
-        failed = failed_trainings(ObservedRows(GRID, sources, returns))
+        failed = find_failed_runs(ObservedRows(GRID, sources, returns))
         assert np.flatnonzero(failed).tolist() == [hard_only[0]]
 
     def test_of_a_few_targets_are_not_judged(self):
         sources, returns = self.rows((3, 6))
         few = int(np.ceil(LEAST_EVALUATED * N)) - 1
         returns[3, few:] = np.nan
-        failed = failed_trainings(ObservedRows(GRID, sources, returns))
+        failed = find_failed_runs(ObservedRows(GRID, sources, returns))
         assert np.flatnonzero(failed).tolist() == [6]
 
     def test_in_part_have_the_qualities_of_a_least_squares_fit(self):
@@ -195,9 +195,9 @@ class TestRows:
     @pytest.mark.parametrize("k", [0, 1, 3])
     def test_that_are_few_are_all_taken_for_sound(self, k):
         sources, returns = self.rows((0,) if k else (), k=k)
-        assert failed_trainings(ObservedRows(GRID, sources, returns)).tolist() == [False] * k
+        assert find_failed_runs(ObservedRows(GRID, sources, returns)).tolist() == [False] * k
 
     def test_that_are_all_alike_are_sound(self):
         sources, _ = self.rows()
         rows = ObservedRows(GRID, sources, np.full((10, N), 7.0))
-        assert not failed_trainings(rows).any()
+        assert not find_failed_runs(rows).any()

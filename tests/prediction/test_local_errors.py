@@ -18,7 +18,7 @@ from sdmbtl.prediction.local_errors import (
     LEAST_ROWS,
     PARTS,
     LocallyCorrected,
-    locally_corrected,
+    correct_locally,
 )
 from sdmbtl.prediction.smooth_effect import SmoothEffect
 from sdmbtl.selectors.acquisition import predicted_improvement
@@ -103,7 +103,7 @@ def test_no_more_is_expected_than_any_policy_has_reached():
     assert corrected.max() == ceiling
     above = LocallyCorrected(Flat(), completed(16, lambda x, y: tilted(x, y) - 0.5))
     mean = above.predict(GRID.unit_targets, slice(None)).mean
-    assert mean.max() == 1.0, "what the structure itself expects stands"
+    assert mean.max() == 1.0, "what the model itself predicts stands"
 
 
 @pytest.mark.parametrize("model", default_models(), ids=lambda value: value.name)
@@ -162,4 +162,4 @@ def test_nothing_to_correct_is_nothing():
 def test_few_rows_change_nothing():
     rows = completed(LEAST_ROWS - 1, tilted)
     flat = Flat()
-    assert locally_corrected(flat, rows) is flat
+    assert correct_locally(flat, rows) is flat

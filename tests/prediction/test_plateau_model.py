@@ -1,4 +1,4 @@
-"""Plateau structure: levels, reaches and predictions against loops and known truths."""
+"""Plateau model: levels, reaches and predictions against loops and known truths."""
 
 import itertools
 
@@ -14,8 +14,8 @@ from sdmbtl.prediction.plateau_model import (
     PlateauFit,
     PlateauShape,
     _far_level,
-    combined_directions,
-    fitted_reaches,
+    combine_directions,
+    fit_reaches,
     targets_to_fit,
 )
 from sdmbtl.prediction.smooth_effect import SmoothEffect
@@ -29,7 +29,7 @@ REACHES = np.array([*USUAL.reaches, NONE])
 NO_LIMIT, START = len(REACHES) - 1, USUAL.reaches.index(0.8)
 AXES = np.eye(2)
 #: a, b, a + b and a - b.
-ALL = combined_directions(2, combined=True)
+ALL = combine_directions(2, combined=True)
 
 
 def plateau(space, sources, reaches, far=-3.0, near=5.0):
@@ -147,13 +147,13 @@ class TestReaches:
         fitted = PlateauModel().fit(rows)
         assert fitted.shape.reaches.tolist() == [0.2, NONE, NONE, NONE] * 2
         assert fitted.explain() == (
-            "policies are good around their source, within (of the range) a 0.2 above and 0.2 below"
+            "policies are good near their source (limits as shares of the range: a ±0.2)"
         )
 
     def test_a_side_without_a_limit_is_not_named(self):
         zeros = np.zeros(len(GRID))
         shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([NONE, 0.1, 0.4, NONE]))
-        assert shape.explain().endswith("within (of the range) b 0.1 above, a 0.4 below")
+        assert shape.explain().endswith("(limits as shares of the range: b +0.1, a -0.4)")
 
     def test_equal_returns_have_a_finite_explanation(self):
         fitted = PlateauModel().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
@@ -173,12 +173,12 @@ class TestReaches:
         for pair in itertools.product(REACHES, repeat=2):
             exponent = sum(squares[d] / pair[d] ** 2 for d in range(2))
             errors[pair] = ((returns - heights * np.exp(-exponent)) ** 2).mean()
-        found = fitted_reaches(squares, returns, heights, REACHES, [np.full(2, START)], 2)
+        found = fit_reaches(squares, returns, heights, REACHES, [np.full(2, START)], 2)
         assert tuple(found) == min(errors, key=errors.get)
 
     def test_the_best_of_both_starts_is_kept(self):
         def error(*starts):
-            reaches = fitted_reaches(
+            reaches = fit_reaches(
                 squares, returns, heights, REACHES, [np.full(4, s) for s in starts], 2
             )
             rates = np.where(reaches < NONE, reaches**-2.0, 0.0)
@@ -205,7 +205,7 @@ class TestCombinedDimensions:
     """What counts may be the sum or the difference of two dimensions."""
 
     @pytest.mark.parametrize("direction", [2, 3], ids=["sum", "difference"])
-    def test_policies_along_them_are_foretold(self, direction):
+    def test_policies_along_them_are_predicted(self, direction):
         def truth(sources):
             difference = (GRID.unit_targets - sources[:, None]) @ ALL[direction]
             return 8.0 * np.exp(-((difference / np.where(difference > 0, 0.2, 0.4)) ** 2)) - 3.0
@@ -218,7 +218,7 @@ class TestCombinedDimensions:
         )
         assert combined < 0.4 * plain
         name = {2: "a + b", 3: "a - b"}[direction]
-        assert f"{name} 0.2 above" in PlateauModel().fit(rows).explain()
+        assert f"{name} +0.2" in PlateauModel().fit(rows).explain()
 
     @pytest.mark.parametrize("reaches", [(0.2, 0.2), (0.4, 0.2), (0.2, 0.8)])
     def test_where_they_do_not_count_little_is_lost(self, reaches):
@@ -249,15 +249,15 @@ class TestCombinedDimensions:
     def test_directions(self):
         root = np.sqrt(0.5)
         np.testing.assert_allclose(ALL, [[1, 0], [0, 1], [root, root], [root, -root]])
-        assert combined_directions(1, combined=True).tolist() == [[1.0]]
+        assert combine_directions(1, combined=True).tolist() == [[1.0]]
         for dimensions in (3, 7):
-            directions = combined_directions(dimensions, combined=True)
+            directions = combine_directions(dimensions, combined=True)
             assert directions.shape == (dimensions**2, dimensions)
             np.testing.assert_allclose(np.linalg.norm(directions, axis=1), 1.0)
             assert len(np.unique(directions, axis=0)) == dimensions**2
-        np.testing.assert_array_equal(combined_directions(4, combined=False), np.eye(4))
+        np.testing.assert_array_equal(combine_directions(4, combined=False), np.eye(4))
 
-    def test_many_dimensions_are_no_burden(self):
+    def test_many_dimensions_are_not_combined(self):
         space = ContextSpace.sample(30, seed=0, **{f"d{i}": Interval(0.0, 1.0) for i in range(40)})
         rows = completed(space.unit_targets[:4], np.random.default_rng(0).random((4, 30)), space)
         assert len(PlateauModel().fit(rows).shape.directions) == 40
@@ -265,20 +265,18 @@ class TestCombinedDimensions:
     def test_an_explanation_names_the_shortest_reaches(self):
         zeros = np.zeros(len(GRID))
         space = ContextSpace(a=range(3), b=range(3), c=range(3))
-        directions = combined_directions(3, combined=True)
+        directions = combine_directions(3, combined=True)
         reaches = np.full((2, 9), NONE)
-        reaches[0, :NAMED] = 0.8, 1.6, 0.4, 0.8
+        reaches[0, :NAMED] = 0.8, 1.6, 0.4
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        words = "c 0.4 above, a 0.8 above, a + b 0.8 above, b 1.6 above"
-        assert shape.explain().endswith(f"(of the range) {words}")
+        assert shape.explain().endswith("range: c +0.4, a +0.8, b +1.6)")
         reaches[1, 0], reaches[1, 8] = 0.05, 1.6
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        words = "a 0.8 above and 0.05 below, c 0.4 above, a + b 0.8 above, b 1.6 above"
-        rest = ", and at least as wide in 1 more direction"
-        assert shape.explain().endswith(f"(of the range) {words}{rest}")
+        words = "a +0.8/-0.05, c +0.4, b +1.6; at least as wide in 1 more direction)"
+        assert shape.explain().endswith(f"range: {words}")
         reaches[1, 7] = 1.6
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith("in 2 more directions")
+        assert shape.explain().endswith("in 2 more directions)")
 
     def test_a_side_without_targets_keeps_its_start(self):
         """Rounding must not choose between reaches that are all the same."""
@@ -287,14 +285,14 @@ class TestCombinedDimensions:
         squares[1] = 0.0
         for scale in (1.0, 5.5, 0.3):
             returns = scale * np.exp(-squares[0] / 0.16)
-            found = fitted_reaches(
+            found = fit_reaches(
                 squares, returns, np.full(10, scale), REACHES, [np.full(3, START)], 2
             )
             assert found.tolist() == [0.4, REACHES[START], REACHES[NO_LIMIT]]
 
 
 class TestRest:
-    def test_better_policies_are_told_apart_and_the_variance_is_what_is_left(self):
+    def test_better_policies_are_recognised_and_the_variance_is_what_is_left(self):
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
         returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
         rows = completed(sources, returns)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.detection import NO_STRUCTURE
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction import (
     CompletedRows,
     FittedModel,
@@ -178,8 +178,8 @@ class TestOutcomes:
         assert contest.records["s"].outcomes[0].score == pytest.approx(_likeness(*by_cell))
 
 
-class TestFailedTrainings:
-    """A training fails now and then: its whole row lies far below all others."""
+class TestFailedRuns:
+    """A training run fails now and then: its row lies far below all others."""
 
     @staticmethod
     def rows_with(failures, k=12, drop=60.0):
@@ -188,7 +188,7 @@ class TestFailedTrainings:
         returns[list(failures)] -= drop
         return ObservedRows(GRID, rows.sources, returns)
 
-    def test_no_structure_learns_from_them(self):
+    def test_no_model_learns_from_them(self):
         contest, clean = default_contest(), default_contest()
         rows = self.rows_with((4, 9))
         sound = rows.only(~np.isin(np.arange(12), (4, 9)))
@@ -196,7 +196,7 @@ class TestFailedTrainings:
         assert np.flatnonzero(contest.failed).tolist() == [4, 9]
         np.testing.assert_array_equal(completed.returns, clean.watch(sound).returns)
         assert contest.records == clean.records
-        assert contest.verdict().structure == clean.verdict().structure
+        assert contest.verdict().name == clean.verdict().name
 
     def test_it_does_not_matter_when_they_are_noticed(self):
         rows, at_once, step_by_step = self.rows_with((0, 5)), default_contest(), default_contest()
@@ -221,7 +221,7 @@ class TestFailedTrainings:
         expected = np.delete(returns, 4, axis=0).max(axis=0)
         np.testing.assert_array_equal(np.delete(contest.best, 7), np.delete(expected, 7))
 
-    def test_an_error_of_a_structure_comes_back_until_it_is_mended(self):
+    def test_an_error_of_a_model_comes_back_until_it_is_fixed(self):
         class Breaking(Scripted):
             broken = True
 
@@ -230,13 +230,13 @@ class TestFailedTrainings:
                     raise ZeroDivisionError
                 return super().fit(rows)
 
-        structure = Breaking("s", [1.0] * 4)
-        contest = contest_of(structure)
+        model = Breaking("s", [1.0] * 4)
+        contest = contest_of(model)
         rows = line_rows([0.0, 1.0, 2.0, 3.0], [1.0, 1.0, 2.0, 2.0], [0.0, 0.0, 1.0, 1.0])
         for _ in range(2):
             with pytest.raises(ZeroDivisionError):
                 contest.watch(rows)
-        structure.broken = False
+        model.broken = False
         assert len(contest.watch(rows)) == 3
 
     @pytest.mark.parametrize("holes", [False, True])
@@ -252,7 +252,7 @@ class TestFailedTrainings:
 
         def judged(*failed):
             monkeypatch.setattr(
-                contest_module, "failed_trainings", lambda r: np.isin(np.arange(len(r)), failed)
+                contest_module, "find_failed_runs", lambda r: np.isin(np.arange(len(r)), failed)
             )
 
         contest = contest_of(Counting(), UnstructuredModel())
@@ -277,7 +277,7 @@ class TestFailedTrainings:
         rows, contest = falling_rows(), default_contest()
         for failed in range(SETS_KEPT + 4):
             monkeypatch.setattr(
-                contest_module, "failed_trainings", lambda r, f=failed: np.arange(len(r)) == f
+                contest_module, "find_failed_runs", lambda r, f=failed: np.arange(len(r)) == f
             )
             contest.watch(rows.first(len(rows) - 1 + failed % 2))
         assert len(contest._earlier) == SETS_KEPT
@@ -285,7 +285,7 @@ class TestFailedTrainings:
     def test_the_same_rows_are_not_judged_again(self, monkeypatch):
         contest, rows = default_contest(), self.rows_with((4,))
         contest.watch(rows)
-        monkeypatch.setattr(contest_module, "failed_trainings", None)
+        monkeypatch.setattr(contest_module, "find_failed_runs", None)
         assert contest.watch(rows) is contest.rows
         with pytest.raises(TypeError):
             contest.watch(rows.first(11))
@@ -319,17 +319,17 @@ class TestVerdict:
         contest = contest_of(Scripted("w", wrong), Scripted("a", right))
         contest.watch(rows)
         verdict = contest.verdict()
-        assert verdict.structure == "a"
+        assert verdict.name == "a"
         assert verdict.model.fitted is contest.fits["a"]
         assert verdict.record is contest.records["a"]
         assert verdict.scores == {name: contest.records[name].score for name in ("w", "a")}
         assert verdict.explanation == (
-            "a foretold the gains of the rows so far as well as any, score "
-            f"{verdict.scores['a']:.2f} (w {verdict.scores['w']:.2f})"
+            f"Best predictor so far: a (score {verdict.scores['a']:.2f}; "
+            f"next: w {verdict.scores['w']:.2f})."
         )
         again = contest_of(Scripted("b", right), Scripted("a", right))
         again.watch(rows)
-        assert again.verdict().structure == "b"
+        assert again.verdict().name == "b"
 
     @pytest.mark.parametrize(
         ("ahead", "chosen"), [(TOLERANCE / 2, "first"), (2 * TOLERANCE, "second")]
@@ -339,7 +339,7 @@ class TestVerdict:
         contest.watch(line_rows([0.0] * 4))
         contest.records["first"] = TrackRecord((outcome(score=0.5),))
         contest.records["second"] = TrackRecord((outcome(score=0.5 + ahead),))
-        assert contest.verdict().structure == chosen
+        assert contest.verdict().name == chosen
 
     @pytest.mark.parametrize(("error", "chosen"), [(1.9, "first"), (2.1, "second")])
     def test_far_larger_errors_are_out_of_the_question(self, error, chosen):
@@ -348,15 +348,30 @@ class TestVerdict:
         contest.records["first"] = TrackRecord((outcome(score=0.9, error=error**2),))
         contest.records["second"] = TrackRecord((outcome(score=0.1, error=1.0),))
         verdict = contest.verdict()
-        assert verdict.structure == chosen
+        assert verdict.name == chosen
         assert verdict.scores == {"first": 0.9, "second": 0.1}
+
+    def test_says_which_models_were_passed_over_and_why(self):
+        contest = contest_of(*(Scripted(name, [0.0] * 4) for name in "abcd"))
+        contest.watch(line_rows([0.0] * 4))
+        for name, score, error in (("a", 0.61, 1), ("b", 0.632, 1), ("c", 0.9, 9), ("d", 0.6, 1)):
+            contest.records[name] = TrackRecord((outcome(score=score, error=error),))
+        verdict = contest.verdict()
+        assert verdict.name == "a"
+        assert verdict.explanation == (
+            "Best predictor so far: a (score 0.61; c 0.90 was passed over: its errors are more "
+            "than 2 times the smallest; b 0.63 was passed over: scores within 0.03 count as equal, "
+            "and a is listed first)."
+        )
 
     def test_while_nothing_was_tested_the_first_is_used(self):
         contest = default_contest()
         contest.watch(falling_rows(2))
         verdict = contest.verdict()
-        assert verdict.structure == "plateau"
-        assert verdict.explanation == "plateau is assumed, as no structure was put to the test yet"
+        assert verdict.name == "plateau"
+        assert verdict.explanation == (
+            "No model has been tested yet, so the first one listed is used: plateau."
+        )
         assert set(verdict.scores.values()) == {None}
 
     @pytest.mark.parametrize("score", [0.0, 0.9 * NO_SCORE, 1.1 * NO_SCORE])
@@ -365,7 +380,7 @@ class TestVerdict:
         contest.watch(line_rows([0.0] * 4))
         contest.records["first"] = TrackRecord((outcome(score=0.0),))
         contest.records["second"] = TrackRecord((outcome(score=score),))
-        words = "nothing predicts yet (no score reaches 0.05), "
+        words = "No model predicts the rows yet (every score is below 0.05): "
         assert contest.verdict().explanation.startswith(words) == (score < NO_SCORE)
 
     def test_does_not_change_with_later_rows(self):
@@ -382,13 +397,13 @@ class TestVerdict:
         late = Scripted("late", [0.0] * 4, min_rows=2)
         contest = contest_of(late, Scripted("early", [0.0] * 4))
         contest.watch(line_rows([0.0] * 4, [1.0] * 4))
-        assert contest.verdict().structure == "early"
+        assert contest.verdict().name == "early"
         assert contest.verdict().scores["late"] is None
 
-    def test_a_single_structure_has_no_rival(self):
+    def test_a_single_model_has_no_rival(self):
         contest = contest_of(Scripted("s", [1.0] * 4))
         contest.watch(line_rows([0.0] * 4, [1.0] * 4))
-        assert "(" not in contest.verdict().explanation
+        assert contest.verdict().explanation == "Best predictor so far: s (score 1.00)."
 
 
 class TestDetection:
@@ -397,7 +412,7 @@ class TestDetection:
         contest = default_contest()
         contest.watch(falling_rows(seed=seed))
         verdict = contest.verdict()
-        assert verdict.structure in ("mountain", "additive", "additive-quality")
+        assert verdict.name in ("mountain", "additive", "additive-quality")
         assert verdict.scores["mountain"] > verdict.scores[NO_STRUCTURE] + TOLERANCE
 
     @pytest.mark.parametrize("seed", range(4))
@@ -405,7 +420,7 @@ class TestDetection:
         contest = default_contest()
         contest.watch(falling_rows(10, seed=seed, left=(8.0, 1.0), right=(1.0, 8.0)))
         verdict = contest.verdict()
-        assert verdict.structure in ("additive", "additive-quality")
+        assert verdict.name in ("additive", "additive-quality")
         assert verdict.scores["additive"] > verdict.scores["mountain"] + TOLERANCE
 
     @pytest.mark.parametrize("seed", range(4))
@@ -413,7 +428,7 @@ class TestDetection:
         contest = default_contest()
         contest.watch(plateau_rows(seed=seed))
         verdict = contest.verdict()
-        assert verdict.structure == "plateau"
+        assert verdict.name == "plateau"
         assert verdict.scores["plateau"] > verdict.scores["additive"] + TOLERANCE
         assert verdict.scores["plateau"] > verdict.scores[NO_STRUCTURE] + TOLERANCE
 
@@ -427,7 +442,7 @@ class TestDetection:
         assert np.mean(leads) < 2 * TOLERANCE
         assert max(leads) < 0.15
 
-    def test_no_structure_is_the_mean_of_each_target(self):
+    def test_none_is_the_mean_of_each_target(self):
         rows = noise_rows(5)
         fitted = UnstructuredModel().fit(CompletedRows.of(rows))
         some = np.array([4, 1])
@@ -437,13 +452,13 @@ class TestDetection:
         within = residuals - residuals.mean(axis=1, keepdims=True)
         between = residuals.mean(axis=1).var(ddof=1)
         np.testing.assert_allclose(prediction.variance, between + within.var())
-        assert "tells nothing" in fitted.explain()
+        assert "says nothing" in fitted.explain()
 
 
 def assert_same_contest(one, other):
     assert one.records == other.records
     np.testing.assert_array_equal(one.best, other.best)
-    assert one.verdict().structure == other.verdict().structure
+    assert one.verdict().name == other.verdict().name
     sources = np.random.default_rng(0).random((3, 2))
     for name in one.fits:
         np.testing.assert_array_equal(
@@ -516,7 +531,7 @@ class TestGrowth:
             assert other.records[name].calibration == pytest.approx(
                 one.records[name].calibration, rel=1e-4
             )
-        assert one.verdict().structure == other.verdict().structure
+        assert one.verdict().name == other.verdict().name
 
     @pytest.mark.parametrize("size", [1.0, 1e6, 1e120])
     def test_equal_rows_do_not_blow_up_the_improvements(self, size):
@@ -537,7 +552,7 @@ class TestGrowth:
 
 
 class TestHoles:
-    def test_are_filled_by_what_the_structure_expects(self):
+    def test_are_filled_by_what_the_model_predicts(self):
         expected = np.array([5.0, 1.0, 2.0, 3.0])
         contest = contest_of(Scripted("s", expected))
         completed = contest.watch(line_rows([0.0] * 4, [np.nan, np.nan, np.nan, 4.0]))
@@ -549,7 +564,7 @@ class TestHoles:
         completed = contest.watch(line_rows([1.0, np.nan, 1.0, 1.0]))
         assert completed.returns[0].tolist() == pytest.approx([1.0] * 4)
 
-    def test_the_structure_of_the_verdict_is_asked(self):
+    def test_the_model_of_the_verdict_is_asked(self):
         right, wrong = (
             Scripted("a", [1.0, -9.0, -9.0, -9.0]),
             Scripted("w", [-9.0, 1.0, -9.0, -9.0]),
@@ -557,7 +572,7 @@ class TestHoles:
         contest = contest_of(wrong, right)
         rows = line_rows([0.0] * 4, [1.0, 0.0, 0.0, 0.0], [1.0, np.nan, np.nan, np.nan])
         contest.watch(rows.first(2))
-        assert contest.verdict().structure == "a"
+        assert contest.verdict().name == "a"
         np.testing.assert_allclose(contest.watch(rows).returns[2], right.row)
 
     def test_the_next_row_of_a_mountain_is_filled_well(self):
@@ -571,21 +586,21 @@ class TestHoles:
 
 
 class TestErrors:
-    @pytest.mark.parametrize("structures", [[], [UnstructuredModel(), UnstructuredModel()]])
-    def test_names_must_differ(self, structures):
-        with pytest.raises(StructureError, match="Models must have different names. Got"):
-            contest_of(*structures)
+    @pytest.mark.parametrize("models", [[], [UnstructuredModel(), UnstructuredModel()]])
+    def test_names_must_differ(self, models):
+        with pytest.raises(ModelError, match="Models must have different names. Got"):
+            contest_of(*models)
 
     def test_no_rows(self):
-        with pytest.raises(StructureError, match="at least one observed row. Got none"):
+        with pytest.raises(ModelError, match="at least one observed row. Got none"):
             default_contest().watch(ObservedRows(GRID))
 
     def test_nothing_seen_yet(self):
-        with pytest.raises(StructureError, match=r"seen no rows yet. Call watch\(rows\) first"):
+        with pytest.raises(ModelError, match=r"seen no rows yet. Call watch\(rows\) first"):
             _ = default_contest().best
 
     def test_too_few_rows_for_any(self):
         contest = default_contest()
         contest.watch(falling_rows(1))
-        with pytest.raises(StructureError, match="No model can be fitted to so few rows"):
+        with pytest.raises(ModelError, match="No model can be fitted to so few rows"):
             contest.verdict()

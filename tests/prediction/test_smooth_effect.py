@@ -84,13 +84,13 @@ def test_several_functions_share_lengths_and_noise(noises):
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-6)
 
 
-def test_many_functions_tell_luck_from_smoothness_better_than_one():
+def test_many_functions_tell_noise_from_smoothness_better_than_one():
     points = np.linspace(0, 1, 8)[:, None]
-    luck = np.random.default_rng(0).normal(size=(8, 60))
+    noise = np.random.default_rng(0).normal(size=(8, 60))
     noises = np.append(NOISES, 1.0)
     smooth_share = [
         (SmoothEffect(points, values, noises).weights @ (1 - noises)).sum()
-        for values in (luck[:, 0], luck)
+        for values in (noise[:, 0], noise)
     ]
     assert smooth_share[1] < 0.02 < smooth_share[0]
 
@@ -137,7 +137,7 @@ def test_smooth_values_are_followed():
     assert variance.max() < 0.05
 
 
-def test_luck_is_not_followed():
+def test_noise_is_not_followed():
     points = np.linspace(0, 1, 30)[:, None]
     values = np.random.default_rng(0).normal(5.0, 1.0, size=30)
     mean, variance = SmoothEffect(points, values).predict(points)

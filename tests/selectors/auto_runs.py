@@ -23,7 +23,7 @@ def additive(seed=0):
     return np.random.default_rng(seed).normal(size=N) - gap
 
 
-def told(selector, matrix, rounds):
+def run_rounds(selector, matrix, rounds):
     """Ask and tell; the trials."""
     trials = []
     for _ in range(rounds):
@@ -33,4 +33,4 @@ def told(selector, matrix, rounds):
 
 
 def indices(matrix, rounds=8, space=GRID, **options):
-    return [c.index for c in told(PredictiveSelector(space, **options), matrix, rounds)]
+    return [c.index for c in run_rounds(PredictiveSelector(space, **options), matrix, rounds)]

@@ -6,7 +6,7 @@ Run it only when a change of the choices is meant, and say so in the changelog:
 
 It keeps to what users call: make a selector, ask, tell. The file has, for every case, selector and
 seed, a run: each ask as [index of the target or coordinates in the box, strategy, structure], for
-`auto` also its numbers; at the end the remaining gain and the failed trainings. Where all seeds
+`auto` also its numbers; at the end the remaining gain and the failed runs. Where all seeds
 gave the same, it is written once.
 """
 
@@ -47,7 +47,7 @@ def real(name):
 
 
 def listed():
-    """Targets that are no grid."""
+    """Targets that are not a grid."""
     space = ContextSpace.sample(60, seed=1, u=Interval(0, 1), v=Interval(0.1, 10, scale="log"))
     return space, np.stack([example_matrix(space, seed=seed) for seed in (4, 5, 6)])
 
@@ -79,14 +79,14 @@ def batches_of_four(selector, returns, rounds):
 
 
 def late_tells(selector, returns, rounds):
-    """Some stay pending for a while and are told out of order; the last ones never are."""
+    """Some stay pending for a while and are reported out of order; the last ones never are."""
     rng, waiting = np.random.default_rng(11), []
     for _ in range(rounds):
         waiting.append(selector.ask())
         yield waiting[-1]
         while len(waiting) > 1 and rng.random() < 0.55:
-            told = waiting.pop(rng.integers(len(waiting)))
-            selector.tell(told.context, row(selector, returns, told))
+            trial = waiting.pop(rng.integers(len(waiting)))
+            selector.tell(trial.context, row(selector, returns, trial))
 
 
 def partial_rows(selector, returns, rounds):
@@ -110,8 +110,8 @@ def failed_and_cancelled(selector, returns, rounds):
             selector.tell(trial, row(selector, returns, trial))
 
 
-def collapsed_trainings(selector, returns, rounds):
-    """Every sixth training ends with a policy that is bad everywhere, and nobody says so."""
+def collapsed_runs(selector, returns, rounds):
+    """Every sixth training run ends with a policy that is bad everywhere, told as finished."""
     for number in range(rounds):
         trial = selector.ask()
         yield trial
@@ -123,7 +123,7 @@ def warm_start(selector, returns, rounds):
     """Policies that were never asked for: before the first ask two, one of no target, and later."""
     space = selector.space
     between = 0.3 * space.targets[0] + 0.7 * space.targets[-1]
-    assert space.find(between) is None, "the point between targets must be no target"
+    assert space.find(between) is None, "the point between targets must not be a target"
     selector.tell(space.target(7), returns[7])
     selector.tell(dict(zip(space.names, between, strict=True)), returns[-2], source_return=9.5)
     taken = {7}
@@ -139,7 +139,7 @@ def warm_start(selector, returns, rounds):
 
 
 def row(selector, returns, trial):
-    """The returns of a policy; a source that is no target trains at the nearest one."""
+    """The returns of a policy; a source that is not a target trains at the nearest one."""
     return returns[selector.space.nearest(trial.context)]
 
 
@@ -180,7 +180,7 @@ MODELS = ("auto", "m/gp-mbtl", "m-mbtl", "gp-mbtl")
 
 
 class Case(NamedTuple):
-    """Selectors on a problem, asked and told in one way."""
+    """Selectors on a problem, asked and reported in one way."""
 
     problem: Callable
     rounds: int
@@ -191,7 +191,7 @@ class Case(NamedTuple):
 
 SCENARIOS = (
     *(batches_of_four, late_tells, partial_rows),
-    *(failed_and_cancelled, collapsed_trainings, warm_start),
+    *(failed_and_cancelled, collapsed_runs, warm_start),
 )
 
 
@@ -240,7 +240,7 @@ def runs(case):
                 {
                     "asks": [recorded_ask(c, with_numbers=name.startswith("auto")) for c in asked],
                     "remaining gain": selector.remaining_gain(3),
-                    "failed trainings": [int(number) for number in selector.failed_trainings()],
+                    "failed runs": [int(number) for number in selector.failed_runs()],
                 },
             )
 
@@ -268,23 +268,23 @@ def recorded(case):
 
 def differences(name, case, record):
     """Sentences that say where the choices are not the recorded ones; every seed is run."""
-    told = [f"{name}: {s} is recorded, but gone" for s in set(record) - set(case.selectors)]
+    found = [f"{name}: {s} is recorded, but gone" for s in set(record) - set(case.selectors)]
     for selector, seed, run in runs(case):
         where = f"{name}: {selector} with seed {seed}"
         seeds = record.get(selector, {})
         before = seeds.get(f"seed {seed}", seeds.get(EVERY_SEED))
         if before is None:
-            told.append(f"{where} is not recorded")
+            found.append(f"{where} is not recorded")
             continue
         asks = enumerate(zip_longest(before["asks"], run["asks"]), start=1)
         changed = [(f"round {n}", *both) for n, both in asks if not same_ask(*both)][:1]
         changed += [
             (f"{key} at the end", before[key], run[key])
-            for key in ("remaining gain", "failed trainings")
+            for key in ("remaining gain", "failed runs")
             if not same(before[key], run[key])
         ]
-        told += [f"{where}, {what}: {then} was recorded, now {now}" for what, then, now in changed]
-    return told
+        found += [f"{where}, {what}: {then} was recorded, now {now}" for what, then, now in changed]
+    return found
 
 
 def same_ask(then, now):

@@ -56,7 +56,7 @@ CHECKS_OF_CHOICES = (
     suite.check_never_proposes_twice,
     suite.check_says_when_exhausted,
     suite.check_order_of_tells_does_not_matter,
-    suite.check_state_goes_on_exactly,
+    suite.check_state_continues_exactly,
     suite.check_choices_depend_on_the_history_alone,
     suite.check_accepts_partial_rows,
     suite.check_shift_and_scale_change_nothing,
@@ -77,7 +77,7 @@ def test_conformance_of_variants(name, check):
 
 
 class Stubborn(Selector):
-    """Proposes the same target for ever."""
+    """Proposes the same target every time."""
 
     name = "stubborn"
 

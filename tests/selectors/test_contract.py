@@ -66,11 +66,11 @@ def test_order_of_batched_tells(order, seed):
     grid = example_spaces()["grid"]
     matrix = example_matrix(grid, seed)
     following = []
-    for told in (range(5), order):
+    for tells in (range(5), order):
         selector = make_selector("m/gp-mbtl", grid)
         selector.tell(grid.target(3), matrix[3])
         batch = selector.ask(5)
-        for number in told:
+        for number in tells:
             selector.tell(batch[number], matrix[batch[number].index])
         following.append(run(selector, matrix, 4))
     assert following[0] == following[1]
@@ -190,7 +190,7 @@ def test_repeat_keeps_the_best_of_both():
     assert selector.performance == pytest.approx(10 / 3)
 
 
-def test_told_context_closes_the_pending_trial():
+def test_telling_a_context_closes_the_pending_trial():
     space = ContextSpace(a=range(3))
     selector = make_selector("random", space)
     trial = selector.ask()

@@ -118,7 +118,7 @@ def test_shift_and_scale_of_observations():
     np.testing.assert_allclose(other_deviation, 1e5 * deviation, rtol=1e-3)
 
 
-def told(space, selector, indices, matrix):
+def tell_all(space, selector, indices, matrix):
     for index in indices:
         selector.tell(space.target(index), matrix[index])
 
@@ -146,7 +146,7 @@ def test_acquisition_is_the_papers(name, method):
     matrix = example_matrix(space)
     selector = GPSelector(space, slopes=method)
     indices = [0, 3, 5, 6]
-    told(space, selector, indices, matrix)
+    tell_all(space, selector, indices, matrix)
     rows = selector.rows
     gains = brute_force_gains(space, rows, estimate_slopes(rows, method), rows.best, k=5)
     gains[indices] = -1
@@ -160,7 +160,7 @@ def test_original_form_uses_modelled_performance():
     matrix = example_matrix(space)
     selector = GPSelector.original(space)
     indices = [0, 5, 11]
-    told(space, selector, indices, matrix)
+    tell_all(space, selector, indices, matrix)
     rows = selector.rows
     fall = -0.01 * (matrix[indices].max() - matrix[indices].min()) * np.array([3, 2])
     modelled = np.full(len(space), -np.inf)
@@ -184,7 +184,7 @@ def test_start_is_the_middle_then_the_worst_covered():
         worst = int(np.argmin(np.where(selector.history.free_targets(), selector.rows.best, 1e9)))
         trial = selector.ask()
         assert trial.index == worst
-        assert "worst-covered" in trial.reason
+        assert "The target with the lowest best return" in trial.reason
         selector.tell(trial, matrix[trial.index])
     assert "optimistic gain" in selector.ask().reason
 

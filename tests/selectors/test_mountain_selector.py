@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.selectors import MountainSelector, clustering
-from sdmbtl.selectors.clustering import Coverage
+from sdmbtl.selectors.clustering import NearestDistances
 from sdmbtl.testing import example_matrix, example_spaces
 
 
@@ -138,12 +138,12 @@ def test_incremental_gains_equal_fresh_ones(seed):
     rng = np.random.default_rng(seed)
     space = ContextSpace.sample(30, seed=seed, u=Interval(0, 1), v=Interval(0, 1))
     weights = rng.random(2) + 0.1
-    running = Coverage(space, weights)
+    running = NearestDistances(space, weights)
     running.target_gains()
     centroids = rng.random((8, 2))
     for k in range(1, 9):
         running.extend(centroids[:k])
-        fresh = Coverage(space, weights)
+        fresh = NearestDistances(space, weights)
         fresh.extend(centroids[:k])
         np.testing.assert_allclose(running.target_gains(), fresh.target_gains(), atol=1e-12)
         assert running.loss == pytest.approx(

@@ -47,7 +47,7 @@ def test_one_sequence_for_all_trials_or_one_for_each():
         assert asked == brute_force(returns, 20)
 
 
-def test_oracle_takes_told_rows_into_account():
+def test_oracle_takes_reported_rows_into_account():
     rng = np.random.default_rng(1)
     space = ContextSpace(a=range(12))
     matrix = rng.normal(size=(12, 12))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from auto_runs import GRID, N, mountain, told
+from auto_runs import GRID, N, mountain, run_rounds
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import ContextError, SelectorError
@@ -15,7 +15,7 @@ class TestTargetsToEvaluate:
     @pytest.mark.parametrize("n", [1, 2, 7, 20, N, N + 9])
     def test_are_so_many_sorted_and_contain_its_own(self, rows, n):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        told(selector, matrix, rows)
+        run_rounds(selector, matrix, rows)
         trial = selector.ask()
         chosen = selector.targets_to_evaluate(trial, n)
         assert chosen.dtype == np.intp
@@ -26,7 +26,7 @@ class TestTargetsToEvaluate:
     @pytest.mark.parametrize("rows", [0, 4])
     def test_are_spread(self, rows):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        told(selector, matrix, rows)
+        run_rounds(selector, matrix, rows)
         chosen = GRID.unit_targets[selector.targets_to_evaluate(selector.ask(), 12)]
         distance = np.abs(GRID.unit_targets[:, None] - chosen).sum(axis=2).min(axis=1)
         assert distance.max() < 0.7
@@ -34,7 +34,7 @@ class TestTargetsToEvaluate:
 
     def test_hold_those_with_the_largest_expected_improvement(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        told(selector, matrix, 4)
+        run_rounds(selector, matrix, 4)
         trial = selector.ask()
         model = selector._verdict(selector.history).model
         prediction = model.predict(GRID.unit_targets[[trial.index]], slice(None))
@@ -42,7 +42,7 @@ class TestTargetsToEvaluate:
         top = np.argsort(-expected)[:4]
         assert set(top) <= set(selector.targets_to_evaluate(trial, 10))
 
-    def test_of_a_context_by_name_that_is_no_target(self):
+    def test_of_a_context_by_name_that_is_not_a_target(self):
         selector = PredictiveSelector(GRID)
         chosen = selector.targets_to_evaluate({"a": 2.2, "b": 3.4}, 1)
         assert chosen.tolist() == [GRID.nearest({"a": 2.2, "b": 3.4})]
@@ -62,10 +62,10 @@ class TestExpectedBest:
 
     def test_of_complete_rows_are_the_best_ones(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        told(selector, matrix, 1)
+        run_rounds(selector, matrix, 1)
         assert selector.expected_best_trials.tolist() == [0] * N
         selector.tell(selector.ask(), status="failed")
-        told(selector, matrix, 4)
+        run_rounds(selector, matrix, 4)
         np.testing.assert_array_equal(selector.expected_best_trials, selector.best_trials)
         assert 1 not in selector.expected_best_trials
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from auto_runs import GRID, N, additive, indices, mountain, told
+from auto_runs import GRID, N, additive, indices, mountain, run_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,7 +43,7 @@ class TestChoice:
 
     def test_the_second_is_the_best_that_the_first_row_lets_expect(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.3)
-        (first,) = told(selector, matrix, 1)
+        (first,) = run_rounds(selector, matrix, 1)
         contest = PredictionContest([FirstRowModel()], predicted_improvement)
         contest.watch(selector.rows)
         values = predicted_gains(contest.verdict().model, GRID.unit_targets, matrix[first.index])
@@ -51,13 +51,16 @@ class TestChoice:
         trial = selector.ask()
         assert trial.index == int(values.argmax())
         assert trial.numbers["expected_gain"] == pytest.approx(values.max())
-        assert trial.structure is None, "it is assumed, not detected"
-        assert "by the first row alone, Mountain: performance falls" in trial.reason
+        assert trial.structure is None, "no model was tested"
+        assert trial.reason.startswith(
+            "Training here is predicted to raise the mean best return by"
+        )
+        assert "Judged by the first row alone, this is a Mountain: performance" in trial.reason
 
     @pytest.mark.parametrize("rounds", [2, 3, 6])
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
         selector, matrix = PredictiveSelector(GRID), additive()
-        told(selector, matrix, rounds)
+        run_rounds(selector, matrix, rounds)
         contest = PredictionContest(default_models(), predicted_improvement)
         contest.watch(selector.rows)
         verdict = contest.verdict()
@@ -66,18 +69,20 @@ class TestChoice:
         trial = selector.ask()
         assert trial.index == int(values.argmax())
         assert trial.strategy == "improvement"
-        assert trial.structure == verdict.structure
+        assert trial.structure == verdict.name
         corrected = values.max() / verdict.record.optimism
         assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
-    def test_the_reason_names_structure_evidence_and_gain(self):
+    def test_the_reason_names_model_gain_and_what_was_found(self):
         selector = PredictiveSelector(GRID)
-        told(selector, mountain(noise=0.1), 5)
+        run_rounds(selector, mountain(noise=0.1), 5)
         trial = selector.ask()
-        assert trial.reason.startswith(f"{trial.structure} foretold the gains of the rows")
-        assert "score " in trial.reason
-        assert f"raise the mean best return by {trial.numbers['expected_gain']:.3g}" in trial.reason
-        assert selector.contest.fits[trial.structure].explain() in trial.reason
+        found = selector.contest.fits[trial.structure].explain()
+        assert trial.reason == (
+            f"{selector.contest.verdict().explanation} Training here is predicted to raise the "
+            f"mean best return by {trial.expected_gain:.3g}. {found[0].upper()}{found[1:]}."
+        )
+        assert trial.reason.startswith(f"Best predictor so far: {trial.structure} (score ")
 
     def test_few_policies_of_a_mountain_get_close_to_the_best_possible(self):
         matrix = mountain(noise=0.2)
@@ -87,33 +92,35 @@ class TestChoice:
         assert run.curve[-1] > random.curve[-1]
         assert run.curve[-1] > cover.curve[-1] - 0.1
 
-    def test_without_structure_the_choice_is_random_and_says_so(self):
+    def test_if_no_model_predicts_the_choice_is_random_and_says_so(self):
         chosen = []
         for seed in (0, 1):
             selector = PredictiveSelector(GRID, seed=seed, models=["none"])
-            trials = told(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
+            trials = run_rounds(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
             assert {c.strategy for c in trials[2:]} == {"random"}
             assert {c.structure for c in trials[2:]} == {"none"}
-            assert "so any context is as good as another" in trials[-1].reason
+            assert trials[-1].reason.endswith(
+                "it will be good. So any context is as good as another."
+            )
             chosen.append([c.index for c in trials])
         assert chosen[0][:2] == chosen[1][:2]
         assert chosen[0][2:] != chosen[1][2:]
 
     def test_without_any_gain_the_space_is_covered(self):
         selector = PredictiveSelector(GRID)
-        trials = told(selector, np.full((N, N), 7.3), 6)
+        trials = run_rounds(selector, np.full((N, N), 7.3), 6)
         assert [c.index for c in trials] == [
-            c.index for c in told(MountainSelector(GRID), np.zeros((N, N)), 6)
+            c.index for c in run_rounds(MountainSelector(GRID), np.zeros((N, N)), 6)
         ]
         assert trials[-1].strategy == "m-mbtl"
-        assert trials[-1].reason.startswith("no further gain is expected (")
-        assert "brings the mean distance" in trials[-1].reason
+        assert trials[-1].reason.startswith("No further gain is predicted. ")
+        assert "Reduces the mean distance" in trials[-1].reason
 
     @pytest.mark.parametrize("size", [16, 31], ids=["one round", "two rounds"])
     def test_many_targets_are_compared_on_some_of_them_first(self, size):
         space = ContextSpace(a=range(size), b=range(size))
         selector, matrix = PredictiveSelector(space), mountain(space, noise=0.3)
-        told(selector, matrix, 4)
+        run_rounds(selector, matrix, 4)
         contest = PredictionContest(default_models(), predicted_improvement)
         contest.watch(selector.rows)
         verdict = contest.verdict()
@@ -150,17 +157,17 @@ class TestChoice:
         trials = []
         for size in (10**9, block):
             monkeypatch.setattr(acquisition_module, "BLOCK", size)
-            trials.append(told(PredictiveSelector(GRID), mountain(noise=0.5), 14))
-        for whole, in_blocks in zip(*trials, strict=True):
-            assert in_blocks.index == whole.index
-            assert in_blocks.expected_gain == pytest.approx(whole.expected_gain)
+            trials.append(run_rounds(PredictiveSelector(GRID), mountain(noise=0.5), 14))
+        for at_once, in_blocks in zip(*trials, strict=True):
+            assert in_blocks.index == at_once.index
+            assert in_blocks.expected_gain == pytest.approx(at_once.expected_gain)
 
 
 class TestPending:
     @pytest.mark.parametrize("rows", [0, 1, 2, 4])
     def test_batches_are_spread(self, rows):
         selector, matrix = PredictiveSelector(GRID), mountain()
-        told(selector, matrix, rows)
+        run_rounds(selector, matrix, rows)
         batch = selector.ask(4)
         units = np.array([GRID.unit_targets[c.index] for c in batch])
         assert len({c.index for c in batch}) == 4
@@ -171,14 +178,14 @@ class TestPending:
 
     def test_what_is_pending_counts_as_trained(self):
         selector, matrix = PredictiveSelector(GRID), mountain()
-        told(selector, matrix, 4)
+        run_rounds(selector, matrix, 4)
         gains = [c.numbers["expected_gain"] for c in selector.ask(3)]
         assert gains == sorted(gains, reverse=True)
         assert gains[2] < gains[0]
 
     def test_expected_gains_of_pending_policies_add_up_by_hand(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.1)
-        told(selector, matrix, 4)
+        run_rounds(selector, matrix, 4)
         first = selector.ask()
         verdict = selector._verdict(selector.history)
         best = selector.rows.best
@@ -205,16 +212,16 @@ class TestPending:
 
 class TestState:
     @pytest.mark.parametrize("rounds", [1, 2, 5])
-    def test_goes_on_exactly_the_same(self, rounds):
+    def test_continues_exactly_the_same(self, rounds):
         matrix = mountain(noise=0.5)
         original = PredictiveSelector(GRID, seed=3)
-        told(original, matrix, rounds)
+        run_rounds(original, matrix, rounds)
         original.ask()
         loaded = PredictiveSelector(GRID, seed=3)
         loaded.load_state_dict(json.loads(json.dumps(original.state_dict())))
         assert loaded.remaining_gain() == original.remaining_gain()
         assert loaded.evidence() == original.evidence()
-        assert told(loaded, matrix, 4) == told(original, matrix, 4)
+        assert run_rounds(loaded, matrix, 4) == run_rounds(original, matrix, 4)
         assert loaded.evidence() == original.evidence()
 
     def test_asking_what_is_known_changes_no_choice(self):
@@ -233,7 +240,7 @@ class TestState:
     def test_of_another_run_leaves_no_evidence(self):
         selector = PredictiveSelector(GRID)
         empty = selector.state_dict()
-        told(selector, mountain(noise=0.5), 5)
+        run_rounds(selector, mountain(noise=0.5), 5)
         assert selector.evidence()
         selector.load_state_dict(empty)
         assert selector.evidence() == []
@@ -242,8 +249,8 @@ class TestState:
     def test_late_tells_are_put_in_order(self):
         matrix = mountain(noise=0.5)
         late, plain = PredictiveSelector(GRID), PredictiveSelector(GRID)
-        told(late, matrix, 2)
-        told(plain, matrix, 2)
+        run_rounds(late, matrix, 2)
+        run_rounds(plain, matrix, 2)
         batch = late.ask(3)
         assert batch == plain.ask(3)
         for trial in (batch[1], batch[2], batch[0]):
@@ -270,8 +277,8 @@ class TestUnits:
     def test_what_is_known_scales_too(self, scale):
         plain, scaled = PredictiveSelector(GRID), PredictiveSelector(GRID)
         matrix = mountain(noise=0.5)
-        told(plain, matrix, 6)
-        told(scaled, scale * matrix, 6)
+        run_rounds(plain, matrix, 6)
+        run_rounds(scaled, scale * matrix, 6)
         assert scaled.remaining_gain() == pytest.approx(scale * plain.remaining_gain(), rel=1e-6)
         for one, other in zip(plain.evidence(), scaled.evidence(), strict=True):
             assert other["score"] == pytest.approx(one["score"], rel=1e-6)
@@ -280,16 +287,16 @@ class TestUnits:
     @pytest.mark.parametrize("value", [0.0, 7.3, -1e12, 1e-12])
     def test_equal_returns(self, value):
         selector = PredictiveSelector(GRID)
-        told(selector, np.full((N, N), value), 6)
+        run_rounds(selector, np.full((N, N), value), 6)
         assert selector.remaining_gain() == 0.0
         assert selector.performance == pytest.approx(value)
 
     @pytest.mark.parametrize("rows", [2, 3, 5])
     def test_equal_rows_before_others(self, rows):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        told(selector, np.zeros((N, N)), rows)
+        run_rounds(selector, np.zeros((N, N)), rows)
         for _ in range(3):
-            told(selector, matrix, 1)
+            run_rounds(selector, matrix, 1)
             remaining = selector.remaining_gain()
             assert remaining is not None
             assert np.isfinite(remaining)
@@ -316,7 +323,7 @@ class TestOddSpaces:
     def test_two_targets(self):
         space = ContextSpace(a=[1.0, 2.0])
         selector = PredictiveSelector(space)
-        assert len({c.index for c in told(selector, np.eye(2), 2)}) == 2
+        assert len({c.index for c in run_rounds(selector, np.eye(2), 2)}) == 2
 
     def test_a_constant_dimension_changes_no_first_choice(self):
         wide, narrow = ContextSpace(a=range(9), c=[5.0]), ContextSpace(a=range(9))
@@ -328,9 +335,9 @@ class TestOddSpaces:
 class TestOddRows:
     def test_repeats_of_a_context(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        for luck in (0.0, 0.5, -0.5):
-            selector.tell(GRID.target(10), matrix[10] + luck, repeat=luck != 0.0)
-        trials = told(selector, matrix, 4)
+        for noise in (0.0, 0.5, -0.5):
+            selector.tell(GRID.target(10), matrix[10] + noise, repeat=noise != 0.0)
+        trials = run_rounds(selector, matrix, 4)
         assert 10 not in [c.index for c in trials]
         assert np.isfinite(selector.remaining_gain())
 
@@ -352,11 +359,11 @@ class TestOddRows:
     def test_failed_runs_say_nothing(self):
         matrix = mountain(noise=0.5)
         selector = PredictiveSelector(GRID)
-        told(selector, matrix, 3)
+        run_rounds(selector, matrix, 3)
         before = selector.evidence()
         selector.tell(selector.ask(), status="failed")
         assert selector.evidence() == before
-        assert len({c.index for c in told(selector, matrix, 3)}) == 3
+        assert len({c.index for c in run_rounds(selector, matrix, 3)}) == 3
 
     def test_rows_in_part_from_the_very_first(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
@@ -393,45 +400,45 @@ class TestOddRows:
 
 
 class TestEvidence:
-    def test_has_an_entry_for_each_row_and_structure(self):
+    def test_has_an_entry_for_each_row_and_model(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        told(selector, matrix, 2)
+        run_rounds(selector, matrix, 2)
         assert selector.evidence() == []
-        told(selector, matrix, 3)
+        run_rounds(selector, matrix, 3)
         entries = selector.evidence()
         assert [e["rows"] for e in entries] == [2] * 5 + [3] * 5 + [4] * 5
         names = [s.name for s in default_models()]
-        assert [e["structure"] for e in entries] == names * 3
-        keys = {"structure", "rows", "score", "error", "expected", "gain"}
+        assert [e["model"] for e in entries] == names * 3
+        keys = {"model", "rows", "score", "error", "expected", "gain"}
         assert set(entries[0]) == keys
         assert json.loads(json.dumps(entries)) == entries
 
     def test_is_true(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        trials = told(selector, matrix, 4)
+        trials = run_rounds(selector, matrix, 4)
         returns = matrix[[c.index for c in trials]]
         for entry in selector.evidence():
             known, row = returns[: entry["rows"]], returns[entry["rows"]]
             gain = np.maximum(row - known.max(axis=0), 0.0).mean()
             assert entry["gain"] == pytest.approx(gain)
             assert 0.0 <= entry["score"] <= 1.0
-            if entry["structure"] == "none":
+            if entry["model"] == "none":
                 error = np.sqrt(((row - known.mean(axis=0)) ** 2).mean())
                 assert entry["error"] == pytest.approx(error)
 
-    def test_leaves_out_trainings_that_have_probably_failed(self):
+    def test_leaves_out_runs_that_have_probably_failed(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
-        told(selector, matrix, 8)
-        assert selector.failed_trainings() == []
-        told(selector, matrix - 100.0, 1)
+        run_rounds(selector, matrix, 8)
+        assert selector.failed_runs() == []
+        run_rounds(selector, matrix - 100.0, 1)
         selector.tell(selector.ask(), status="failed")
-        told(selector, matrix, 2)
-        assert selector.failed_trainings() == [8]
+        run_rounds(selector, matrix, 2)
+        assert selector.failed_runs() == [8]
         assert sorted({e["rows"] for e in selector.evidence()}) == [2, 3, 4, 5, 6, 7, 9, 10]
 
     def test_nothing_has_failed_before_the_first_row(self):
-        assert PredictiveSelector(GRID).failed_trainings() == []
-        assert RandomSelector(GRID).failed_trainings() == []
+        assert PredictiveSelector(GRID).failed_runs() == []
+        assert RandomSelector(GRID).failed_runs() == []
 
 
 class TestRemainingGain:
@@ -439,27 +446,27 @@ class TestRemainingGain:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
         for _ in range(3):
             assert selector.remaining_gain() is None
-            told(selector, matrix, 1)
+            run_rounds(selector, matrix, 1)
         assert selector.remaining_gain() > 0.0
 
     @pytest.mark.parametrize("rounds", [4, 6, 10])
     def test_is_right_on_an_exact_mountain(self, rounds):
         selector, matrix = PredictiveSelector(GRID), mountain()
-        told(selector, matrix, rounds)
+        run_rounds(selector, matrix, rounds)
         expected, before = selector.remaining_gain(3), selector.performance
-        told(selector, matrix, 3)
+        run_rounds(selector, matrix, 3)
         assert expected == pytest.approx(selector.performance - before, rel=0.05)
 
     def test_is_about_right_on_other_exact_data(self):
         selector, matrix = PredictiveSelector(GRID), additive()
-        told(selector, matrix, 6)
+        run_rounds(selector, matrix, 6)
         expected, before = selector.remaining_gain(3), selector.performance
-        told(selector, matrix, 3)
+        run_rounds(selector, matrix, 3)
         assert 0.5 < expected / (selector.performance - before) < 2.0
 
     def test_grows_with_the_number_of_policies(self):
         selector = PredictiveSelector(GRID)
-        told(selector, mountain(noise=0.2), 5)
+        run_rounds(selector, mountain(noise=0.2), 5)
         gains = [selector.remaining_gain(policies) for policies in (1, 2, 3, 6, 100)]
         assert gains == sorted(gains)
         assert gains[0] < gains[2]
@@ -467,7 +474,7 @@ class TestRemainingGain:
 
     def test_counts_no_context_twice(self, monkeypatch):
         selector, asked = PredictiveSelector(GRID), []
-        told(selector, np.full((N, N), 2.0), 4)  # all are equally good
+        run_rounds(selector, np.full((N, N), 2.0), 4)  # all are equally good
         original = selector._largest_gain
 
         def largest_gain(*arguments):
@@ -480,9 +487,9 @@ class TestRemainingGain:
         assert sorted(asked + trained) == list(range(N))
 
     def test_is_what_the_next_trials_say_together(self):
-        """One forecast, one number: both are corrected by past optimism."""
+        """One forecast, one number: both are corrected by the optimism so far."""
         selector = PredictiveSelector(GRID)
-        told(selector, mountain(noise=0.2), 5)
+        run_rounds(selector, mountain(noise=0.2), 5)
         verdict = selector._verdict(selector.history)
         assert abs(verdict.record.optimism - 1.0) > 0.01
         one, three = selector.remaining_gain(1), selector.remaining_gain(3)
@@ -496,7 +503,7 @@ class TestRemainingGain:
     def test_is_never_more_than_what_is_left(self, monkeypatch):
         """Expectations that were far too low do not promise more than there is."""
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        told(selector, matrix, 5)
+        run_rounds(selector, matrix, 5)
         monkeypatch.setattr(TrackRecord, "optimism", 1e-9)
         left = selector.rows.returns.max() - selector.rows.best.mean()
         assert left < np.ptp(selector.rows.returns)
@@ -507,29 +514,29 @@ class TestRemainingGain:
         selector, matrix = PredictiveSelector(GRID), mountain()
         gains = []
         for _ in range(4):
-            told(selector, matrix, 5)
+            run_rounds(selector, matrix, 5)
             gains.append(selector.remaining_gain())
         assert gains[0] > 2 * gains[-1] > 0.0
 
     def test_is_nothing_at_the_ceiling(self):
         selector = PredictiveSelector(GRID)
         matrix = np.minimum(mountain(falls=(8.0, 8.0)), 4.0)
-        told(selector, matrix, 12)
+        run_rounds(selector, matrix, 12)
         assert selector.performance == pytest.approx(4.0, abs=0.2)
         assert selector.remaining_gain() < 0.02
-        told(selector, np.full((N, N), 4.0), 2)
+        run_rounds(selector, np.full((N, N), 4.0), 2)
         # More than the ceiling was expected before and never came: hardly anybody believes it now.
         assert 0.0 <= selector.remaining_gain() < 1e-3 * np.ptp(matrix)
 
     def test_is_nothing_when_all_is_trained(self):
         space = ContextSpace(a=range(5))
         selector = PredictiveSelector(space)
-        told(selector, example_matrix(space), 5)
+        run_rounds(selector, example_matrix(space), 5)
         assert selector.remaining_gain() == 0.0
 
     def test_pending_policies_are_not_counted(self):
         selector = PredictiveSelector(GRID)
-        told(selector, mountain(noise=0.2), 5)
+        run_rounds(selector, mountain(noise=0.2), 5)
         before = selector.remaining_gain(2)
         alone = selector.remaining_gain(1)
         selector.ask()

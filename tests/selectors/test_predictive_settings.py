@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from auto_runs import GRID, N, mountain, told
+from auto_runs import GRID, N, mountain, run_rounds
 
 from sdmbtl import ContextSpace, make_selector
-from sdmbtl.errors import SelectorError, StateError, StructureError
+from sdmbtl.errors import ModelError, SelectorError, StateError
 from sdmbtl.prediction import (
     PlateauModel,
     UnstructuredModel,
@@ -20,7 +20,7 @@ class TestPriorKnowledge:
         matrix = mountain(falls=(4.0, 0.0), noise=0.1)
         for falls in ({"a": 1.0}, {"a": 3.0, "b": 0.0}):
             selector = PredictiveSelector(GRID, falls=falls)
-            one, two = (GRID.unit_targets[c.index] for c in told(selector, matrix, 2))
+            one, two = (GRID.unit_targets[c.index] for c in run_rounds(selector, matrix, 2))
             assert one[0] == pytest.approx(0.5)
             assert abs(two[0] - one[0]) > 0.2
             expected = selector._first_row.fits["first-row"].predict(GRID.unit_targets, slice(None))
@@ -41,7 +41,7 @@ class TestPriorKnowledge:
         matrix = mountain(falls=(0.5, 4.0)) + hill
         knowing, fooled = PredictiveSelector(GRID, difficulty=hill), PredictiveSelector(GRID)
         for selector in (knowing, fooled):
-            told(selector, matrix, 2)
+            run_rounds(selector, matrix, 2)
             selector.ask()
         assert knowing._first_row.fits["first-row"].slopes[0] > -2.0
         assert fooled._first_row.fits["first-row"].slopes[0] < -20.0
@@ -107,7 +107,7 @@ class TestModels:
         again = make_selector("auto", GRID, models=settings["models"])
         assert again.settings() == settings
         matrix = mountain(noise=0.5)
-        assert told(again, matrix, 5) == told(selector, matrix, 5)
+        assert run_rounds(again, matrix, 5) == run_rounds(selector, matrix, 5)
         loaded = make_selector("auto", GRID, models=settings["models"])
         loaded.load_state_dict(json.loads(json.dumps(selector.state_dict())))
         assert loaded.ask() == selector.ask()
@@ -135,7 +135,7 @@ class TestModels:
         ],
     )
     def test_errors(self, models, message):
-        with pytest.raises(StructureError, match=message):
+        with pytest.raises(ModelError, match=message):
             make_selector("auto", GRID, models=models)
 
 
@@ -145,9 +145,9 @@ class NeedsThreeRows(UnstructuredModel):
 
 def test_models_that_need_more_rows_are_waited_for():
     selector = PredictiveSelector(GRID, models=[NeedsThreeRows()])
-    structures = []
+    models = []
     for number in range(4):
         trial = selector.ask()
         selector.tell(trial, np.arange(float(len(GRID))) * number)
-        structures.append(trial.structure)
-    assert structures == [None, None, None, "none"]
+        models.append(trial.structure)
+    assert models == [None, None, None, "none"]

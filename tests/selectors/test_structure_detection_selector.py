@@ -72,15 +72,15 @@ def test_trial_carries_structure_and_reason():
 
 
 def test_switching_keeps_both_sides_right():
-    """Each strategy decides on all rows, whoever chose them: as a fresh one that is told them."""
+    """Each strategy decides on all rows, whichever chose them: like a fresh one with these rows."""
     space = example_spaces()["grid"]
     matrix = example_matrix(space)
     selector = alternating(space, first_rounds=1)
     for _ in range(10):
         fresh = {"even": GPSelector(space), "odd": MountainSelector(space)}
         structure = "odd" if len(selector.rows) % 2 or len(selector.rows) < 2 else "even"
-        for told in selector.trials:
-            fresh[structure].tell(told.context, told.row)
+        for trial in selector.trials:
+            fresh[structure].tell(trial.context, trial.row)
         expected = fresh[structure].ask()
         trial = selector.ask()
         assert trial.context == expected.context
@@ -91,7 +91,7 @@ def test_switching_keeps_both_sides_right():
 def test_detection_waits_for_rows():
     space = example_spaces()["grid"]
     selector = alternating(space, first_rounds=1)
-    assert {c.strategy for c in selector.ask(4)} == {"m-mbtl"}, "nothing is told yet"
+    assert {c.strategy for c in selector.ask(4)} == {"m-mbtl"}, "nothing is reported yet"
 
 
 def test_strategies_must_cover_the_structures():

@@ -78,10 +78,10 @@ class TestTwoSteps:
         selector = make_selector("random", SPACE)
         (stale,) = selector.next_trials(1)
         other = next(target for target in SPACE if target != stale.context)
-        told = selector.tell(other, [1.0, 2.0, 3.0])
+        finished = selector.tell(other, [1.0, 2.0, 3.0])
         with pytest.raises(SelectorError, match="already on record.*Record what next_trials"):
             selector.record(stale)
-        assert selector.trials == (told,)
+        assert selector.trials == (finished,)
 
     def test_annotations_wait_too(self):
         selector, trial = told_selector()
@@ -121,8 +121,8 @@ class TestSourceReturn:
     @pytest.mark.parametrize("context", [{"a": 1}, {"a": 1.5}], ids=["not evaluated", "no target"])
     def test_where_the_row_does_not_say_it_counts(self, context):
         selector = make_selector("random", SPACE)
-        told = selector.tell(context, [1.0, np.nan, 3.0], source_return=50.0)
-        assert told.source_return == 50.0
+        finished = selector.tell(context, [1.0, np.nan, 3.0], source_return=50.0)
+        assert finished.source_return == 50.0
         assert selector.rows.source_returns.tolist() == [50.0]
 
 

@@ -71,10 +71,10 @@ def test_status_has_the_evidence_for_the_structure(finished):
     assert [list(r["scores"]) for r in status["rounds"]] == [[], [], names, names]
     entries = finished.selector.evidence()
     for name in names:
-        own = [e["score"] for e in entries if e["structure"] == name]
+        own = [e["score"] for e in entries if e["model"] == name]
         assert [r["scores"][name] for r in status["rounds"][2:]] == own
         assert status["scores"][name] == pytest.approx(np.mean(own))
-    assert status["structure"] == finished.selector.contest.verdict().structure
+    assert status["structure"] == finished.selector.contest.verdict().name
     gain = finished.remaining_gain(3)
     assert status["remaining_gain"] == {"policies": 3, "gain": gain, "share": gain / 500}
     assert status["return_span"] == 500

@@ -84,12 +84,12 @@ def test_what_is_left_is_that_of_the_regression_with_free_quality():
 
 def test_free_quality_takes_out_any_difference_between_policies():
     sources, returns = random_case()
-    luck = np.random.default_rng(1).normal(0.0, 100.0, size=(len(sources), 1))
+    noise = np.random.default_rng(1).normal(0.0, 100.0, size=(len(sources), 1))
     plain = sums_of(GRID, sources, returns).within(free_quality=True)
-    moved = sums_of(GRID, sources, returns + luck).within(free_quality=True)
+    moved = sums_of(GRID, sources, returns + noise).within(free_quality=True)
     for one, other in zip(plain, moved, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
-    fixed = sums_of(GRID, sources, returns + luck).within(free_quality=False)
+    fixed = sums_of(GRID, sources, returns + noise).within(free_quality=False)
     assert fixed[2] > 10 * plain[2]
 
 

@@ -222,7 +222,7 @@ class TestSources:
         assert rows.source_positions.tolist() == list(range(N))
         assert rows.source_returns.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
 
-    def test_a_source_that_is_no_target_takes_the_nearest(self):
+    def test_a_source_that_is_not_a_target_takes_the_nearest(self):
         rows = ObservedRows(SPACE, [[3.5, 18.0]], [np.arange(8.0)])
         assert rows.source_positions.tolist() == [7]
         assert rows.source_returns.tolist() == [7.0]

@@ -68,7 +68,7 @@ class TestRegression:
         assert_close(estimate_slopes(rows, method), *explicit_regression(rows, method), atol=1e-8)
 
     @pytest.mark.parametrize("method", METHODS)
-    def test_sources_that_are_no_targets_and_listed_targets(self, method):
+    def test_sources_that_are_not_targets_and_listed_targets(self, method):
         rng = np.random.default_rng(0)
         space = ContextSpace(rng.random((12, 2)), a=Interval(0, 1), b=Interval(0, 1))
         rows = ObservedRows(space, rng.random((5, 2)), rng.normal(size=(5, 12)))

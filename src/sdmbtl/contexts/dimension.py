@@ -90,7 +90,7 @@ class Levels(Dimension):
     """A dimension given by its values, for example `[0.2, 0.5, 1.0, 2.0]`.
 
     The default scale, "steps", puts equal distance between neighbouring values, as the paper
-    does with its grids; a geometric list is thereby treated as geometric.
+    does with its grids; so a geometric list is treated as geometric.
 
     Args:
         values: The distinct values, in the order in which targets shall be listed.
@@ -102,7 +102,7 @@ class Levels(Dimension):
 
     def __init__(self, values: Iterable[float], scale: Scale = "steps") -> None:
         self.values = _numbers(values)
-        self.scale = _checked_scale(scale, ("steps", "linear", "log"))
+        self.scale = _check_scale(scale, ("steps", "linear", "log"))
         self.knots = np.unique(self.values)
         if len(self.knots) < len(self.values):
             repeated = [v for v in self.knots if np.count_nonzero(self.values == v) > 1]
@@ -156,7 +156,7 @@ class Interval(Dimension):
 
     def __init__(self, low: float, high: float, scale: Scale = "linear") -> None:
         bounds = _numbers([low, high])
-        self.scale = _checked_scale(scale, ("linear", "log"))
+        self.scale = _check_scale(scale, ("linear", "log"))
         if bounds[0] > bounds[1]:
             raise ContextError(
                 f"An interval needs low <= high. Got low={low!r}, high={high!r} instead. "
@@ -211,9 +211,9 @@ def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
 
 
 def as_number(value: Any) -> float:
-    """Turn a number of any kind into a float; a text is no number, even if it reads like one."""
+    """Turn a number of any kind into a float; a text is not a number, even if it looks like one."""
     if isinstance(value, str | bytes):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return float(value)
 
 
@@ -235,7 +235,7 @@ def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
     return array
 
 
-def _checked_scale(scale: Scale, allowed: tuple[Scale, ...]) -> Scale:
+def _check_scale(scale: Scale, allowed: tuple[Scale, ...]) -> Scale:
     if scale not in allowed:
         raise ContextError(
             f"The 'scale' of this dimension must be one of {', '.join(map(repr, allowed))}. "

@@ -16,7 +16,7 @@ from sdmbtl.errors import ContextError
 class Source:
     """What a policy is trained on: one context, a point of the box.
 
-    Whoever passes a source on (selectors, studies, files) treats it as a value. Only the context
+    Code that passes a source on (selectors, studies, files) treats it as a value. Only the context
     space, the models and the trainers look inside, so that a source can become more than a point
     without anybody else noticing.
 
@@ -49,7 +49,7 @@ class Source:
         """Read it back.
 
         Raises:
-            ContextError: If it is no description of a source.
+            ContextError: If it does not describe a source.
         """
         try:
             return cls.at([float(value) for value in data["center"]])

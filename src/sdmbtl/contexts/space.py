@@ -284,7 +284,7 @@ class ContextSpace:
         return int(ties[np.argmin(self.tie_rank[ties])])
 
     def find(self, context: ContextLike) -> int | None:
-        """Index of the target equal to a context, or None if it is no target."""
+        """Index of the target equal to a context, or None if it is not a target."""
         vector = self.vector(context)
         exact = self._index_of_values.get((vector + 0.0).tobytes())  # -0.0 is 0.0
         if exact is not None:
@@ -303,15 +303,15 @@ class ContextSpace:
         """Index of the target equal to a context.
 
         Raises:
-            ContextError: If the context is no target; the message names the nearest one.
+            ContextError: If the context is not a target; the message names the nearest one.
         """
         index = self.find(context)
         if index is None:
             near = self.nearest(context)
             raise ContextError(
-                f"{shown_context(self.context(self.vector(context)))} is no target. The nearest is "
-                f"{shown_context(self.target(near))} (index {near}); use nearest() if that one is "
-                "meant."
+                f"{shown_context(self.context(self.vector(context)))} is not a target. The nearest "
+                f"is {shown_context(self.target(near))} (index {near}); use nearest() if that "
+                "one is meant."
             )
         return index
 
@@ -356,7 +356,7 @@ class ContextSpace:
         try:
             dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
         except (KeyError, TypeError) as error:
-            raise ContextError(f"This is no description of a context space: {error!r}.") from None
+            raise ContextError(f"This does not describe a context space: {error!r}.") from None
         return cls(data.get("targets"), **dimensions)
 
     def __eq__(self, other: object) -> bool:

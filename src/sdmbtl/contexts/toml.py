@@ -1,4 +1,4 @@
-"""Context spaces from a small TOML file, or from whatever else stands for one."""
+"""Context spaces from a small TOML file, or from another description of one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.checks import checked_return_range, did_you_mean, short_text
+from sdmbtl.checks import check_return_range, did_you_mean, short_text
 from sdmbtl.contexts.dimension import Levels
 from sdmbtl.contexts.ranges import Range
 from sdmbtl.contexts.space import ContextSpace
@@ -49,7 +49,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
     except UnicodeDecodeError:
-        raise ContextError(f"{path}: this is no text in UTF-8, so no TOML file.") from None
+        raise ContextError(f"{path}: this is not UTF-8 text, so it is not a TOML file.") from None
     except tomllib.TOMLDecodeError as error:
         raise ContextError(f"{path}: this is not valid TOML: {error}.") from None
     try:
@@ -60,10 +60,10 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
-    """Turn what stands for a space into one, and what a TOML file says besides.
+    """Make a space from any description of one; a TOML file may say more, which is returned too.
 
     Raises:
-        ContextError: If it stands for none.
+        ContextError: If it does not describe a space.
     """
     if isinstance(given, ContextSpace):
         return given, {}
@@ -132,7 +132,7 @@ def _returns(data: Mapping[str, Any]) -> dict[str, Any]:
     for key in ("min", "max"):
         if key not in table:
             raise ContextError(f"[returns] needs 'min' and 'max'. {key!r} is missing.")
-    return {"return_range": checked_return_range((table["min"], table["max"]), error=ContextError)}
+    return {"return_range": check_return_range((table["min"], table["max"]), error=ContextError)}
 
 
 def _check_keys(what: str, table: Mapping[str, Any], known: tuple[str, ...]) -> None:

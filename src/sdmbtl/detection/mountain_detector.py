@@ -17,7 +17,7 @@ class MountainDetector(Detector):
 
     Args:
         criteria: The criteria; by default small variance and slope, with unbiased slopes
-            that must be alike on both sides.
+            that must be similar on both sides.
 
     Example:
         >>> import numpy as np

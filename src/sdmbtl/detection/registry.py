@@ -14,7 +14,7 @@ from sdmbtl.detection.small_variance_criterion import SmallVarianceCriterion
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import made_from_json
 
-#: What stands for a criterion or a detector: itself, its name, or its name and settings.
+#: What is accepted as a criterion or a detector: itself, its name, or its name and settings.
 CriterionLike = Criterion | str | Mapping[str, Any]
 DetectorLike = Detector | str | Mapping[str, Any]
 

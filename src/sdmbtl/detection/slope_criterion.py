@@ -11,14 +11,14 @@ from sdmbtl.checks import finite_number
 from sdmbtl.detection.criterion import Criterion, CriterionResult
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows
-from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes, checked_method
+from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes, check_method
 
 
 class SlopeCriterion(Criterion):
     """The paper's slope criterion: performance falls on both sides in most dimensions.
 
     A distance is symmetric, so one side must not fall much more steeply than the other: policies
-    that are better towards one end tilt the ridge, and a tilted ridge is no Mountain.
+    that are better towards one end tilt the ridge, and a tilted ridge is not a Mountain.
 
     Args:
         method: How the slopes are estimated; "within" is unbiased, "relative" is the paper's.
@@ -35,7 +35,7 @@ class SlopeCriterion(Criterion):
         majority: float = 0.5,
         symmetry: float | None = 3.0,
     ) -> None:
-        self.method = checked_method(method)
+        self.method = check_method(method)
         self.majority = finite_number("majority", majority, low=0, error=StructureError)
         self.symmetry = (
             None
@@ -45,7 +45,7 @@ class SlopeCriterion(Criterion):
         self._sums = RunningPairSums()
 
     def evaluate(self, rows: ObservedRows) -> CriterionResult:
-        """Estimate the slopes and count the dimensions in which both fall alike.
+        """Estimate the slopes and count the dimensions in which both sides fall similarly.
 
         Dimensions that the rows say nothing about do not count.
         """
@@ -59,7 +59,7 @@ class SlopeCriterion(Criterion):
             passed=share > self.majority,
             value=share,
             threshold=self.majority,
-            explanation=_explained(slopes, holds),
+            explanation=_explain(slopes, holds),
             slopes=slopes,
         )
 
@@ -73,7 +73,7 @@ class SlopeCriterion(Criterion):
         }
 
 
-def _explained(slopes: Slopes, holds: NDArray[np.bool_]) -> str:
+def _explain(slopes: Slopes, holds: NDArray[np.bool_]) -> str:
     def listed(which: NDArray[np.bool_]) -> str:
         return ", ".join(name for name, chosen in zip(slopes.names, which, strict=True) if chosen)
 

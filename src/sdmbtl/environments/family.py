@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium
 
-from sdmbtl.checks import checked_return_range, did_you_mean, finite_number, short_text
+from sdmbtl.checks import check_return_range, did_you_mean, finite_number, short_text
 from sdmbtl.contexts import ContextSpace, Range, SpaceLike, read_space, space_from_ranges
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
@@ -58,7 +58,7 @@ class EnvironmentFamily(ABC):
         if space is not None:
             self._space = self._read_space(space)
         if return_range is not None:
-            self.return_range = checked_return_range(return_range, error=ContextError)
+            self.return_range = check_return_range(return_range, error=ContextError)
 
     @abstractmethod
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:

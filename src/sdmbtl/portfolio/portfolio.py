@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import checked_return_range, finite_number, share_of_range, short_text
+from sdmbtl.checks import check_return_range, finite_number, share_of_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.contexts.space import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
@@ -91,7 +91,7 @@ class Portfolio:
         self.observe_context = bool(observe_context)
         self.return_range: tuple[float, float] | None = None
         if return_range is not None:
-            self.return_range = checked_return_range(return_range, error=PortfolioError)
+            self.return_range = check_return_range(return_range, error=PortfolioError)
         checked = sorted((checked_member(m, space) for m in members), key=lambda m: m.id)
         if not checked:
             raise PortfolioError("A portfolio needs at least one policy. Got none.")

@@ -12,7 +12,7 @@ class AdditiveModel(LinearGapModel):
     """A slope for each side; a policy quality that is linear in x is in the slopes already."""
 
     name = "additive"
-    words = "difficulty of the target plus a slope for each side of the source"
+    words = "returns are the difficulty of the target plus a slope for each side of the source"
 
     def basis(self, dimensions: int) -> NDArray[np.float64]:
         """Two slopes for each dimension."""

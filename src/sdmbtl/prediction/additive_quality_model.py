@@ -6,11 +6,14 @@ from sdmbtl.prediction.additive_model import AdditiveModel
 
 
 class AdditiveQualityModel(AdditiveModel):
-    """As additive, and each policy is better or worse on all targets alike.
+    """As additive, and each policy is better or worse by the same amount on all targets.
 
     The quality may be any smooth function of the source, and it varies from run to run.
     """
 
     name = "additive-quality"
     free_quality = True
-    words = "difficulty of the target plus quality of the policy plus a slope for each side"
+    words = (
+        "returns are the difficulty of the target plus the quality of the policy plus a slope for "
+        "each side of the source"
+    )

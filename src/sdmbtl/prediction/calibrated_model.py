@@ -11,13 +11,13 @@ from sdmbtl.prediction.track_record import TrackRecord
 
 #: A standard deviation is never taken to be smaller than this share of the range of returns.
 LEAST_SPREAD = 1e-4
-#: A standard deviation is never taken to be larger than so many ranges of the returns: after
-#: rows that are all alike, any error looks infinitely large.
+#: A standard deviation is never taken to be larger than this many ranges of the returns: after
+#: rows that are all equal, any error looks infinitely large.
 LARGEST_SPREAD = 10.0
 
 
 class CalibratedModel(FittedModel):
-    """As uncertain as a model's errors so far say, and with the returns that can be counted on.
+    """A model whose uncertainty and highest return follow its errors so far.
 
     Args:
         fitted: The model, fitted to the rows.

@@ -1,4 +1,4 @@
-"""Rows without holes, as the predictive structures look at them."""
+"""Rows without holes, as the models see them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.slopes import PairSums
 
-#: A return that was not evaluated is read off so many evaluated targets of the same row.
+#: A return that was not evaluated is interpolated from this many targets of the same row.
 NEIGHBOURS = 8
 
 
@@ -48,7 +48,7 @@ class CompletedRows:
         Args:
             rows: At least one row.
             earlier: What was made of fewer of these rows; only what is new is then computed.
-            expected: (N,) what a structure expects of the new rows; without it, what policies get
+            expected: (N,) what a model predicts for the new rows; without it, what policies get
                 on each target on average.
         """
         if earlier is None or not rows.continues(earlier.observed):
@@ -56,12 +56,12 @@ class CompletedRows:
         known = 0 if earlier is None else len(earlier)
         if earlier is not None and known == len(rows):
             return earlier
-        new = completed_returns(rows, known, expected)
+        new = complete_returns(rows, known, expected)
         returns = new if earlier is None else np.concatenate([earlier.returns, new])
         own = rows.source_returns
         if np.isnan(own).any():
-            at_home = returns[np.arange(len(rows)), rows.source_positions]
-            own = np.where(np.isnan(own), at_home, own)
+            nearest = returns[np.arange(len(rows)), rows.source_positions]
+            own = np.where(np.isnan(own), nearest, own)
         sums = PairSums.empty(rows.space) if earlier is None else earlier.gaps
         sums = sums.extended(rows.unit_sources[known:], new)
         return cls(rows.space, rows.unit_sources, returns, own, rows, sums)
@@ -81,17 +81,17 @@ class CompletedRows:
 
     @cached_property
     def width(self) -> float:
-        """The range of the returns: the largest less the smallest."""
+        """The range of the returns: the largest minus the smallest."""
         return float(np.ptp(self.returns))
 
 
-def completed_returns(
+def complete_returns(
     rows: ObservedRows, start: int = 0, expected: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """(k - start, N) the returns from row `start` on, without NaN.
 
-    Where a policy was not evaluated, it gets what is expected there, and as much more or less as
-    it got on the nearest targets on which it was evaluated.
+    Where a policy was not evaluated, it gets what is expected there, plus the difference from the
+    expected return on the nearest targets on which it was evaluated.
 
     Args:
         rows: The rows.
@@ -108,7 +108,7 @@ def completed_returns(
         holes = np.isnan(row)
         if holes.any():
             relative = (row - difficulty)[~holes]
-            row[holes] = difficulty[holes] + _interpolated(
+            row[holes] = difficulty[holes] + _interpolate(
                 rows.space.unit_targets[~holes], relative, rows.space.unit_targets[holes]
             )
     return filled
@@ -121,15 +121,15 @@ def _difficulty(rows: ObservedRows) -> NDArray[np.float64]:
     counts = (~np.isnan(relative)).sum(axis=0)
     known = counts > 0
     effect = np.zeros(len(rows.space))
-    # With one policy on a target its luck and the target's difficulty are one: shrink.
+    # One policy cannot separate run-to-run variance from the target's difficulty: shrink.
     effect[known] = np.nansum(relative[:, known], axis=0) / (counts[known] + 0.5)
     if not known.all():
         units = rows.space.unit_targets
-        effect[~known] = _interpolated(units[known], effect[known], units[~known])
+        effect[~known] = _interpolate(units[known], effect[known], units[~known])
     return effect + float(np.nanmean(policy_means))
 
 
-def _interpolated(
+def _interpolate(
     points: NDArray[np.float64], values: NDArray[np.float64], wanted: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """(m,) means of the values at the nearest points, weighted by inverse squared distance."""

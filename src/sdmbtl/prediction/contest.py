@@ -1,11 +1,11 @@
-"""Which model foretold the rows that then came?
+"""Which model predicted the rows best?
 
 Every model predicts each new row from the rows before it. What a selector needs to know is
 where a new policy will improve on the best so far, so that is what counts: the predicted
 improvements on the targets are compared with the real ones. Their scale is left out: a model
 that expects twice the gain everywhere still points to the right context.
 
-Models are judged by what they say themselves. Only the one that is used is then corrected by
+Models are judged by their own predictions. Only the one that is used is then corrected by
 its errors so far: with corrections even wrong models come close to the right one.
 """
 
@@ -17,24 +17,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction.calibrated_model import CalibratedModel, least_variance
 from sdmbtl.prediction.cells import space_cells
 from sdmbtl.prediction.completed_rows import CompletedRows
-from sdmbtl.prediction.failures import failed_trainings
-from sdmbtl.prediction.local_errors import locally_corrected
+from sdmbtl.prediction.failures import find_failed_runs
+from sdmbtl.prediction.local_errors import correct_locally
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.track_record import Outcome, TrackRecord
 from sdmbtl.transfer import ObservedRows
 
 #: Improvements are compared cell by cell, so that noise on single targets averages out.
 CELLS = 16
-#: Scores that differ by less say nothing: the model that stands first is then kept.
+#: Scores that differ by less count as equal: the model listed first is then used.
 TOLERANCE = 0.03
-#: A model whose errors are so many times larger than another's is out of the question.
-FAR_OFF = 2.0
-#: What was learnt from so many other sets of rows is kept: a row that was called a failure may be
-#: found sound with the next one.
+#: A model whose errors are more than this many times the smallest is not used.
+LARGEST_ERROR_RATIO = 2.0
+#: What was learnt from this many other sets of rows is kept: a row that was called a failure may
+#: turn out to be sound with the next one.
 SETS_KEPT = 3
 #: While every score is below this, nothing predicts the rows.
 NO_SCORE = 0.05
@@ -42,24 +42,24 @@ NO_SCORE = 0.05
 
 #: Improvement that is expected of predicted rows on the (n,) best returns so far, (m, n).
 Acquisition = Callable[[RowPrediction, NDArray[np.float64]], NDArray[np.floating]]
-#: Rows, how each model has done on them, and the models fitted to them.
+#: Rows, the track record of each model on them, and the models fitted to them.
 _Learnt = tuple[CompletedRows, dict[str, TrackRecord], dict[str, FittedModel]]
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The model to go on with, and the evidence for it.
+    """The model to use, and the evidence for it.
 
     Attributes:
-        structure: Name of the model.
+        name: Name of the model.
         model: The model, fitted to all rows, its local errors corrected, calibrated.
         record: How it has done so far.
-        best: (N,) best return so far on each target, where not evaluated as expected.
-        explanation: Why this one, in words.
+        best: (N,) best return so far on each target, the predicted one where not evaluated.
+        explanation: Why this one, in a sentence.
         scores: Score of each model, None for one that was not tested yet.
     """
 
-    structure: str
+    name: str
     model: CalibratedModel
     record: TrackRecord
     best: NDArray[np.float64]
@@ -68,7 +68,7 @@ class Verdict:
 
 
 class PredictionContest:
-    """Keeps the models side by side and says which one foretold the rows best.
+    """Keeps the models side by side and says which one predicted the rows best.
 
     Args:
         models: The models, each with a name of its own. Of those that did about equally well,
@@ -79,14 +79,14 @@ class PredictionContest:
     def __init__(self, models: Sequence[RowModel], acquisition: Acquisition) -> None:
         names = [model.name for model in models]
         if not names or len(set(names)) < len(names):
-            raise StructureError(f"Models must have different names. Got {names}.")
+            raise ModelError(f"Models must have different names. Got {names}.")
         self.models = tuple(models)
         self.acquisition = acquisition
         self._begin()
         #: What was learnt from other sets of rows, the latest first.
         self._earlier: list[_Learnt] = []
         self._seen: ObservedRows | None = None
-        #: (k,) which of the policies come from a training that has probably failed.
+        #: (k,) which of the policies come from a training run that has probably failed.
         self.failed: NDArray[np.bool_] = np.zeros(0, dtype=bool)
 
     def _begin(self) -> None:
@@ -96,24 +96,24 @@ class PredictionContest:
         self._calibrated: dict[str, CalibratedModel] = {}
 
     def watch(self, rows: ObservedRows) -> CompletedRows:
-        """Take notice of all rows so far; what was seen before is not computed again.
+        """Test the models on all rows so far; what was seen before is not computed again.
 
-        Rows of trainings that have probably failed are left out. If it turns out only now that
-        one has, all predictions are made again without it.
+        Rows of training runs that have probably failed are left out. If it turns out only now
+        that one has failed, all predictions are made again without it.
 
         Args:
             rows: At least one row.
 
         Returns:
-            The rows of the other trainings, completed.
+            The rows of the other training runs, completed.
         """
         if not len(rows):
-            raise StructureError("Models need at least one observed row. Got none.")
+            raise ModelError("Models need at least one observed row. Got none.")
         if self._seen is None or len(self._seen) < len(rows) or not rows.continues(self._seen):
             if self._seen is None:  # an error of a model may have left things half done
                 self._begin()
             self._seen = None
-            self.failed = failed_trainings(rows)
+            self.failed = find_failed_runs(rows)
             self._watch_sound(rows.only(~self.failed))
             self._seen = rows
         return self._watched()
@@ -130,7 +130,7 @@ class PredictionContest:
             self._calibrated = {}
 
     def _change_to(self, rows: ObservedRows) -> None:
-        """Go on from what was learnt from some of these rows, if anything was."""
+        """Continue from what was learnt from some of these rows, if anything was."""
         left = (self._watched(), self.records, self.fits)
         self._begin()
         for index, (earlier, records, fits) in enumerate(self._earlier):
@@ -149,21 +149,21 @@ class PredictionContest:
 
     @property
     def best(self) -> NDArray[np.float64]:
-        """(N,) best return so far on each target, failed trainings included."""
+        """(N,) best return so far on each target, failed runs included."""
         best = self._watched().best
         if self._seen is None or not self.failed.any():
             return best
         return np.asarray(np.fmax(best, self._seen.only(self.failed).best))
 
     def verdict(self) -> Verdict:
-        """The model to go on with, once there are rows enough for one."""
+        """The model to use, once there are enough rows for one."""
         if not self.fits:
-            raise StructureError("No model can be fitted to so few rows.")
+            raise ModelError("No model can be fitted to so few rows.")
         scores = {name: self.records[name].score for name in self.fits}
         tested = {name: score for name, score in scores.items() if score is not None}
         if not tested:
             name = next(iter(self.fits))
-            text = f"{name} is assumed, as no structure was put to the test yet"
+            text = f"No model has been tested yet, so the first one listed is used: {name}."
         else:
             name, text = self._best_of(tested)
         return Verdict(name, self.calibrated(name), self.records[name], self.best, text, scores)
@@ -174,28 +174,38 @@ class PredictionContest:
         highest = max(close.values())
         name = next(name for name in close if close[name] >= highest - TOLERANCE)
         if max(tested.values()) < NO_SCORE:
-            return name, f"nothing predicts yet (no score reaches {NO_SCORE:g}), {name} is tried"
-        text = (
-            f"{name} foretold the gains of the rows so far as well as any, score {tested[name]:.2f}"
-        )
-        others = {other: score for other, score in tested.items() if other != name}
-        if others:
-            second = max(others, key=lambda other: others[other])
-            doubt = "" if second in close else " with far larger errors"
-            text += f" ({second} {others[second]:.2f}{doubt})"
-        return name, text
+            return name, (
+                f"No model predicts the rows yet (every score is below {NO_SCORE:g}): {name} is "
+                "tried."
+            )
+        remarks = [f"score {tested[name]:.2f}", *self._compare(name, tested, close)]
+        return name, f"Best predictor so far: {name} ({'; '.join(remarks)})."
+
+    def _compare(self, name: str, tested: dict[str, float], close: dict[str, float]) -> list[str]:
+        """Which models come next or were passed over in spite of a higher score, in words."""
+        others = sorted((o for o in tested if o != name), key=lambda other: -tested[other])
+        reasons = {
+            True: f"scores within {TOLERANCE:g} count as equal, and {name} is listed first",
+            False: f"its errors are more than {LARGEST_ERROR_RATIO:g} times the smallest",
+        }
+        higher = [
+            f"{other} {tested[other]:.2f} was passed over: {reasons[other in close]}"
+            for other in others
+            if tested[other] > tested[name]
+        ]
+        return higher or [f"next: {other} {tested[other]:.2f}" for other in others[:1]]
 
     def _close_enough(self, tested: dict[str, float]) -> dict[str, float]:
         """Scores of the models whose errors are not far larger than the smallest."""
         errors = {name: self.records[name].typical_error for name in tested}
-        limit = FAR_OFF * min(errors.values())
+        limit = LARGEST_ERROR_RATIO * min(errors.values())
         return {name: score for name, score in tested.items() if errors[name] <= limit}
 
     def calibrated(self, name: str) -> CalibratedModel:
         """A model for predictions of what comes next: local errors corrected, calibrated."""
         if name not in self._calibrated:
             rows = self._watched()
-            corrected = locally_corrected(self.fits[name], rows)
+            corrected = correct_locally(self.fits[name], rows)
             self._calibrated[name] = CalibratedModel(corrected, self.records[name], rows)
         return self._calibrated[name]
 
@@ -226,7 +236,7 @@ class PredictionContest:
 
     def _watched(self) -> CompletedRows:
         if self.rows is None:
-            raise StructureError("The contest has seen no rows yet. Call watch(rows) first.")
+            raise ModelError("The contest has seen no rows yet. Call watch(rows) first.")
         return self.rows
 
 

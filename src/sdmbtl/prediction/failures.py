@@ -1,7 +1,7 @@
-"""Trainings that have failed: policies far below all others, wherever they are tried.
+"""Failed training runs: policies far below all others on every target.
 
-Now and then a training fails. Its policy says nothing about those that are still to come, and
-taken for one like the others it makes all of them look unpredictable. Whether there are failures
+Now and then a training run fails. Its policy says nothing about the next ones, and treated like
+any other it makes all of them look unpredictable. Whether there are failures
 is a question of likelihood: either all policies come from one smooth quality and its noise, or
 some have failed and may lie anywhere in the range of returns, which costs likelihood for each.
 """
@@ -16,26 +16,26 @@ from numpy.typing import NDArray
 from sdmbtl.prediction.smooth_effect import NOISES, covariance_spectrum, kernel_bases
 from sdmbtl.transfer import ObservedRows
 
-#: Share of the trainings that fail, as far as one knows beforehand.
+#: Prior probability that a training run fails.
 FAILING = 0.02
-#: At most this share of the trainings is said to have failed.
+#: At most this share of the training runs is said to have failed.
 MOST_FAILED = 0.4
-#: At least so many trainings have not failed: fewer say nothing about one another.
+#: At least this many training runs have not failed: fewer say nothing about one another.
 LEAST_SOUND = 3
 #: Policies that were evaluated on a smaller share of the targets are not judged.
 LEAST_EVALUATED = 0.25
-#: If the returns of the others have so small a share of the range, they are judged once more.
+#: If the returns of the others span less than this share of the range, they are judged again.
 DWARFED = 0.1
-#: So much below the most likely set of failures, larger ones are not looked at.
+#: The search stops when the log likelihood is this much below that of the most likely set.
 HOPELESS = 50.0
 #: How often policies and targets are fitted in turn.
 FITTING_ROUNDS = 20
-#: Qualities that differ by less, as a share of the range of returns, are alike.
+#: Qualities that differ by less, as a share of the range of returns, count as equal.
 LEAST_NOISE = 0.01
 
 
-def failed_trainings(rows: ObservedRows) -> NDArray[np.bool_]:
-    """(k,) which of the policies come from a training that has probably failed.
+def find_failed_runs(rows: ObservedRows) -> NDArray[np.bool_]:
+    """(k,) which of the policies come from a training run that has probably failed.
 
     Policies that were evaluated on a few targets only are not judged.
 
@@ -45,11 +45,11 @@ def failed_trainings(rows: ObservedRows) -> NDArray[np.bool_]:
     failed = np.zeros(len(rows), dtype=bool)
     judged = (~np.isnan(rows.returns)).mean(axis=1) >= LEAST_EVALUATED
     returns = rows.returns[judged]
-    failed[judged] = _failed(rows.unit_sources[judged], returns, _qualities(returns))
+    failed[judged] = _find_failed(rows.unit_sources[judged], returns, _qualities(returns))
     return failed
 
 
-def _failed(
+def _find_failed(
     points: NDArray[np.float64], returns: NDArray[np.float64], qualities: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """(k,) failures among the policies with these (k, N) returns and (k,) qualities."""
@@ -59,12 +59,12 @@ def _failed(
     failed = low_outliers(points, qualities / width)
     sound = ~failed
     if _range(returns[sound]) < DWARFED * width:  # beside a huge failure others looked small
-        failed[sound] = _failed(points[sound], returns[sound], qualities[sound])
+        failed[sound] = _find_failed(points[sound], returns[sound], qualities[sound])
     return failed
 
 
 def _range(returns: NDArray[np.float64]) -> float:
-    """The largest return less the smallest, 0 if there are none."""
+    """The largest return minus the smallest, 0 if there are none."""
     return float(np.nanmax(returns) - np.nanmin(returns)) if returns.size else 0.0
 
 
@@ -152,7 +152,7 @@ class _Sample:
         own = np.where(self.removed, 1.0, self._precisions[best].diagonal())
         deviations = np.where(self.removed, np.inf, self._weighted[best] / np.sqrt(own))
         lowest = int(deviations.argmin())
-        # The inverse of a matrix without a row and its column, from that of the whole one.
+        # The inverse of a matrix without a row and its column, from that of the full one.
         column = self._precisions[:, :, lowest].copy()
         pivot = column[:, lowest].copy()
         self._precisions -= column[:, :, None] * (column / pivot[:, None])[:, None, :]

@@ -31,11 +31,11 @@ class FirstRowModel(RowModel):
             dimension.
         spread: Standard deviation of the second policy's returns, as a share of the range of the
             first.
-        far_share: The return far from the source is that which so large a share of the targets
-            stays below.
+        far_share: The return far from the source is that which this share of the targets stays
+            below.
         starts: Reaches that the searches for a plateau start from: with one row there are several
             answers.
-        clearly_worse: A plateau is taken for granted unless its squared error is so many times
+        clearly_worse: A plateau is assumed unless its squared error is more than this many times
             that of slopes.
     """
 
@@ -52,10 +52,10 @@ class FirstRowModel(RowModel):
     min_rows: ClassVar[int] = 1
 
     def fit(self, rows: CompletedRows) -> FirstRowMountain | FirstRowPlateau:
-        """Look at the first row; what the user knows speaks of a Mountain."""
+        """Look at the first row; what the user knows implies a Mountain."""
         mountain, error = self._mountain(rows)
         knows = self.falls is not None or self.difficulty is not None
-        if knows or not np.ptp(rows.returns[0]) > 0:  # a constant row is no plateau of any height
+        if knows or not np.ptp(rows.returns[0]) > 0:  # a constant row has no plateau
             return mountain
         plateau = FirstRowPlateau(rows, self)
         return plateau if plateau.error <= self.clearly_worse * error else mountain
@@ -92,7 +92,7 @@ class FirstRowPlateau(FittedModel):
         far, near = np.quantile(first, model.far_share) * level, first.max() * level
         source = rows.sources[:1]
         dimensions_alone = PlateauModel(starts=model.starts, combine_up_to=0)
-        self.shape = PlateauShape.fitted(
+        self.shape = PlateauShape.fit(
             rows.space, source, rows.returns[:1], far, near, dimensions_alone
         )
         self.error = float(((first - self.shape.returns(source, slice(None))) ** 2).mean())
@@ -107,7 +107,7 @@ class FirstRowPlateau(FittedModel):
 
     def explain(self) -> str:
         """What was found, in words."""
-        return f"by the first row alone, a plateau: {self.shape.explain()}"
+        return f"judged by the first row alone, this is a plateau: {self.shape.explain()}"
 
 
 class FirstRowMountain(FittedModel):
@@ -140,6 +140,6 @@ class FirstRowMountain(FittedModel):
         pairs = zip(self.space.names, self.slopes, strict=True)
         listed = ", ".join(f"{name} {slope:.3g}" for name, slope in pairs)
         return (
-            "by the first row alone, Mountain: performance falls with the distance, from one end "
-            f"of a dimension to the other by {listed}"
+            "judged by the first row alone, this is a Mountain: performance falls with the "
+            f"distance (change from one end of a dimension to the other: {listed})"
         )

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, truth_value
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.smooth_effect import SmoothEffect
@@ -28,7 +28,7 @@ class LinearGapModel(RowModel):
 
     Attributes:
         ridge: Weight of the ridge, relative to the number of pairs: dimensions that the rows say
-            little about get slopes near those presumed rather than wild ones.
+            little about get slopes near those presumed rather than extreme ones.
         presume_fall: Whether a dimension in which no two sources differ is presumed to be like
             all of them together; otherwise it is presumed flat.
     """
@@ -36,14 +36,14 @@ class LinearGapModel(RowModel):
     ridge: float = 2e-5
     presume_fall: bool = True
 
-    #: Whether policies may differ on all targets alike, by chance and by a smooth quality.
+    #: Whether policies may differ by the same amount on all targets: noise and a smooth quality.
     free_quality: ClassVar[bool] = False
-    #: What it says about performance.
+    #: What it assumes, as the first part of a sentence.
     words: ClassVar[str]
 
     def __post_init__(self) -> None:
-        finite_number("ridge", self.ridge, low=0.0, error=StructureError)
-        truth_value("presume_fall", self.presume_fall, error=StructureError)
+        finite_number("ridge", self.ridge, low=0.0, error=ModelError)
+        truth_value("presume_fall", self.presume_fall, error=ModelError)
 
     @abstractmethod
     def basis(self, dimensions: int) -> NDArray[np.float64]:
@@ -135,15 +135,14 @@ class LinearGapFit(FittedModel):
         sides = zip(self.slopes.names, self.slopes.left, self.slopes.right, strict=True)
         listed = ", ".join(f"{name} {left:.3g}/{right:.3g}" for name, left, right in sides)
         return (
-            f"{self._words}; change of the return from one end of a dimension to the other "
-            f"(left/right): {listed}"
+            f"{self._words} (change from one end of a dimension to the other, left/right: {listed})"
         )
 
 
 def _common_fall(
     normal: NDArray[np.float64], moment: NDArray[np.float64], ridge: float
 ) -> NDArray[np.float64]:
-    """(2 D,) coefficients if performance fell alike in every dimension, 0 if it does not fall."""
+    """(2 D,) coefficients if performance fell equally in every dimension, 0 if it does not fall."""
     dimensions = len(moment) // 2
     distance = np.concatenate([-np.ones(dimensions), np.ones(dimensions)])
     slope = (distance @ moment) / (distance @ normal @ distance + ridge)

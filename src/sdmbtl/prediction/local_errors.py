@@ -21,8 +21,8 @@ ERROR_NOISES = np.append(NOISES, 1.0)
 class LocallyCorrected(FittedModel):
     """A model, and what its errors so far say about policies trained near by.
 
-    No model is quite right. Where its errors are alike for policies trained close to one
-    another, the next policy there is expected to have them too. Only parts of the space are looked
+    No model is exactly right. Where policies trained close to one another have similar errors,
+    the next policy there is expected to have them too. Only parts of the space are looked
     at, as the errors on single targets are mostly noise.
 
     Args:
@@ -48,7 +48,7 @@ class LocallyCorrected(FittedModel):
         sizes = np.add.reduceat(evaluated[:, order], starts, axis=1, dtype=np.intp)
         seen = sizes > 0
         means = sums / np.maximum(sizes, 1)
-        # What a policy is better or worse on all parts alike is for the model to say.
+        # How much better or worse a policy is on all parts together is for the model to predict.
         means -= means.sum(axis=1, keepdims=True) / seen.sum(axis=1, keepdims=True)
         return np.where(seen, means, 0.0)
 
@@ -67,6 +67,6 @@ class LocallyCorrected(FittedModel):
         return self.fitted.explain()
 
 
-def locally_corrected(fitted: FittedModel, rows: CompletedRows) -> FittedModel:
-    """The model with its local errors corrected, once there are rows enough for it."""
+def correct_locally(fitted: FittedModel, rows: CompletedRows) -> FittedModel:
+    """The model with its local errors corrected, once there are enough rows."""
     return LocallyCorrected(fitted, rows) if len(rows) >= LEAST_ROWS else fitted

@@ -1,4 +1,4 @@
-"""A structure as a predictive model: what will the next policy's row look like?"""
+"""What a model of rows is: it predicts the row of a policy that does not exist yet."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class RowPrediction:
 
     Attributes:
         mean: (m, n) expected returns of m policies on n targets.
-        variance: (m,) variance of each return: what a whole row shares (quality of the policy and
-            run-to-run variance) and what single returns differ by around it.
+        variance: (m,) variance of each return: what all returns of a row share (quality of
+            the policy, run-to-run variance) and what single returns differ by around it.
         ceiling: The highest return to count on, for all or as (m, n).
     """
 

@@ -1,4 +1,4 @@
-"""Plateau structure: a policy is good around its source and of little use far from it."""
+"""Plateau: a policy is good around its source and of little use far from it."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, short_text, whole_number
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.smooth_effect import SmoothEffect
+from sdmbtl.wording import counted
 
-#: Errors that differ by less, relative to the squares of the returns, are alike.
+#: Errors that differ by less, relative to the squares of the returns, count as equal.
 ROUNDING = 1e-12
-#: At least so many targets are fitted to, however many rows there are.
+#: At least this many targets are fitted to, however many rows there are.
 LEAST_TARGETS = 32
-#: An explanation names so many directions, those with the shortest reaches.
-NAMED = 4
+#: An explanation names this many directions, those with the shortest reaches.
+NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -59,14 +60,14 @@ class PlateauModel(RowModel):
 
     def __post_init__(self) -> None:
         for name in ("reaches", "starts"):
-            object.__setattr__(self, name, _checked_reaches(name, getattr(self, name)))
+            object.__setattr__(self, name, _check_reaches(name, getattr(self, name)))
         for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
-            whole_number(name, getattr(self, name), low=low, error=StructureError)
-        if not finite_number("far_share", self.far_share, low=0.0, error=StructureError) < 1:
-            raise StructureError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
+            whole_number(name, getattr(self, name), low=low, error=ModelError)
+        if not finite_number("far_share", self.far_share, low=0.0, error=ModelError) < 1:
+            raise ModelError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
         unknown = [start for start in self.starts if start not in self.reaches]
         if unknown:
-            raise StructureError(
+            raise ModelError(
                 f"The 'starts' must be among the reaches {list(self.reaches)}. Got {unknown[0]!r}."
             )
 
@@ -74,9 +75,9 @@ class PlateauModel(RowModel):
         """Estimate both levels, the reaches and the quality of policies."""
         far = _far_level(rows.returns, self.far_share)
         own = SmoothEffect(rows.sources, rows.own)
-        at_home = own.predict(rows.space.unit_targets)[0]
-        near = np.maximum(rows.best, np.minimum(at_home, rows.ceiling))
-        shape = PlateauShape.fitted(rows.space, rows.sources, rows.returns, far, near, self)
+        trained_there = own.predict(rows.space.unit_targets)[0]
+        near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
+        shape = PlateauShape.fit(rows.space, rows.sources, rows.returns, far, near, self)
         some = targets_to_fit(len(rows), len(rows.space), self.pairs)
         residuals = rows.returns[:, some] - shape.returns(rows.sources, some)
         means = residuals.mean(axis=1)
@@ -105,7 +106,7 @@ class PlateauShape:
     reaches: NDArray[np.float64]
 
     @classmethod
-    def fitted(
+    def fit(
         cls,
         space: ContextSpace,
         sources: NDArray[np.float64],
@@ -115,14 +116,14 @@ class PlateauShape:
         model: PlateauModel,
     ) -> PlateauShape:
         """The shape with the reaches that fit best to the (k, N) returns of (k, D) sources."""
-        directions = combined_directions(
+        directions = combine_directions(
             space.n_dimensions, space.n_dimensions <= model.combine_up_to
         )
         some = targets_to_fit(len(returns), len(space), model.pairs)
-        squares = _sided_squares(sources @ directions.T, space.unit_targets[some] @ directions.T)
+        squares = _square_by_side(sources @ directions.T, space.unit_targets[some] @ directions.T)
         is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
         grid = np.array([*model.reaches, np.inf])
-        reaches = fitted_reaches(
+        reaches = fit_reaches(
             squares,
             (returns - far)[:, some],
             (near - far)[some],
@@ -157,19 +158,20 @@ class PlateauShape:
         if not len(limited):
             return "policies are as good far from their source as near it"
         shortest = limited[np.argsort(reaches[limited].min(axis=1), kind="stable")]
-        parts = [self._limits(direction) for direction in shortest[:NAMED]]
+        limits = ", ".join(self._limits(direction) for direction in shortest[:NAMED])
         more = len(limited) - NAMED
         if more > 0:
-            parts.append(f"and at least as wide in {more} more direction{'s' * (more > 1)}")
-        return f"policies are good around their source, within (of the range) {', '.join(parts)}"
+            limits += f"; at least as wide in {counted(more, 'more direction')}"
+        return f"policies are good near their source (limits as shares of the range: {limits})"
 
     def _limits(self, direction: int) -> str:
-        """A direction with its reaches, such as "length - mass 0.4 above"."""
+        """A direction with its reaches, such as "length - mass +0.4/-0.8" or "length ±0.4"."""
         name = _direction_name(self.directions[direction], self.space.names)
         ahead, behind = self.reaches.reshape(2, -1)[:, direction]
-        sides = {"above": ahead, "below": behind}
-        limits = [f"{r:.2g} {side}" for side, r in sides.items() if np.isfinite(r)]
-        return f"{name} {' and '.join(limits)}"
+        if ahead == behind:
+            return f"{name} ±{ahead:.2g}"
+        signed = (("+", ahead), ("-", behind))
+        return f"{name} " + "/".join(f"{sign}{r:.2g}" for sign, r in signed if np.isfinite(r))
 
 
 class PlateauFit(FittedModel):
@@ -177,7 +179,7 @@ class PlateauFit(FittedModel):
 
     Args:
         shape: Levels and reaches.
-        quality: How much better policies are, on all targets alike.
+        quality: How much better policies are, by the same amount on all targets.
         variance: Variance of a return around what the model says.
     """
 
@@ -201,7 +203,7 @@ class PlateauFit(FittedModel):
 
 
 @cache
-def combined_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
+def combine_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
     """(D², D) the dimensions, and the sum and the difference of any two; or (D, D) these alone."""
     axes = np.eye(dimensions)
     both = combinations(range(dimensions if combined else 0), 2)
@@ -211,13 +213,13 @@ def combined_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
     return np.asarray(directions)
 
 
-def _checked_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
+def _check_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
     """Check reaches: numbers above 0, the shortest first."""
     if not isinstance(given, list | tuple) or not given:
-        raise StructureError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
-    reaches = tuple(finite_number(name, reach, low=0.0, error=StructureError) for reach in given)
+        raise ModelError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
+    reaches = tuple(finite_number(name, reach, low=0.0, error=ModelError) for reach in given)
     if reaches[0] <= 0 or list(reaches) != sorted(set(reaches)):
-        raise StructureError(
+        raise ModelError(
             f"{name!r} must be above 0 and ascending. Got {short_text(list(given))} instead."
         )
     return reaches
@@ -229,7 +231,7 @@ def _direction_name(direction: NDArray[np.float64], names: tuple[str, ...]) -> s
     return names[first] + "".join(f" {'+' if direction[d] > 0 else '-'} {names[d]}" for d in others)
 
 
-def _sided_squares(
+def _square_by_side(
     sources: NDArray[np.float64], targets: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """(2 F, k, n) squared differences, of targets above the source, then of those below."""
@@ -255,7 +257,7 @@ def targets_to_fit(rows: int, targets: int, pairs: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).choice(targets, size=count, replace=False))
 
 
-def fitted_reaches(
+def fit_reaches(
     squares: NDArray[np.float64],
     returns: NDArray[np.float64],
     heights: NDArray[np.float64],
@@ -268,7 +270,7 @@ def fitted_reaches(
     Args:
         squares: (2 F, k, n) squared differences of sources and targets, side by side.
         returns: (k, n) returns above the far level.
-        heights: (n,) near less far level.
+        heights: (n,) near minus far level.
         grid: (G,) reaches to choose from.
         starts: (2 F,) numbers of reaches to begin with, once for each search.
         sweeps: How often a search goes through all sides.

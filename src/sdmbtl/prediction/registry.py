@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sdmbtl.checks import short_text
-from sdmbtl.errors import StructureError
+from sdmbtl.errors import ModelError
 from sdmbtl.json_data import made_from_json
 from sdmbtl.prediction.additive_model import AdditiveModel
 from sdmbtl.prediction.additive_quality_model import AdditiveQualityModel
@@ -15,7 +15,7 @@ from sdmbtl.prediction.mountain_model import MountainModel
 from sdmbtl.prediction.plateau_model import PlateauModel
 from sdmbtl.prediction.unstructured_model import UnstructuredModel
 
-#: What stands for a model: the model, its name, or its name and settings as JSON data.
+#: What is accepted as a model: the model, its name, or its name and settings as JSON data.
 ModelLike = RowModel | str | Mapping[str, Any]
 
 #: By name; those of the default selector, the preferred one first.
@@ -40,18 +40,18 @@ def make_models(given: Sequence[ModelLike]) -> tuple[RowModel, ...]:
     """Make models from a list of models, names, or names with settings.
 
     Raises:
-        StructureError: If it is not a list, or if a name or a setting is unknown.
+        ModelError: If it is not a list, or if a name or a setting is unknown.
 
     Example:
         >>> make_models(["plateau", {"name": "additive", "ridge": 1e-4}])[1]
         AdditiveModel(ridge=0.0001, presume_fall=True)
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Sequence):
-        raise StructureError(
+        raise ModelError(
             "'models' must be a list of models, or of their names and settings such as "
             f'["plateau", {{"name": "additive"}}]. Got {short_text(given)} instead.'
         )
     return tuple(
-        one if isinstance(one, RowModel) else made_from_json("model", one, _MODELS, StructureError)
+        one if isinstance(one, RowModel) else made_from_json("model", one, _MODELS, ModelError)
         for one in given
     )

@@ -1,9 +1,10 @@
 """A smooth function of the context, estimated from a few noisy values.
 
-A Gaussian process with a linear and a squared-exponential part. With a handful of values nobody
-can tell a smooth function from luck, so no single length scale and noise are chosen: the
-predictions are averaged over a grid of them, weighted by their likelihood. Where the values are
-luck, the average stays near their mean; where they are smooth, it follows them.
+A Gaussian process with a linear and a squared-exponential part. A handful of values
+cannot tell a smooth function from noise between training runs, so no single length scale and
+noise level are chosen: the predictions are averaged over a grid of them, weighted by their
+likelihood. Where the values are noise, the average stays near their mean; where they are smooth,
+it follows them.
 """
 
 from __future__ import annotations

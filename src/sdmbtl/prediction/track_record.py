@@ -1,4 +1,4 @@
-"""How right a model was so far."""
+"""How good a model's predictions were so far."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Outcome:
     """What became of one prediction.
 
     Attributes:
-        rows: Number of rows that were known then, failed trainings not counted.
-        score: How well the improvements were foretold, 0 to 1.
+        rows: Number of rows that were known then, failed runs not counted.
+        score: How well the improvements were predicted, 0 to 1.
         error: Mean squared error of the returns.
         variance: Variance of the returns that was expected.
         expected: Mean improvement that was expected.
-        gain: Mean improvement that came, on the best of the trainings that did not fail.
+        gain: Mean improvement that came, on the best of the training runs that did not fail.
         above: Where more was expected than the largest return so far, on which share of the
             targets it came; None if nowhere.
     """
@@ -53,7 +53,7 @@ class TrackRecord:
 
     @property
     def typical_error(self) -> float:
-        """Geometric mean of the errors: one failure early on must not count for ever."""
+        """Geometric mean of the errors: one early failure must not dominate."""
         logarithms = [np.log(max(o.error, 1e-300)) for o in self.outcomes]
         return float(np.exp(0.5 * np.mean(logarithms)))
 
@@ -67,7 +67,7 @@ class TrackRecord:
 
     @property
     def optimism(self) -> float:
-        """How many times larger the expected improvements were than those that came.
+        """By how much predicted gains were too high: their sum, divided by that of the real ones.
 
         It is 1 as long as nothing was expected or nothing came.
         """

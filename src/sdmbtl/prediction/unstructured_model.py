@@ -1,4 +1,4 @@
-"""No structure: every policy is expected to do on a target what policies do there on average."""
+"""The source plays no role: every policy is predicted to get what policies get on average."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 
 
 class UnstructuredModel(RowModel):
-    """The mark that others must pass: where a policy was trained plays no role."""
+    """The baseline for the other models: where a policy was trained plays no role."""
 
     name = NO_STRUCTURE
 
@@ -46,4 +46,4 @@ class UnstructuredFit(FittedModel):
 
     def explain(self) -> str:
         """What was found, in words."""
-        return "where a policy was trained tells nothing about where it will be good"
+        return "where a policy was trained says nothing about where it will be good"

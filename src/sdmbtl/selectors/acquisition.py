@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from sdmbtl.prediction import FittedModel, RowPrediction
 
-#: Improvements are computed for so many pairs of source and target at once: all of them together
-#: would not fit into the cache of a processor.
+#: Improvements are computed for this many pairs of source and target at once: all of them would
+#: not fit into the cache of a processor.
 BLOCK = 32768
 
 

@@ -35,8 +35,8 @@ from sdmbtl.selectors.trial import Status, Trial
 from sdmbtl.transfer import ObservedRows, as_row
 
 STATE_VERSION = 2
-TOLD: tuple[Status, ...] = ("finished", "failed", "cancelled")
-#: What stands for a trial: the trial, its id, or its context.
+REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
+#: What is accepted as a trial: the trial, its id, or its context.
 TrialLike = Trial | int | ContextLike
 
 
@@ -57,8 +57,8 @@ class Proposal:
     Attributes:
         source: What to train on: `space.source(index)`, or `Source.at(vector)`.
         strategy: Name of the strategy that chose it.
-        reason: Why, in words.
-        structure: The structure that was detected, None if none was looked for.
+        reason: Why, in a sentence or two.
+        structure: The structure that was detected, or the model that predicted; None if neither.
         numbers: The figures behind the reason. `expected_gain` is for the rise of the mean best
             return that is expected, in units of return, and for nothing else.
     """
@@ -150,17 +150,17 @@ class Selector(ABC):
             status: "finished", as if left out; "failed" (the context is not proposed again and
                 covers nothing); "cancelled" (the context goes back and may be proposed again).
             source_return: J(pi_x, x), for a source that is not an evaluated target. If left out,
-                the return on the nearest target stands for it.
-            skip_if_finished: Ignore the call if this trial was told already.
+                the return on the nearest target is used.
+            skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
-            correct: Replace what was told of a trial before.
+            correct: Replace what was reported of a trial before.
 
         Returns:
             The trial as it is recorded now.
 
         Raises:
-            UnknownTrialError: If there is no such trial.
-            DuplicateTellError: If it was told already.
+            UnknownTrialError: If the trial is unknown.
+            DuplicateTellError: If it was reported already.
             RowError: If the row does not fit the targets. Nothing is changed then.
         """
         told = self.told_trial(trial, row, **options)
@@ -209,9 +209,9 @@ class Selector(ABC):
         correct: bool = False,
     ) -> Trial:
         """What `tell` would return; nothing is recorded yet."""
-        if status not in TOLD:
+        if status not in REPORTED:
             raise SelectorError(
-                f"The 'status' of tell must be one of {', '.join(map(repr, TOLD))}. "
+                f"The 'status' of tell must be one of {', '.join(map(repr, REPORTED))}. "
                 f"Got {status!r} instead."
             )
         found = self._find(trial, repeat=repeat)
@@ -219,9 +219,9 @@ class Selector(ABC):
             if skip_if_finished:
                 return found
             raise DuplicateTellError(
-                f"Trial {found.id} {found.context} was told already (status {found.status!r}). "
+                f"Trial {found.id} {found.context} was reported already (status {found.status!r}). "
                 "Pass skip_if_finished=True to ignore a second tell, correct=True to replace what "
-                "was told, or tell its context with repeat=True if it was trained once more."
+                "was reported, or tell its context with repeat=True if it was trained once more."
             )
         if found is None:
             found = self._warm_start(trial)  # type: ignore[arg-type]
@@ -232,7 +232,7 @@ class Selector(ABC):
         """What `annotate` would return; nothing is recorded yet.
 
         Raises:
-            UnknownTrialError: If there is no such trial.
+            UnknownTrialError: If the trial is unknown.
             SelectorError: If an attribute is not JSON data.
         """
         found = self._find(trial, repeat=False)
@@ -266,7 +266,7 @@ class Selector(ABC):
 
     @property
     def pending(self) -> list[Trial]:
-        """The trials that were asked and not told yet, for example to start them again."""
+        """The trials that were asked and not reported yet, for example to start them again."""
         return [t for t in self.trials if t.status == "pending"]
 
     @property
@@ -302,15 +302,15 @@ class Selector(ABC):
     def evidence(self) -> list[dict[str, Any]]:
         """How well models predicted the rows: an entry for each row and model.
 
-        Each has at least the `structure`, the number of `rows` before the one it predicted, and
+        Each has at least the `model`, the number of `rows` before the one it predicted, and
         its `score`, 0 to 1. Empty if this selector does not let models predict.
         """
         return []
 
-    def failed_trainings(self) -> list[int]:
-        """Ids of the trials whose training has probably failed, by the rows told.
+    def failed_runs(self) -> list[int]:
+        """Ids of the trials whose training run has probably failed, judged by its row.
 
-        Empty if this selector cannot tell.
+        Empty if this selector does not judge them.
         """
         return []
 
@@ -401,7 +401,7 @@ class Selector(ABC):
                 f"{self.space.context(vector)} lies outside the context space "
                 f"{self.space.bounds}. Check its units, or make the space wider."
             )
-        proposal = Proposal(Source.at(vector), "told", "trained without being asked for")
+        proposal = Proposal(Source.at(vector), "told", "Trained without being asked for.")
         return self._new_trial(self.history, proposal)
 
     def _find(self, trial: TrialLike, *, repeat: bool) -> Trial | None:
@@ -421,8 +421,8 @@ class Selector(ABC):
         pending = [t for t in same if t.status == "pending"]
         if pending:
             return pending[0]
-        told = [t for t in same if t.status != "cancelled"]
-        return None if repeat or not told else told[-1]
+        reported = [t for t in same if t.status != "cancelled"]
+        return None if repeat or not reported else reported[-1]
 
     def _by_id(self, number: int) -> Trial:
         trials = self.trials

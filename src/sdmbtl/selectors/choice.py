@@ -15,7 +15,7 @@ Sources = Literal["targets", "box"]
 TIE = 1e-9
 
 
-def checked_sources(sources: Sources) -> Sources:
+def check_sources(sources: Sources) -> Sources:
     """Check a selector's `sources` setting."""
     if sources not in get_args(Sources):
         raise SelectorError(

@@ -23,7 +23,7 @@ from sdmbtl.transfer.gap import PIECE, SeparableGap
 NEARER = 1e-9
 
 
-class Coverage:
+class NearestDistances:
     """Distance of every target to the nearest centroid, and what another centroid would gain.
 
     Args:
@@ -90,20 +90,20 @@ class Coverage:
 class RestartSearch:
     """The paper's Update from many starts at once: move to the median of the cluster, repeat.
 
-    From a given point the next one is determined, so starts that meet go on together, and a
+    From a given point the next one is determined, so starts that meet continue together, and a
     point is evaluated once, not once for each start.
 
     Args:
-        coverage: The fixed centroids; grows between calls.
+        nearest: The fixed centroids; grows between calls.
         starts: (M,) indices of the targets to start from.
     """
 
-    def __init__(self, coverage: Coverage, starts: NDArray[np.intp]) -> None:
-        self.coverage = coverage
-        self.starts = coverage.space.unit_targets[starts]
-        self._distances = coverage.distances
+    def __init__(self, nearest: NearestDistances, starts: NDArray[np.intp]) -> None:
+        self.nearest = nearest
+        self.starts = nearest.space.unit_targets[starts]
+        self._distances = nearest.distances
         self._steps: dict[bytes, tuple[float, NDArray[np.float64]]] = {}
-        codes = [np.unique(column, return_inverse=True) for column in coverage.space.unit_targets.T]
+        codes = [np.unique(column, return_inverse=True) for column in nearest.space.unit_targets.T]
         self._levels = [levels for levels, _ in codes]
         self._membership = [_one_hot(code, len(levels)) for levels, code in codes]
 
@@ -120,17 +120,17 @@ class RestartSearch:
 
     def _forget_changed(self) -> None:
         """Drop every point whose cluster holds a target that a new centroid came nearer to."""
-        before, now = self._distances, self.coverage.distances
+        before, now = self._distances, self.nearest.distances
         changed = np.flatnonzero(now < before - NEARER)
         self._distances = now
         if not len(changed) or not self._steps:
             return
         keys = list(self._steps)
         points = np.array([np.frombuffer(key) for key in keys])
-        targets = self.coverage.space.unit_targets[changed]
+        targets = self.nearest.space.unit_targets[changed]
         size = max(PIECE // len(changed), 1)
         for start in range(0, len(points), size):
-            distance = -self.coverage.gap.change(points[start : start + size], targets)
+            distance = -self.nearest.gap.change(points[start : start + size], targets)
             meets = (distance < before[changed] - NEARER).any(axis=1)
             for number in np.flatnonzero(meets):
                 del self._steps[keys[start + number]]
@@ -155,15 +155,15 @@ class RestartSearch:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """(P,) gain of each point as the next centroid, and (P, D) the median of its cluster."""
         gains, following = np.empty(len(points)), points.copy()
-        size = max(PIECE // len(self.coverage.space), 1)
+        size = max(PIECE // len(self.nearest.space), 1)
         for start in range(0, len(points), size):
             where = slice(start, start + size)
-            nearer = self.coverage.distances + self.coverage.gap.change(points[where])
+            nearer = self.nearest.distances + self.nearest.gap.change(points[where])
             member = nearer > NEARER
             gains[where] = np.where(member, nearer, 0.0).sum(axis=1)
             won = member.any(axis=1)
             following[where][won] = self._medians(member[won])
-        return gains / len(self.coverage.space), following
+        return gains / len(self.nearest.space), following
 
     def _medians(self, member: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(P, D) coordinate-wise median of each cluster; member is (P, N)."""

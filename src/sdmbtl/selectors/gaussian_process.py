@@ -39,7 +39,7 @@ class GaussianProcess:
         self._spread = spread if spread > 1e-12 * max(abs(self._center), 1e-300) else 0.0
         standard = (values - self._center) / (self._spread or 1.0)
         squares = _squared_distances(points, points)
-        self.log_parameters = _fitted(squares, standard)
+        self.log_parameters = _fit(squares, standard)
         variance, length, noise = np.exp(self.log_parameters)
         kernel = variance * np.exp(-0.5 * squares / length**2)
         self._factor = scipy.linalg.cholesky(
@@ -110,7 +110,7 @@ def penalty(log_parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.floa
     return 0.5 * float(away @ away), away / PRIOR_WIDTH
 
 
-def _fitted(squares: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _fit(squares: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """(3,) log hyperparameters: the posterior's mode, as found from the prior's mean."""
 
     def objective(log_parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

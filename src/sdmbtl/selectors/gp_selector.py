@@ -28,8 +28,8 @@ class GPSelector(Selector):
     The gain of a source x on a target y is [mu(x) + sqrt(beta_k) sigma(x) - gap(x, y) -
     best(y)]_+, with mu and sigma from a Gaussian process on the training performances
     J(pi_x, x), beta_k = log k, and a linear gap with slopes left and right in each dimension.
-    The first source is the middle of the space, the next ones are the worst-covered targets,
-    then the model decides. Sources are the targets, the paper's discretisation of X.
+    The first source is the middle of the space, the next ones are the targets with the lowest best
+    return, then the model decides. Sources are the targets, the paper's discretisation of X.
 
     Args:
         space: The context space.
@@ -91,24 +91,24 @@ class GPSelector(Selector):
         if known.sum() < self.first_rounds:
             level = np.full(len(self.space), _mean(rows.source_returns[known], rows.best))
             best = self._best_so_far(history, gap, level)
-            return self._worst_covered(best, free, "too few rows for a model yet")
+            return self._lowest_target(best, free, "there are too few rows for a model yet")
         process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
         mean, deviation = process.predict(self.space.unit_targets)
         best = self._best_so_far(history, gap, mean)
         beta = self.exploration * np.log(history.round)
-        hoped = mean + np.sqrt(beta) * deviation
-        gains = mean_improvement(gap.advantages(hoped, best), len(self.space))
+        optimistic = mean + np.sqrt(beta) * deviation
+        gains = mean_improvement(gap.advantages(optimistic, best), len(self.space))
         index = best_target(gains, free, self.space.tie_rank)
         if gains[index] <= 0:
-            return self._worst_covered(best, free, "the model expects no gain anywhere")
+            return self._lowest_target(best, free, "the model predicts no gain anywhere")
         above = mean[index] + gap.change(self.space.unit_targets[[index]])[0] - best
         expected = float(expected_improvement(above).mean())
         return Proposal(
             self.space.source(index),
             self.name,
-            f"largest optimistic gain in the mean over the targets ({gains[index]:.3g}; "
-            f"{expected:.3g} is expected): training there should reach {mean[index]:.4g}, give or "
-            f"take {deviation[index]:.4g}",
+            f"Training here is predicted to raise the mean best return by {expected:.3g}; the "
+            f"optimistic gain of {gains[index]:.3g} is the largest. On its own context the "
+            f"policy should get {mean[index]:.4g} ± {deviation[index]:.4g}.",
             numbers={
                 "expected_gain": expected,
                 "optimistic_gain": float(gains[index]),
@@ -118,30 +118,30 @@ class GPSelector(Selector):
         )
 
     def _without_rows(self, history: History, free: NDArray[np.bool_]) -> Proposal:
-        """The middle of the space; then, while nothing is told, what is farthest from it."""
+        """The middle of the space; then, while nothing is reported, what is farthest from it."""
         covering = history.covering
         units = self.space.unit_targets
         if not len(covering):
             closeness = -np.abs(units - 0.5).sum(axis=1)
             index = best_target(closeness, free, self.space.tie_rank)
-            return Proposal(self.space.source(index), self.name, "the middle of the space")
+            return Proposal(self.space.source(index), self.name, "The middle of the space.")
         distance = np.min([np.abs(units - c).sum(axis=1) for c in covering], axis=0)
         index = best_target(distance, free, self.space.tie_rank)
         return Proposal(
             self.space.source(index),
             self.name,
-            "nothing is evaluated yet: the target farthest from the sources being trained",
+            "Nothing is evaluated yet: the target farthest from the sources being trained.",
             numbers={"distance": float(distance[index])},
         )
 
-    def _worst_covered(
+    def _lowest_target(
         self, best: NDArray[np.float64], free: NDArray[np.bool_], why: str
     ) -> Proposal:
         index = best_target(-best, free, self.space.tie_rank)
         return Proposal(
             self.space.source(index),
             self.name,
-            f"the worst-covered target ({best[index]:.4g}); {why}",
+            f"The target with the lowest best return ({best[index]:.4g}): {why}.",
             numbers={"best": float(best[index])},
         )
 
@@ -160,7 +160,7 @@ class GPSelector(Selector):
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """(N,) what each target has, including what running trainings should bring.
+        """(N,) what each target has, including the predictions for pending training runs.
 
         Args:
             history: The history.
@@ -173,7 +173,7 @@ class GPSelector(Selector):
             modelled = rows.source_returns[known, None] + gap.change(rows.unit_sources[known])
             best = np.max(modelled, axis=0, initial=float(np.nanmin(rows.returns)))
         else:
-            # A target that no policy was evaluated on counts as badly covered as the worst one.
+            # A target that no policy was evaluated on counts like the one with the lowest return.
             best = np.where(np.isnan(rows.best), np.nanmin(rows.best), rows.best)
         for unit in history.pending:
             expected = level[self.space.nearest_to_unit(unit)]

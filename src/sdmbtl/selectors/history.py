@@ -55,7 +55,7 @@ class History:
 
     @property
     def pending(self) -> NDArray[np.float64]:
-        """(p, D) sources asked and not told yet, in unit coordinates."""
+        """(p, D) sources asked and not reported yet, in unit coordinates."""
         return self._units("pending")
 
     @property
@@ -69,7 +69,7 @@ class History:
         return 1 + sum(t.status in ("finished", "pending") for t in self._trials)
 
     def is_taken(self, source: Source) -> bool:
-        """Whether this source was proposed, or told, and not cancelled."""
+        """Whether this source was proposed, or reported, and not cancelled."""
         return any(t.status != "cancelled" for t in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:
@@ -125,7 +125,7 @@ class History:
             return
         if trial.row is not None and before is None and self._is_last_row(trial):
             self._rows = self._rows.added(trial.source.vector, trial.row, trial.source_return)
-        else:  # told after a later one, or once more: the rows keep the order of the asks
+        else:  # reported after a later one, or again: the rows keep the order of the asks
             self._rows = None
 
     def copy(self) -> History:

@@ -25,5 +25,5 @@ class IndependentTraining(Selector):
         return Proposal(
             history.space.source(index),
             self.name,
-            f"target {index + 1} of {len(history.space)}: each target gets its own policy",
+            f"Target {index + 1} of {len(history.space)}: each target gets its own policy.",
         )

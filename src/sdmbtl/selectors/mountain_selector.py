@@ -12,8 +12,8 @@ from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import Sources, best_target, checked_sources
-from sdmbtl.selectors.clustering import Coverage, RestartSearch
+from sdmbtl.selectors.choice import Sources, best_target, check_sources
+from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
 
 
@@ -51,15 +51,15 @@ class MountainSelector(Selector):
         accelerated: bool = True,
     ) -> None:
         super().__init__(space, seed=seed)
-        self.sources = checked_sources(sources)
-        self.weights = _checked_weights(space, weights)
+        self.sources = check_sources(sources)
+        self.weights = _check_weights(space, weights)
         self.restarts = (
             None
             if restarts is None
             else whole_number("restarts", restarts, low=1, error=SelectorError)
         )
         self.accelerated = accelerated
-        self._coverage: Coverage | None = None
+        self._nearest: NearestDistances | None = None
         self._search: RestartSearch | None = None
 
     def settings(self) -> dict[str, Any]:
@@ -73,50 +73,50 @@ class MountainSelector(Selector):
     def propose(self, history: History) -> Proposal:
         """Choose the source that most reduces the clustering loss."""
         free = history.free_targets()
-        coverage = self._covered_by(history)
-        before = coverage.loss
+        nearest = self._nearest_distances(history)
+        before = nearest.loss
         source, gain = (
-            self._best_target(coverage, free)
+            self._best_target(nearest, free)
             if self.sources == "targets"
-            else self._best_point(coverage, free, history)
+            else self._best_point(nearest, free, history)
         )
         reason = (
-            "the context with the smallest mean distance to all targets"
+            "The context with the smallest mean distance to all targets."
             if not np.isfinite(before)
-            else f"brings the mean distance from a target to its nearest source from {before:.3g} "
-            f"to {before - gain:.3g} (each dimension counts 0 to 1)"
+            else f"Reduces the mean distance from a target to its nearest source from {before:.3g} "
+            f"to {before - gain:.3g} (each dimension counts 0 to 1)."
         )
         numbers = {"distance_reduction": gain} if np.isfinite(before) else {}
         return Proposal(Source.at(source), self.name, reason, numbers=numbers)
 
-    def _covered_by(self, history: History) -> Coverage:
+    def _nearest_distances(self, history: History) -> NearestDistances:
         """The distances to the sources so far, extended by what is new."""
         centroids = history.covering
-        known = self._coverage
+        known = self._nearest
         if not self.accelerated or known is None or not known.is_extended_by(history, centroids):
-            known = Coverage(history.space, self.weights)
+            known = NearestDistances(history.space, self.weights)
             self._search = None
         known.extend(centroids)
-        self._coverage = known
+        self._nearest = known
         return known
 
     def _best_target(
-        self, coverage: Coverage, free: NDArray[np.bool_]
+        self, nearest: NearestDistances, free: NDArray[np.bool_]
     ) -> tuple[NDArray[np.float64], float]:
-        index = best_target(coverage.target_gains(), free, coverage.space.tie_rank)
-        return coverage.space.targets[index], coverage.gain(coverage.space.unit_targets[index])
+        index = best_target(nearest.target_gains(), free, nearest.space.tie_rank)
+        return nearest.space.targets[index], nearest.gain(nearest.space.unit_targets[index])
 
     def _best_point(
-        self, coverage: Coverage, free: NDArray[np.bool_], history: History
+        self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
         if self._search is None:
-            self._search = RestartSearch(coverage, self._starts(history))
+            self._search = RestartSearch(nearest, self._starts(history))
         for point, gain in self._search.best_first():
-            source = coverage.space.from_unit(point)
+            source = nearest.space.from_unit(point)
             if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain
         # Nothing in the box helps any more: what is left are targets without a policy.
-        return self._best_target(coverage, free)
+        return self._best_target(nearest, free)
 
     def _starts(self, history: History) -> NDArray[np.intp]:
         """(M,) targets that start a search, the same in every round."""
@@ -127,7 +127,7 @@ class MountainSelector(Selector):
         return np.sort(rng.choice(n, size=self.restarts, replace=False))
 
 
-def _checked_weights(
+def _check_weights(
     space: ContextSpace, weights: Sequence[float] | NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     if weights is None:

@@ -1,4 +1,4 @@
-"""Oracles: greedy selection with the true returns known. Upper marks, not competitors."""
+"""Oracles: greedy selection with the true returns known. Upper bounds, not competitors."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class MyopicOracle(Selector):
         return Proposal(
             history.space.source(index),
             self.name,
-            f"largest true gain in the mean over {len(self.returns)} trials ({gain:.4g})",
+            f"Largest true gain in the mean over {len(self.returns)} trials ({gain:.4g}).",
             numbers={"expected_gain": gain},
         )
 
 
 class SequentialOracle(MyopicOracle):
-    """Greedy on one trial alone, as if its luck were known in advance.
+    """Greedy on one trial alone, as if the outcome of each training run were known in advance.
 
     Args:
         space: The context space.

@@ -29,8 +29,8 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Trial
 
-#: With more targets than these, sources are first compared on so many of them, and only a share of
-#: the sources goes on, but never fewer than the finalists. Those are compared on all targets.
+#: With more targets than these, sources are first compared on this many of them, and only a share
+#: of the sources is kept, but never fewer than the finalists. Those are compared on all targets.
 SOME_TARGETS = ((192, 1 / 8), (768, 0.0))
 FINALISTS = 64
 #: An expected gain below this share of the range of returns is none.
@@ -40,9 +40,9 @@ NO_GAIN = 1e-6
 class PredictiveSelector(Selector):
     """Trains where the mean of the best returns is expected to rise most.
 
-    Several models predict each new row before it comes; the one that foretold best where
+    Several models predict each new row before it comes; the one that predicted best where
     policies would improve on the best so far predicts the next one. If none of them does better
-    than saying that the source plays no role, the choice is random.
+    than the model in which the source plays no role, the choice is random.
 
     Args:
         space: The context space.
@@ -69,13 +69,13 @@ class PredictiveSelector(Selector):
         difficulty: ArrayLike | None = None,
     ) -> None:
         super().__init__(space, seed=seed)
-        self.falls = None if falls is None else _checked_falls(space, falls)
-        self.difficulty = None if difficulty is None else _checked_difficulty(space, difficulty)
+        self.falls = None if falls is None else _check_falls(space, falls)
+        self.difficulty = None if difficulty is None else _check_difficulty(space, difficulty)
         chosen = default_models() if models is None else make_models(models)
         self.contest = PredictionContest(chosen, predicted_improvement)
         first_row = FirstRowModel(self.falls, self.difficulty)
         self._first_row = PredictionContest([first_row], predicted_improvement)
-        self._coverage = MountainSelector(space, seed=seed, weights=self.falls)
+        self._first_choice = MountainSelector(space, seed=seed, weights=self.falls)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
@@ -92,25 +92,26 @@ class PredictiveSelector(Selector):
         free = history.free_targets()
         verdict = self._verdict(history)
         if verdict is None:
-            return self._coverage.propose(history)
-        is_assumed = verdict.structure == FirstRowModel.name
-        detected = None if is_assumed else verdict.structure
-        found = verdict.model.explain()
-        words = found if is_assumed else f"{verdict.explanation}: {found}"
-        if detected == NO_STRUCTURE:
+            return self._first_choice.propose(history)
+        is_assumed = verdict.name == FirstRowModel.name
+        model = None if is_assumed else verdict.name
+        why = [] if is_assumed else [verdict.explanation]
+        found = _as_sentence(verdict.model.explain())
+        if model == NO_STRUCTURE:
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
-            reason = f"{words}; so any context is as good as another"
-            return Proposal(self.space.source(index), "random", reason, structure=detected)
+            reason = " ".join([*why, found, "So any context is as good as another."])
+            return Proposal(self.space.source(index), "random", reason, model)
         best = self._expected_best(history, verdict)
         index, gain = self._largest_gain(history, verdict, best, free)
         if gain <= NO_GAIN * _range_of_returns(history):
-            proposal = self._coverage.propose(history)
-            reason = f"no further gain is expected ({words}); {proposal.reason}"
-            return Proposal(proposal.source, proposal.strategy, reason, detected)
+            proposal = self._first_choice.propose(history)
+            reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
+            return Proposal(proposal.source, proposal.strategy, reason, model)
         expected = _corrected_gain(gain, float(best.mean()), verdict, history)
-        reason = f"{words}; expected to raise the mean best return by {expected:.3g}"
+        forecast = f"Training here is predicted to raise the mean best return by {expected:.3g}."
+        reason = " ".join([*why, forecast, found])
         return Proposal(
-            self.space.source(index), "improvement", reason, detected, {"expected_gain": expected}
+            self.space.source(index), "improvement", reason, model, {"expected_gain": expected}
         )
 
     def _verdict(self, history: History) -> Verdict | None:
@@ -125,7 +126,7 @@ class PredictiveSelector(Selector):
         return self._first_row.verdict()
 
     def _expected_best(self, history: History, verdict: Verdict) -> NDArray[np.float64]:
-        """(N,) best returns once the pending policies are there, as far as one can tell."""
+        """(N,) best returns once the pending policies are there, as predicted."""
         best = verdict.best
         for source in history.pending:
             best = best + _improvement(verdict, source, best)
@@ -159,11 +160,11 @@ class PredictiveSelector(Selector):
     def evidence(self) -> list[dict[str, Any]]:
         """What became of every prediction: an entry for each row and model.
 
-        Each has the `structure`, the number of `rows` before the one it predicted, its `score`
-        (how well it foretold where the policy would improve on the best, 0 to 1), the root mean
+        Each has the `model`, the number of `rows` before the one it predicted, its `score`
+        (how well it predicted where the policy would improve on the best, 0 to 1), the root mean
         square `error` of the returns, and the mean improvement that it `expected` and that came
-        (`gain`), on the best so far. Trainings that have probably failed do not count: not among
-        the predicted rows, not among those that were known, not in the best so far.
+        (`gain`), on the best so far. Runs that have probably failed do not count: not among the
+        predicted rows, not among those that were known, not in the best so far.
         """
         if len(self.rows) < 2:
             return []
@@ -171,7 +172,7 @@ class PredictiveSelector(Selector):
         sound = np.flatnonzero(~self.contest.failed)
         entries = [
             {
-                "structure": name,
+                "model": name,
                 "rows": int(sound[outcome.rows]),
                 "score": outcome.score,
                 "error": outcome.error**0.5,
@@ -183,8 +184,8 @@ class PredictiveSelector(Selector):
         ]
         return sorted(entries, key=lambda entry: int(entry["rows"]))
 
-    def failed_trainings(self) -> list[int]:
-        """Ids of the trials whose policies are far below all others, wherever they are tried.
+    def failed_runs(self) -> list[int]:
+        """Ids of the trials whose policies are far below all others on every target.
 
         No model learns from them; their returns count where they are the best.
         """
@@ -196,7 +197,8 @@ class PredictiveSelector(Selector):
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
 
-        It is corrected by past optimism just as the expected gain of a trial.
+        Like the expected gain of a trial, it is corrected by how much predicted gains were too
+        high so far.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -225,9 +227,9 @@ class PredictiveSelector(Selector):
     def targets_to_evaluate(self, trial: Trial | ContextLike, n: int) -> NDArray[np.intp]:
         """Which targets to evaluate a new policy on, if all of them would cost too much.
 
-        Half of them are spread over the space, so that the rest of the row can be read off its
-        neighbours; the other half are those on which the policy is expected to improve most. The
-        policy's own context is among them.
+        Half of them are spread over the space, so that the rest of the row can be interpolated;
+        the other half are those on which the policy is expected to improve most. The policy's own
+        context is among them.
 
         Args:
             trial: The trial, or its context.
@@ -256,7 +258,7 @@ class PredictiveSelector(Selector):
     def expected_best_trials(self) -> NDArray[np.intp]:
         """(N,) id of the trial whose policy should be best on each target.
 
-        Where policies were not evaluated, what the evaluated neighbours say stands for it; -1
+        Where policies were not evaluated, the return is interpolated from evaluated targets; -1
         before the first row.
         """
         if not len(self.rows):
@@ -265,6 +267,10 @@ class PredictiveSelector(Selector):
         completed = self.contest.watch(self.rows)
         returns[~self.contest.failed] = completed.returns
         return np.asarray(self._ids_of_rows()[returns.argmax(axis=0)])
+
+
+def _as_sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _improvement(
@@ -294,12 +300,12 @@ def _corrected_gain(gain: float, before: float, verdict: Verdict, history: Histo
 
 
 def _range_of_returns(history: History) -> float:
-    """Largest less smallest return that was observed; there is at least one row."""
+    """Largest minus smallest return that was observed; there is at least one row."""
     returns = history.rows.returns
     return float(np.nanmax(returns) - np.nanmin(returns))
 
 
-def _checked_falls(space: ContextSpace, falls: Mapping[str, float]) -> NDArray[np.float64]:
+def _check_falls(space: ContextSpace, falls: Mapping[str, float]) -> NDArray[np.float64]:
     """(D,) falls in the order of the dimensions, the largest 1."""
     if not isinstance(falls, Mapping) or not set(falls) <= set(space.names):
         raise SelectorError(
@@ -315,7 +321,7 @@ def _checked_falls(space: ContextSpace, falls: Mapping[str, float]) -> NDArray[n
     return np.asarray(values / values.max())
 
 
-def _checked_difficulty(space: ContextSpace, difficulty: ArrayLike) -> NDArray[np.float64]:
+def _check_difficulty(space: ContextSpace, difficulty: ArrayLike) -> NDArray[np.float64]:
     """(N,) expected returns."""
     try:
         values = np.asarray(difficulty, dtype=np.float64)

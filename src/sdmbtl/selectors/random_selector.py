@@ -8,7 +8,7 @@ import numpy as np
 
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import Sources, checked_sources
+from sdmbtl.selectors.choice import Sources, check_sources
 from sdmbtl.selectors.history import History
 
 
@@ -25,7 +25,7 @@ class RandomSelector(Selector):
 
     def __init__(self, space: ContextSpace, *, seed: int = 0, sources: Sources = "targets") -> None:
         super().__init__(space, seed=seed)
-        self.sources = checked_sources(sources)
+        self.sources = check_sources(sources)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
@@ -38,7 +38,7 @@ class RandomSelector(Selector):
             if all(d.low == d.high for d in history.space.dimensions.values()) and history.trials:
                 history.free_targets()  # the box is a single point
             point = history.space.from_unit(rng.random(history.space.n_dimensions))
-            return Proposal(Source.at(point), self.name, "a random point of the box")
+            return Proposal(Source.at(point), self.name, "A random point of the box.")
         free = np.flatnonzero(history.free_targets())
         source = history.space.source(int(rng.choice(free)))
-        return Proposal(source, self.name, f"a random one of {len(free)} targets left")
+        return Proposal(source, self.name, f"A random one of {len(free)} targets left.")

@@ -71,7 +71,7 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         >>> trial = selector.ask()
         >>> trial.context
         {'length': 1.0, 'mass': 2.0}
-        >>> told = selector.tell(trial, [0.1, 0.3, 0.2, 0.5, 0.9, 0.6, 0.2, 0.4, 0.1])
+        >>> finished = selector.tell(trial, [0.1, 0.3, 0.2, 0.5, 0.9, 0.6, 0.2, 0.4, 0.1])
         >>> round(selector.performance, 3)
         0.367
     """

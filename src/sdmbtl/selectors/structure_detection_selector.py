@@ -18,10 +18,10 @@ from sdmbtl.selectors.random_selector import RandomSelector
 
 
 class StructureDetectionSelector(Selector):
-    """SD-MBTL: any detector, any selector for each structure.
+    """SD-MBTL: any detector, and a selector for each structure.
 
-    The strategies decide on this selector's history, so each of them knows every row, whoever
-    chose it, and switching back and forth needs no hand-over.
+    The strategies decide on this selector's history, so each of them knows every row, whichever
+    strategy chose it, and switching needs no hand-over.
 
     Args:
         space: The context space.
@@ -84,11 +84,12 @@ class StructureDetectionSelector(Selector):
         rows = history.rows
         if history.round <= self.first_rounds or len(rows) < self.detector.min_rows:
             self.detection = None
-            structure, why = self.assumed, f"too early to detect, {self.assumed} is assumed"
+            structure = self.assumed
+            why = f"Too early to detect a structure: {self.assumed} is assumed."
         else:
             self.detection = self.detector.detect(rows)
             structure = self.detection.structure
-            why = f"structure {structure}: {self.detection.explanation}"
+            why = f"Detected structure: {structure}, as {self.detection.explanation}."
         if structure not in self.strategies:
             raise SelectorError(
                 f"The detector returned {structure!r}, for which there is no strategy; "
@@ -96,7 +97,7 @@ class StructureDetectionSelector(Selector):
             )
         proposal = self.strategies[structure].propose(history)
         detected = None if self.detection is None else structure
-        return replace(proposal, structure=detected, reason=f"{why}; {proposal.reason}")
+        return replace(proposal, structure=detected, reason=f"{why} {proposal.reason}")
 
 
 class MGPSelector(StructureDetectionSelector):

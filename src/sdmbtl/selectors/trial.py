@@ -23,10 +23,10 @@ class TrainingRun:
 
     Attributes:
         attempt: Number of the present, or last, attempt at training.
-        errors: What went wrong in earlier attempts.
+        errors: Messages of the attempts that failed.
         steps: Environment steps that were taken, once trained.
         training_return: Mean return on its own source in training, once trained.
-        curve: (steps, mean return) as training went along.
+        curve: (steps, mean return) during training.
         policy_sha256: Checksum of the policy file, once trained.
     """
 
@@ -54,8 +54,9 @@ class Trial:
         context: The same by name.
         index: Index of the target it equals, None if it is not a target.
         strategy: What chose it; "told" for a policy that was trained without being asked for.
-        reason: Why, in words.
-        structure: The structure that was detected, None if none was looked for.
+        reason: Why, in a sentence or two.
+        structure: The structure that was detected, or for `auto` the model that predicted; None
+            if neither.
         numbers: The figures behind the reason. `expected_gain`, where there is one, is the rise
             of the mean best return that is expected.
         status: "pending", "finished", "failed" or "cancelled".

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sdmbtl.checks import checked_return_range, whole_number
+from sdmbtl.checks import check_return_range, whole_number
 from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, StudyError
 from sdmbtl.json_data import differences
@@ -122,7 +122,7 @@ def set_up(
         settings = {"name": training.trainer, "settings": training.settings}
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
-        known_range = checked_return_range(return_range, error=StudyError)
+        known_range = check_return_range(return_range, error=StudyError)
     made = Configuration(
         space=targets.to_dict(),
         selector={"name": selector["name"], "options": dict(selector["options"])},

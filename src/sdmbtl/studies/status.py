@@ -60,7 +60,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     before = math.nan
     rounds: list[dict[str, Any]] = []
     evidence = study.selector.evidence()
-    failed = set(study.selector.failed_trainings())
+    failed = set(study.selector.failed_runs())
     rows = 0
     for trial in study.trials:
         entry = _described(trial)
@@ -71,7 +71,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
                 "performance": mean,
                 "coverage": study.share(mean),
                 "gain": mean - before,
-                "scores": {e["structure"]: e["score"] for e in evidence if e["rows"] == rows},
+                "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
             }
             before = mean
@@ -113,10 +113,10 @@ def _own_return(trial: Trial, run: TrainingRun) -> float | None:
 
 
 def _mean_scores(selector: Selector) -> dict[str, float]:
-    """Mean score of each structure so far."""
+    """Mean score of each model so far."""
     scores: dict[str, list[float]] = {}
     for entry in selector.evidence():
-        scores.setdefault(entry["structure"], []).append(entry["score"])
+        scores.setdefault(entry["model"], []).append(entry["score"])
     return {name: float(np.mean(values)) for name, values in scores.items()}
 
 
@@ -124,7 +124,7 @@ def _structure(study: Study) -> str | None:
     """The structure according to all rows, or if nobody can tell, according to the last choice."""
     selector = study.selector
     if isinstance(selector, PredictiveSelector) and selector.evidence():
-        return selector.contest.verdict().structure
+        return selector.contest.verdict().name
     return next((t.structure for t in reversed(study.trials) if t.structure is not None), None)
 
 

@@ -95,7 +95,7 @@ def check_pending_is_not_offered_again(factory: SelectorFactory) -> None:
     selector = factory(space, seed=0)
     contexts = _contexts([selector.ask() for _ in range(len(space))])
     assert len(set(contexts)) == len(contexts), "a pending context was offered again"
-    assert len(selector.pending) == len(space), "pending must list what was not told yet"
+    assert len(selector.pending) == len(space), "pending must list what was not reported yet"
 
 
 def check_batches(factory: SelectorFactory) -> None:
@@ -122,32 +122,34 @@ def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
         asked = plain.ask()
         assert proposed == asked, "next_trials must be what ask returns"
         stepwise.record(proposed)
-        told = stepwise.told_trial(proposed, _row(space, matrix, proposed))
+        finished = stepwise.told_trial(proposed, _row(space, matrix, proposed))
         assert stepwise.pending == [proposed], "told_trial must record nothing"
-        stepwise.record(told)
-        assert told == plain.tell(asked, _row(space, matrix, asked)), "told_trial is not as tell"
+        stepwise.record(finished)
+        assert finished == plain.tell(asked, _row(space, matrix, asked)), (
+            "told_trial is not as tell"
+        )
 
 
 def check_tell_returns_the_record(factory: SelectorFactory) -> None:
-    """What `tell` and `annotate` return is what is recorded; what was told can be corrected."""
+    """What `tell` and `annotate` return is what is recorded; what was reported can be corrected."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     asked = selector.ask()
     annotated = selector.annotate(asked, job=17)
-    told = selector.tell(asked, _row(space, matrix, asked))
+    finished = selector.tell(asked, _row(space, matrix, asked))
     assert (asked.status, asked.row, asked.attributes) == ("pending", None, {}), "trials are values"
-    assert told.status == "finished", "tell must return the trial as it is now"
-    assert told.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
-    assert selector.trials == (told,), "the record must be what tell returned"
-    corrected = selector.tell(told, _row(space, matrix, asked) + 1.0, correct=True)
+    assert finished.status == "finished", "tell must return the trial as it is now"
+    assert finished.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
+    assert selector.trials == (finished,), "the record must be what tell returned"
+    corrected = selector.tell(finished, _row(space, matrix, asked) + 1.0, correct=True)
     assert selector.trials == (corrected,), "a correction must replace the trial"
     assert np.array_equal(selector.rows.returns[0], _row(space, matrix, asked) + 1.0), "stale row"
-    selector.tell(told, status="failed", correct=True)
+    selector.tell(finished, status="failed", correct=True)
     assert not len(selector.rows), "a trial that is corrected to failed has no row"
 
 
 def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
-    """A batch told in another order leads to the same next choices."""
+    """A batch reported in another order leads to the same next choices."""
     space = example_spaces()["grid"]
     matrix = example_matrix(space)
     following = []
@@ -185,7 +187,7 @@ def check_cancelled_may_come_back(factory: SelectorFactory) -> None:
     assert len(_contexts(_run(selector, rounds=4))) == 4, "a cancelled context did not come back"
 
 
-def check_state_goes_on_exactly(factory: SelectorFactory) -> None:
+def check_state_continues_exactly(factory: SelectorFactory) -> None:
     """A state goes through JSON and the loaded selector asks what the original asks."""
     for name, space in example_spaces().items():
         original, matrix = factory(space, seed=5), example_matrix(space)
@@ -258,7 +260,7 @@ def check_accepts_partial_rows(factory: SelectorFactory) -> None:
 
 
 def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
-    """Contexts that were never asked, sources that are no targets, repeated runs."""
+    """Contexts that were never asked, sources that are not targets, repeated runs."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     selector.tell(space.target(5), matrix[5])
@@ -266,12 +268,12 @@ def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
     selector.tell({"a": 0.4, "b": 0.9}, matrix[1], source_return=9.0)
     _raised(SdmbtlError, lambda: selector.tell({"a": 0.4, "b": 900.0}, matrix[1]))
     trials = _run(selector, rounds=len(space) - 1)
-    assert space.target(5) not in [t.context for t in trials], "a told context was proposed"
-    assert len(selector.rows) == len(space) + 2, "every told row counts"
+    assert space.target(5) not in [t.context for t in trials], "a reported context was proposed"
+    assert len(selector.rows) == len(space) + 2, "every reported row counts"
 
 
 def check_refuses_bad_rows(factory: SelectorFactory) -> None:
-    """Wrong rows give a RowError, change nothing, and the trial can still be told."""
+    """Wrong rows give a RowError, change nothing, and the trial can still be reported."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     trial = selector.ask()
@@ -332,7 +334,7 @@ def check_shift_and_scale_change_nothing(factory: SelectorFactory) -> None:
 
 
 def check_constant_returns(factory: SelectorFactory) -> None:
-    """A matrix without any difference is no reason to fail."""
+    """A matrix of equal returns is not a reason to fail."""
     for name, space in example_spaces().items():
         matrix = np.full((len(space), len(space)), 7.0)
         selector = factory(space, seed=0)

@@ -30,7 +30,7 @@ class ObservedRows:
         sources: (k, D) contexts the policies were trained on.
         returns: (k, N) returns on every target, NaN where not evaluated.
         source_returns: (k,) returns on the source itself, NaN where unknown. They matter only
-            where the row does not have the value: for sources that are no evaluated targets.
+            where the row does not have the value: for sources that are not evaluated targets.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class ObservedRows:
         self.source_positions: NDArray[np.intp] = np.array(positions, dtype=np.intp)
         nearest = self.returns[np.arange(len(self)), self.source_positions]
         is_target = np.array([index is not None for index in found], dtype=bool)
-        own = np.where(is_target & ~np.isnan(nearest), nearest, _checked_own(given_own))
+        own = np.where(is_target & ~np.isnan(nearest), nearest, _check_own(given_own))
         #: (k,) J(pi_x, x): from the row if the source is a target, otherwise as given, otherwise
         #: the return on the nearest target; NaN where that was not evaluated.
         self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
@@ -139,7 +139,7 @@ class ObservedRows:
     def target_means(self) -> NDArray[np.float64]:
         """(N,) mean return on each target over the policies: its difficulty, up to a constant."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # targets nobody was evaluated on
+            warnings.simplefilter("ignore", RuntimeWarning)  # targets without any evaluation
             return np.asarray(np.nanmean(self.returns, axis=0))
 
     @cached_property
@@ -187,7 +187,7 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
         (N,) returns, a copy that cannot be changed.
 
     Raises:
-        RowError: If the length is wrong, a value is infinite or no number, or nothing was
+        RowError: If the length is wrong, a value is infinite or not a number, or nothing was
             evaluated at all.
     """
     try:
@@ -238,7 +238,7 @@ def _listed(given: Any, what: str) -> list[Any]:
         ) from None
 
 
-def _checked_own(given: list[Any]) -> NDArray[np.float64]:
+def _check_own(given: list[Any]) -> NDArray[np.float64]:
     """Returns on the sources themselves, NaN where unknown; (k,)."""
     try:
         own = np.array(given, dtype=np.float64)

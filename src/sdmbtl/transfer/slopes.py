@@ -96,7 +96,7 @@ def estimate_slopes(rows: ObservedRows, method: SlopeMethod = "within") -> Slope
     return PairSums.of(rows).slopes(method)
 
 
-def checked_method(method: SlopeMethod) -> SlopeMethod:
+def check_method(method: SlopeMethod) -> SlopeMethod:
     """Check the name of a method; a misspelt one must not pass for another."""
     if method not in get_args(SlopeMethod):
         raise StructureError(
@@ -205,8 +205,8 @@ class PairSums:
 
     def slopes(self, method: SlopeMethod) -> Slopes:
         """Solve one of the regressions."""
-        normal, moment = self.regression(checked_method(method))
-        return _solved(self.space.names, normal, moment, scale=float(np.trace(self.products)))
+        normal, moment = self.regression(check_method(method))
+        return _solve(self.space.names, normal, moment, scale=float(np.trace(self.products)))
 
     def regression(self, method: SlopeMethod) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Normal equations (2 D, 2 D) and (2 D,) of one of the regressions."""
@@ -228,7 +228,7 @@ class PairSums:
         """Normal equations of the returns on the features, fixed effects removed exactly.
 
         Args:
-            free_quality: Whether policies may differ by any amount on all targets alike; then
+            free_quality: Whether policies may differ by any amount, the same on all targets; then
                 their means are removed too. For complete rows only.
 
         Returns:
@@ -281,7 +281,7 @@ def signed_differences(
     return np.hstack([np.minimum(difference, 0.0), np.maximum(difference, 0.0)])
 
 
-def _solved(
+def _solve(
     names: tuple[str, ...],
     normal: NDArray[np.float64],
     moment: NDArray[np.float64],

@@ -50,7 +50,7 @@ def load_arrays(
     """Read these arrays and their space from a file written by `save_arrays`.
 
     Raises:
-        MatrixError: If the file is no such file, damaged, of another kind or release.
+        MatrixError: If it is not such a file, damaged, of another kind or release.
         FileNotFoundError: If there is no file.
     """
     header, found = _read(path)
@@ -69,7 +69,7 @@ def kind_of(path: str | Path) -> str:
     """What a file written by `save_arrays` holds.
 
     Raises:
-        MatrixError: If the file is no such file, or damaged.
+        MatrixError: If it is not such a file, or damaged.
         FileNotFoundError: If there is no file.
     """
     return str(_read(path)[0]["kind"])
@@ -88,8 +88,8 @@ def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 
 
 def _damaged(path: str | Path, error: Exception) -> MatrixError:
-    # NumPy takes a file that is no archive for a pickle, and advises to load it unsafely.
-    reason = "it is no npz archive" if "pickled data" in str(error) else error
+    # NumPy takes a file that is not an archive for a pickle, and advises to load it unsafely.
+    reason = "it is not an npz archive" if "pickled data" in str(error) else error
     return MatrixError(
         f"{path} is not a file of sdmbtl, or it is damaged ({reason}). "
         "Write such files with .save(path)."
