@@ -69,7 +69,7 @@ def test_both_databases_damaged(copied):
     cut(copied / "study.backup.db", 5000)
     diagnosis = repair(copied)
     assert not diagnosis.healthy
-    assert "no whole copy" in " ".join(f.remedy or "" for f in diagnosis.findings)
+    assert "no intact copy" in " ".join(f.remedy or "" for f in diagnosis.findings)
     assert "trained on {'length'" in " ".join(f.text for f in diagnosis.findings)
 
 

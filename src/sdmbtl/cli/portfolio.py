@@ -57,9 +57,9 @@ def portfolio(
     if export is not None:
         found.export(export)
     if picture is not None:
-        from sdmbtl.plots import policy_palette, portfolio_figure, save_figure
+        from sdmbtl.plots import portfolio_figure, save_figure
 
-        save_figure(portfolio_figure(found), picture, policy_palette())
+        save_figure(portfolio_figure(found), picture, reduced=False)
     if as_json:
         print_json(_data(found, choice, export))
         return

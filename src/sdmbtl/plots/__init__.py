@@ -11,9 +11,8 @@ except ModuleNotFoundError as _error:
         name="matplotlib",
     ) from None
 
-from sdmbtl.plots.colours import policy_palette
 from sdmbtl.plots.files import save_figure
 from sdmbtl.plots.panels import matrix_figure
 from sdmbtl.plots.portfolio_figure import portfolio_figure
 
-__all__ = ["matrix_figure", "policy_palette", "portfolio_figure", "save_figure"]
+__all__ = ["matrix_figure", "portfolio_figure", "save_figure"]

@@ -23,13 +23,6 @@ POLICIES = (
 )
 
 
-def policy_palette() -> NDArray[np.uint8]:
-    """(n, 3) every colour of a figure of policies: theirs and black, in shades towards white."""
-    shades = np.linspace(0, 1, 256 // (len(POLICIES) + 1))[:, None]
-    lines = [1 - shades * (1 - np.array(to_rgb(colour))) for colour in (*POLICIES, BLACK)]
-    return np.asarray(np.rint(255 * np.concatenate(lines)), dtype=np.uint8)
-
-
 def palette() -> NDArray[np.uint8]:
     """(n, 3) every colour of a figure: the map, and the others in shades towards white."""
     shades = np.linspace(0, 1, _SHADES)[:, None]

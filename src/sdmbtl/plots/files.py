@@ -5,9 +5,7 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from PIL import Image
 
 from sdmbtl.files import write_atomically
@@ -17,24 +15,27 @@ from sdmbtl.plots.colours import palette
 RESOLUTION = 100
 
 
-def save_figure(figure: Figure, path: Path, colours: NDArray[np.uint8] | None = None) -> None:
-    """Write a figure as a PNG file with a palette, a third as large as with all colours.
+def save_figure(figure: Figure, path: Path, *, reduced: bool = True) -> None:
+    """Write a figure as a PNG file.
 
     The same figure gives the same bytes.
 
     Args:
         figure: The figure.
         path: The file.
-        colours: (n, 3) the palette, at most 256 colours; that of the matrix figures if left out.
+        reduced: With the palette of the matrix figures, a third as large as with all colours.
     """
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", dpi=RESOLUTION)
+    if not reduced:
+        write_atomically(path, drawn.getvalue())
+        return
     drawn.seek(0)
-    reference = Image.new("P", (1, 1))
+    colours = Image.new("P", (1, 1))
     # A palette of the image's own would spend itself on the maps and change the lines' colours.
-    reference.putpalette((palette() if colours is None else colours).tobytes())
+    colours.putpalette(palette().tobytes())
     with Image.open(drawn) as image:
-        reduced = image.convert("RGB").quantize(palette=reference, dither=Image.Dither.NONE)
+        reduced = image.convert("RGB").quantize(palette=colours, dither=Image.Dither.NONE)
     small = io.BytesIO()
     reduced.save(small, format="png", optimize=True)
     write_atomically(path, small.getvalue())
