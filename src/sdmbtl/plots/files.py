@@ -35,7 +35,7 @@ def save_figure(figure: Figure, path: Path, *, reduced: bool = True) -> None:
     # A palette of the image's own would spend itself on the maps and change the lines' colours.
     colours.putpalette(palette().tobytes())
     with Image.open(drawn) as image:
-        reduced = image.convert("RGB").quantize(palette=colours, dither=Image.Dither.NONE)
+        indexed = image.convert("RGB").quantize(palette=colours, dither=Image.Dither.NONE)
     small = io.BytesIO()
-    reduced.save(small, format="png", optimize=True)
+    indexed.save(small, format="png", optimize=True)
     write_atomically(path, small.getvalue())
