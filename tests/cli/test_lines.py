@@ -42,10 +42,10 @@ def study_and_trial(trained):
     ("strategy", "structure", "text"),
     [
         ("improvement", "plateau", "plateau"),
-        ("improvement", None, "improvement"),
+        ("improvement", None, "first row"),
         ("random", "none", "random (none)"),
         ("m-mbtl", "mountain", "m-mbtl (mountain)"),
-        ("told", None, "told"),
+        ("told", None, "reported"),
     ],
 )
 def test_what_chose_a_context(strategy, structure, text):

@@ -34,9 +34,7 @@ def test_a_run_shows_every_policy_and_a_summary(trained):
     assert [line[:14] for line in lines[1:4]] == [f"{k}/3  policy {k - 1} " for k in (1, 2, 3)]
     assert all("trained " in line and "coverage 0." in line for line in lines[1:4])
     assert lines[1].endswith("  m-mbtl")
-    assert re.search(
-        r"coverage 0\.\d{3} \(\+0\.\d{3}, expected \+0\.\d{3}\)  improvement$", lines[2]
-    )
+    assert re.search(r"coverage 0\.\d{3} \(\+0\.\d{3}, expected \+0\.\d{3}\)  first row$", lines[2])
     assert lines[3].endswith(")  plateau")  # the one that is used while nothing was tested
     assert "policy  length  masscart  masspole  trained  coverage" in result.stdout
     assert "Stopped: the budget of 3 policies is used." in result.stdout
@@ -194,9 +192,9 @@ def test_status_shows_structure_and_what_is_left_to_gain(command, trained):
     status = command.json("status", path)
     lines = command("status", path).stdout.splitlines()
     structure, scores = status["structure"], status["scores"]
-    place = lines.index(f"Structure: {structure}, score {scores[structure]:.2f}")
     others = [f"{n} {score:.2f}" for n, score in scores.items() if n != structure]
-    assert lines[place + 1] == f"  the others': {', '.join(others)}"
+    place = lines.index(f"Best predictor so far: {structure}, score {scores[structure]:.2f}.")
+    assert lines[place + 1] == f"  Others: {', '.join(others)}."
     assert re.fullmatch(
         r"Three more policies are expected to add [\d.]+ % of the range of returns \([\d.]+\)\.",
         lines[place + 2],
@@ -208,8 +206,8 @@ def test_status_says_when_nothing_predicts_the_gains_yet(command, trained, monke
     scores = dict.fromkeys(status["scores"], 0.01)
     monkeypatch.setattr(Study, "status", lambda self: {**status, "scores": scores})
     text = command("status", trained[0]).stdout
-    assert "Structure: none of them predicts the gains yet; all scores are near 0\n" in text
-    assert "the others'" not in text
+    assert "No model predicts the gains yet: all scores are near 0.\n" in text
+    assert "Others: " not in text
 
 
 def test_status_shows_the_whole_reason_of_the_latest_choice(command, trained):
@@ -234,7 +232,7 @@ def test_status_of_a_study_with_a_single_model(command, tmp_path):
     for _ in range(4):
         trial = study.ask()
         study.tell(trial, 10.0 - np.abs(space.targets[:, 0] - trial.context["a"]))
-    assert "Structure: plateau, score " in command("status", tmp_path / "study").stdout
+    assert "Best predictor so far: plateau, score " in command("status", tmp_path / "study").stdout
     assert "plateau" in command("status", tmp_path / "study", "--evidence").stdout
 
 
@@ -270,18 +268,18 @@ def test_evidence_for_each_policy(command, trained):
     assert lines[3].split() == ["2", f"{first}*", *others, f"{expected:+.3f}", f"{gain:+.3f}"]
     assert lines[4].split() == ["mean", *(f"{score:.2f}" for score in status["scores"].values())]
     assert "* chose the context" in text
-    assert "Structure: " in text
+    assert "Best predictor so far: " in text
 
 
 def test_evidence_where_there_is_none(command, tiny, tmp_path):
     Study.open(tmp_path / "s", "CartPole", space=str(tiny))
     text = command("status", tmp_path / "s", "--evidence").stdout
     assert " ".join(text.split()) == (
-        "No structure was put to the test yet: that needs three finished policies, there are 0."
+        "No model was tested yet: that needs three finished policies, there are 0."
     )
     Study.open(tmp_path / "r", "CartPole", space=str(tiny), selector="random")
     text = command("status", tmp_path / "r", "--evidence").stdout
-    assert text.startswith("The selector random lets no structures predict anything")
+    assert text.startswith("The selector random has no models that predict")
 
 
 def test_status_before_the_beginning_and_while_another_runs(command, tiny, tmp_path):

@@ -112,10 +112,12 @@ def figure(value: float | None, digits: str = ".4g") -> str:
 
 
 def chosen_by(strategy: str, structure: str | None) -> str:
-    """What chose a context, in a word or two: the structure where it predicted the gain."""
-    if structure is None:
-        return strategy
-    return structure if strategy == "improvement" else f"{strategy} ({structure})"
+    """What chose a context, in a word or two: the model, where the predicted gain decided."""
+    if strategy == "improvement":
+        return structure or "first row"
+    if strategy == "told":
+        return "reported"
+    return strategy if structure is None else f"{strategy} ({structure})"
 
 
 def gain_figure(gain: float | None, span: float | None) -> str:

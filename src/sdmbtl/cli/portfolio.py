@@ -106,6 +106,6 @@ def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> d
         "return_range": portfolio.return_range,
         "by_policy": portfolio.table(),
         # With the word that users know: a member is a policy.
-        "choice": None if choice is None else {"policy": chosen.pop("member"), **chosen},
+        "choice": None if choice is None else chosen,
         "exported": None if export is None else str(export),
     }

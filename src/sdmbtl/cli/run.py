@@ -196,5 +196,5 @@ def _introduction(study: Study) -> str:
     text = f"{name}: {targets}, trainer {trainer}, study in {study.path}"
     if study.trials:
         finished = counted(study.n_finished, "finished policy", "finished policies")
-        text += f"\nGoing on after {finished}."
+        text += f"\nContinuing after {finished}."
     return text

@@ -34,8 +34,8 @@ NO_SCORE = 0.05
 DEFAULT_BUDGET = 12
 
 _EVIDENCE_EXPLAINED = (
-    "Score: how well a structure predicted, before the policy was trained, where it would improve "
-    "on the best; 0 to 1. * chose the context."
+    "Score: how well a model predicted, before the policy was trained, where it would improve on "
+    "the best; 0 to 1. * chose the context."
 )
 
 
@@ -43,9 +43,7 @@ def status(
     path: StudyArgument,
     evidence: Annotated[
         bool,
-        typer.Option(
-            "--evidence", help="Show how well each structure predicted each policy's gains."
-        ),
+        typer.Option("--evidence", help="Show how well each model predicted each policy's gains."),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -75,7 +73,7 @@ def print_status(status: Mapping[str, Any]) -> None:
 
 
 def print_evidence(status: Mapping[str, Any]) -> None:
-    """Print how well each structure predicted where each policy would improve."""
+    """Print how well each model predicted where each policy would improve."""
     console = result_console()
     if not status["scores"]:
         console.print(Text(_no_evidence(status)))
@@ -110,7 +108,7 @@ def _known_span(status: Mapping[str, Any]) -> float | None:
 
 
 def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
-    """A row for each policy, a column for each structure."""
+    """A row for each policy, a column for each model."""
     table = plain_table()
     for name in ("policy", *status["scores"], "expected", "gain"):
         table.add_column(Text(name), justify="right", no_wrap=True)
@@ -128,16 +126,16 @@ def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
 
 
 def _score(entry: Mapping[str, Any], structure: str) -> str:
-    """The score of a structure, with a star if it chose the context."""
+    """The score of a model, with a star if it chose the context."""
     score = figure(entry["scores"].get(structure), ".2f")
     return score + ("*" if entry["structure"] == structure else " ")
 
 
 def _no_evidence(status: Mapping[str, Any]) -> str:
     if status["selector"] != "auto":
-        return f"The selector {status['selector']} lets no structures predict anything; auto does."
+        return f"The selector {status['selector']} has no models that predict; auto has."
     return (
-        "No structure was put to the test yet: that needs three finished policies, there "
+        "No model was tested yet: that needs three finished policies, there "
         f"{'is' if status['policies'] == 1 else 'are'} {status['policies']}."
     )
 
@@ -173,18 +171,18 @@ def summary(status: Mapping[str, Any]) -> list[str]:
 
 
 def _structure_lines(status: Mapping[str, Any]) -> list[str]:
-    """The structure, its score beside the others', and what is left to gain."""
+    """What was detected or predicts best, and what is left to gain."""
     lines = []
     scores = dict(status["scores"])
     own = scores.pop(status["structure"], None)
     if own is not None and max([own, *scores.values()]) < NO_SCORE:
-        lines.append("Structure: none of them predicts the gains yet; all scores are near 0")
+        lines.append("No model predicts the gains yet: all scores are near 0.")
     elif own is not None:
         others = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
-        lines.append(f"Structure: {status['structure']}, score {own:.2f}")
-        lines += [f"  the others': {others}"] if others else []
+        lines.append(f"Best predictor so far: {status['structure']}, score {own:.2f}.")
+        lines += [f"  Others: {others}."] if others else []
     elif status["structure"] is not None:
-        lines.append(f"Structure: {status['structure']}")
+        lines.append(f"Detected structure: {status['structure']}.")
     left = status["remaining_gain"]
     if left is not None:
         words = expected_to_add(left["policies"], left["gain"], status["return_span"])
