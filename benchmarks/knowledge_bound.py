@@ -1,4 +1,4 @@
-"""What would full knowledge be worth? A selector that knows all but the noise and the luck.
+"""What would full knowledge be worth? A selector that knows all but the noise.
 
 The Myopic Oracle is given the very matrices it is tested on, noise included. With a few trials it
 profits from that, and nobody who has to predict can follow. The *informed* selector knows what can
@@ -131,7 +131,7 @@ def measured(part: str, result: BenchmarkResult, trials: int | None) -> list[dic
     """Every problem of one part."""
     if part in SYNTHETIC_PARTS:
         dim, usual = SYNTHETIC_PARTS[part]
-        rounds = result.budgets[-1]
+        rounds = result.policies[-1]
         return [
             scored(result.problem(c.name), list(synthetic_curves(c, rounds, trials or usual)))
             for c in paper_configurations(dim, NOISE)

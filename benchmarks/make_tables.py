@@ -28,7 +28,7 @@ BEGIN, END = "<!-- {} table, made by benchmarks/make_tables.py -->", "<!-- end -
 SHOWN = ("gp-mbtl", "m-mbtl", "m/gp-mbtl")
 #: Columns of the table of real matrices, and its number of policies.
 REAL_SHOWN = ("independent", "multi-task", "random", *SHOWN, "myopic-oracle")
-REAL_BUDGET = 12
+REAL_K = 12
 #: Rows of the coverage table: name in the result file and in words.
 METHODS = {
     "auto": "`auto`",
@@ -89,7 +89,7 @@ def real_parts(result: BenchmarkResult) -> list[str]:
     ]
     tables = [
         result.margin_table(),
-        *[result.performance_table(k, **kind) for kind in kinds for k in result.budgets],
+        *[result.performance_table(k, **kind) for kind in kinds for k in result.policies],
         *[result.rounds_table(epsilon) for epsilon in EPSILONS],
         *result.strategy_tables(),
     ]
@@ -153,7 +153,7 @@ def knowledge_parts(result: dict[str, Any]) -> list[str]:
             lines += [line("", entry["name"], [entry]) for entry in entries]
     return [
         "## What full knowledge would be worth",
-        "By `python benchmarks/knowledge_bound.py`. *Informed* knows everything but noise and luck "
+        "By `python benchmarks/knowledge_bound.py`. *Informed* knows everything but noise "
         "- on synthetic data the matrix without noise, on the variations twenty other trials - "
         "and chooses by expected improvement. The Myopic Oracle, score 1, has seen the very "
         "matrices it is tested on; with few trials it profits from their noise. The figures of "
@@ -233,20 +233,20 @@ def partial_parts(result: dict[str, Any]) -> list[str]:
 def real_table(result: BenchmarkResult) -> str:
     """Performance on real matrices, and the aggregate for each number of policies."""
     lines = [
-        f"| {REAL_BUDGET} policies | N | seeds | margin, 6 policies | "
+        f"| {REAL_K} policies | N | seeds | margin, 6 policies | "
         + " | ".join(TITLES[n] for n in REAL_SHOWN)
         + " |",
         "| --- | ---: | ---: | ---: |" + " ---: |" * len(REAL_SHOWN),
     ]
     for problem in result.problems:
-        found = [problem.statistics(n, REAL_BUDGET, "final") for n in REAL_SHOWN]
+        found = [problem.statistics(n, REAL_K, "final") for n in REAL_SHOWN]
         cells = ["–" if value is None else f"{value.mean:.3f}" for value in found]
         margin = f"{problem.margin:.3f}" if problem.matters else f"({problem.margin:.3f})"
         lines.append("| " + " | ".join([*problem.labels.values(), margin, *cells]) + " |")
-    for budget in result.budgets:
-        means = [result.aggregated[budget][n]["final"].mean for n in REAL_SHOWN]
+    for k in result.policies:
+        means = [result.aggregated[k][n]["final"].mean for n in REAL_SHOWN]
         cells = ["–" if m is None else f"{round(m, 3) + 0.0:.3f}" for m in means]
-        lines.append(f"| **aggregated, {budget} policies** | | | | " + " | ".join(cells) + " |")
+        lines.append(f"| **aggregated, {k} policies** | | | | " + " | ".join(cells) + " |")
     paper = published_benchmarks().aggregated
     cells = [f"[{paper[n].mean:.3f}]" for n in REAL_SHOWN]
     lines.append("| the paper's four, aggregated | | | | " + " | ".join(cells) + " |")

@@ -1,6 +1,6 @@
 """How well do models predict the rows of policies that were not trained yet?
 
-A whole run of a selector says little about a model: one lucky policy outweighs a better
+A whole run of a selector says little about a model: one good training run outweighs a better
 prediction. So some rows of a real matrix are drawn at random, each model is fitted to them, and
 its predictions of other rows are compared with the truth: their squared errors, relative to saying
 that every policy gets what policies get on average, and the correlation of the gains it expects

@@ -1,7 +1,7 @@
 """How far can any prediction get? A selector that knows other training runs of every context.
 
 On a matrix drawn from the seeds of a data set, the row of each context is one training run. The
-*informed* selector knows the mean of the other runs on every context - the whole structure, but
+*informed* selector knows the mean of the other runs on every context - all of the structure, but
 not how the run it gets will differ - and chooses by expected improvement. What it misses to the
 Myopic Oracle is run-to-run variance, as far as a few runs can tell: the oracle has seen the very
 runs it is tested on.

@@ -24,6 +24,8 @@ FIRST_COUNTED = 3
 KINDS = {"mountain": "Mountain", "not_mountain": "not Mountain"}
 #: Key in the result -> what to call it in the table.
 FIGURES = {"median_ms": "median ms", "slowest_ms": "slowest ms", "peak_mib": "peak MiB"}
+#: Key in the result -> digits behind the point in tables.
+DIGITS = {"median_ms": 1, "slowest_ms": 1, "peak_mib": 0}
 
 
 @dataclass(frozen=True)
@@ -103,7 +105,7 @@ class CostUnit:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a round on so many targets.
+    """The cost of a round on a number of targets.
 
     Attributes:
         targets: N.
@@ -141,7 +143,10 @@ class CostResult:
         rows = [
             TableRow(
                 (str(cost.targets), KINDS[kind], f"{FIRST_COUNTED}..{cost.rounds}", text),
-                tuple(Cell(cost.selectors[name][kind][figure]) for name in self.selectors),
+                tuple(
+                    Cell(cost.selectors[name][kind][figure], digits=DIGITS[figure])
+                    for name in self.selectors
+                ),
             )
             for cost in self.measured
             for kind in KINDS

@@ -64,7 +64,7 @@ class Scope:
     @property
     def name(self) -> str:
         """Name of the result file, without ending."""
-        name = "selectors"  # a quick look must not take the place of the whole
+        name = "selectors"  # a quick look must not replace the full run
         if set(self.selectors) != set(with_both_ends(COMPARED)):
             name += f"-{short_names(choosing(self.selectors) or [RANDOM])}"
         if self.data:
@@ -98,12 +98,12 @@ class Scope:
             problems=variations,
             selectors=self.selectors,
             trials=self.trials or VARIATION_TRIALS,
-            budgets=(VARIATION_ROUNDS,),
+            policies=(VARIATION_ROUNDS,),
             name=part,
             title=f"{part} set",
             headers=("variation", "grid", "K", "margin"),
             settings={"kind": "variations"},
-            seeds="luck and noise of trial t: its name and t; selectors: seed t",
+            seeds="training runs and noise of trial t: its name and t; selectors: seed t",
         )
 
 
