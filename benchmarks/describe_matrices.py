@@ -79,7 +79,7 @@ with two seeds, and the performance of few policies.
 """
 
 
-def measured(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
+def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
     """Measure and draw data sets.
 
     Args:
@@ -161,7 +161,7 @@ def section(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
         "**Findings**",
         "\n".join(f"- {sentence}" for sentence in found["findings"]),
         dimension_table(found),
-        coverage_table(found),
+        few_policies_table(found),
         f"![{name}: maps, curves, matrix, two seeds and few policies](figures/matrix-{name}.png)",
     ]
 
@@ -260,7 +260,7 @@ def dimension_table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def coverage_table(found: dict[str, Any]) -> str:
+def few_policies_table(found: dict[str, Any]) -> str:
     """How far few policies get."""
     few = found["few_policies"]
     rounds = [k for k in ROUNDS if k <= len(few["oracle"])]
@@ -298,7 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = given.data or list(matrix_names())
     if not names:
         sys.exit("No matrices ship with the package yet. Give the paths of some.")
-    results = measured(names, page.parent / "figures")
+    results = measure_all(names, page.parent / "figures")
     kept.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     kept.write_text(f"[\n{lines}\n]\n")

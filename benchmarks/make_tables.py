@@ -74,7 +74,8 @@ def goals_table() -> str:
     lines = ["| | goal | `auto` | M/GP-MBTL | reached |", "| --- | ---: | ---: | ---: | --- |"]
     for goal in wanted:
         values = (goal.values.get(name) for name in ("auto", "m/gp-mbtl"))
-        cells = ["–" if value is None else _number(value) for value in values]
+        digits = min(goal.digits, 3)
+        cells = ["–" if value is None else f"{value:.{digits}f}" for value in values]
         lines.append("| " + " | ".join([goal.text, goal.wanted, *cells, goal.verdict()]) + " |")
     reached = sum(goal.reached() is True for goal in wanted)
     lines.append(f"| **all goals** | | | | **{reached} of {len(wanted)}** |")

@@ -32,7 +32,7 @@ SHOWN = (1, 2, 3, 6, 12)
 LEAST_MARGIN = 0.01
 
 
-def drawn(
+def draw_pair(
     returns: NDArray[np.float64], seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A matrix with each row from one of the seeds, and the mean of the others' rows.
@@ -66,12 +66,14 @@ def informed_curve(
     return np.asarray(np.maximum.accumulate(matrix[chosen], axis=0).mean(axis=1))
 
 
-def measured(
+def measure(
     space: ContextSpace, returns: NDArray[np.float64], matrices: int
 ) -> dict[str, list[float]]:
     """Score of the informed selector and of the default one, 0 is Random and 1 the oracle."""
     # The key is part of the recorded numbers.
-    pairs = [drawn(returns, derived_seed(0, "luck bound", number)) for number in range(matrices)]
+    pairs = [
+        draw_pair(returns, derived_seed(0, "luck bound", number)) for number in range(matrices)
+    ]
     stacked = np.stack([matrix for matrix, _ in pairs])
     random, oracle = random_curve(stacked, ROUNDS), oracle_curve(stacked, ROUNDS)
     curves = {
@@ -96,7 +98,7 @@ def main() -> None:
     for name, space, returns in shipped_returns(LEAST_MARGIN):
         if len(returns) < 2:
             continue
-        found = measured(space, returns, options.matrices)
+        found = measure(space, returns, options.matrices)
         data.append({"name": name, "seeds": len(returns), "scores": found})
         for who, curve in found.items():
             shown = "  ".join(f"{k}: {curve[k - 1]:5.2f}" for k in SHOWN)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scoreboard.selection_cost import Measurement
-from sdmbtl.benchmarks.columns import choosing, titles, with_both_ends
+from sdmbtl.benchmarks.columns import titles, with_both_ends, without_baselines
 from sdmbtl.benchmarks.journal import Journal, Key, Progress, Record
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
 from sdmbtl.fingerprint import code_fingerprint
@@ -42,7 +42,7 @@ class CostBenchmark:
 
     def __post_init__(self) -> None:
         known = with_both_ends(self.selectors)  # refuses unknown names
-        object.__setattr__(self, "selectors", tuple(choosing(known)))
+        object.__setattr__(self, "selectors", tuple(without_baselines(known)))
 
     @property
     def heading(self) -> dict[str, Any]:

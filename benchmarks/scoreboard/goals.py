@@ -11,7 +11,7 @@ from typing import Literal
 from scoreboard import real_scores
 from scoreboard.cost_benchmark import DIGITS, CostResult
 from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, choosing, titles
+from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, titles, without_baselines
 from sdmbtl.benchmarks.result import ProblemResult
 from sdmbtl.benchmarks.synthetic import GRIDS
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
@@ -118,7 +118,7 @@ def goals(results: Mapping[str, BenchmarkResult], cost: CostResult | None = None
 def _aggregates(result: BenchmarkResult, k: int, metric: str) -> dict[str, float | None]:
     """Selector -> the paper's aggregate."""
     aggregated = result.aggregated[k]
-    return {name: aggregated[name][metric].mean for name in choosing(result.selectors)}
+    return {name: aggregated[name][metric].mean for name in without_baselines(result.selectors)}
 
 
 def _synthetic_goals(
@@ -156,7 +156,7 @@ def _learnable_goal(result: BenchmarkResult) -> Goal:
 
     values = {
         name: sum(score(problem, name) for problem in some) / len(some) if some else None
-        for name in choosing(result.selectors)
+        for name in without_baselines(result.selectors)
     }
     text, bounds = SYNTHETIC["further"]
     text = f"{text}: without random f, {METRICS['final'].format(rounds=rounds)}"
@@ -173,7 +173,7 @@ def _ahead_of_rival(values: Mapping[str, float | None]) -> dict[str, float | Non
 
 
 def _real_goals(result: BenchmarkResult) -> Iterator[Goal]:
-    names = choosing(result.selectors)
+    names = without_baselines(result.selectors)
     lowest: dict[str, float | None]
     for k in REAL_POLICIES:
         lowest = {n: _lowest(real_scores.scores_at(result, n, k)) for n in names}
@@ -207,7 +207,7 @@ def _ahead_of_others(values: Mapping[str, float | None]) -> dict[str, float | No
 
 
 def _variation_goal(result: BenchmarkResult, part: str) -> Goal:
-    names = choosing(result.selectors)
+    names = without_baselines(result.selectors)
     counts: dict[str, float | None] = dict.fromkeys(names)
     if result.trials > 1:  # a single trial has no interval
         counts = {n: float(len(below_random(result, n))) for n in names}

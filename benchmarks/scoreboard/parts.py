@@ -14,7 +14,7 @@ from sdmbtl.benchmarks import (
     real_benchmark,
     synthetic_benchmark,
 )
-from sdmbtl.benchmarks.columns import RANDOM, choosing, with_both_ends
+from sdmbtl.benchmarks.columns import RANDOM, with_both_ends, without_baselines
 from sdmbtl.benchmarks.paper_benchmarks import short_names
 from sdmbtl.checks import did_you_mean, whole_number
 from sdmbtl.errors import BenchmarkError
@@ -66,7 +66,7 @@ class Scope:
         """Name of the result file, without ending."""
         name = "selectors"  # a quick look must not replace the full run
         if set(self.selectors) != set(with_both_ends(COMPARED)):
-            name += f"-{short_names(choosing(self.selectors) or [RANDOM])}"
+            name += f"-{short_names(without_baselines(self.selectors) or [RANDOM])}"
         if self.data:
             name += f"-{short_names([p.name for p in real_benchmark(self.data).problems])}"
         if self.trials is not None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, choosing, titles
+from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, titles, without_baselines
 from sdmbtl.benchmarks.metrics import normalised_performance
 from sdmbtl.benchmarks.paper_benchmarks import LEAST_MARGIN
 from sdmbtl.benchmarks.result import ProblemResult
@@ -53,7 +53,7 @@ def behind_best(result: BenchmarkResult, selector: str, k: int) -> dict[str, flo
 
     The others are the selectors of the result and random choice, whose score is 0.
     """
-    others = [scores_at(result, n, k) for n in choosing(result.selectors) if n != selector]
+    others = [scores_at(result, n, k) for n in without_baselines(result.selectors) if n != selector]
     return {
         name: max([0.0, *(scores[name] for scores in others)]) - own
         for name, own in scores_at(result, selector, k).items()
@@ -64,7 +64,7 @@ def lowest_table(result: BenchmarkResult, last: int) -> Table:
     """Lowest score of every selector on every data set with 3 to `last` policies."""
     return _plain_table(
         f"Lowest score on real matrices with k = {FIRST}..{last} policies",
-        {name: lowest_scores(result, name, last) for name in choosing(result.selectors)},
+        {name: lowest_scores(result, name, last) for name in without_baselines(result.selectors)},
     )
 
 
@@ -72,7 +72,7 @@ def behind_table(result: BenchmarkResult, k: int) -> Table:
     """How far every selector is behind the best of the others on every data set."""
     return _plain_table(
         f"Score behind the best of the others and Random on real matrices, K = {k}",
-        {name: behind_best(result, name, k) for name in choosing(result.selectors)},
+        {name: behind_best(result, name, k) for name in without_baselines(result.selectors)},
     )
 
 

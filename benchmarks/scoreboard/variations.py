@@ -111,6 +111,7 @@ class Variation(Problem):
 
     Attributes:
         kind: What is inside, its name; with the number of the trial the seed of random numbers.
+            So recorded names stay as they are: "luck" in them is noise between training runs.
         sizes: Number of values in each dimension.
         h: Task dissimilarity.
         f: Kind of the policy quality.

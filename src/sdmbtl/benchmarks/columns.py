@@ -45,7 +45,7 @@ def column_order(names: Iterable[str]) -> list[str]:
     return [*first, *(n for n in names if n not in (*first, *last)), *last]
 
 
-def choosing(names: Iterable[str]) -> list[str]:
+def without_baselines(names: Iterable[str]) -> list[str]:
     """Those that choose one context after another, without what only sets the scale."""
     apart = (INDEPENDENT, MULTI_TASK, RANDOM, *ORACLES)
     return [name for name in names if name not in apart]

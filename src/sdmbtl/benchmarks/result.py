@@ -15,9 +15,9 @@ from sdmbtl.benchmarks.columns import (
     MYOPIC,
     ORACLES,
     RANDOM,
-    choosing,
     column_order,
     titles,
+    without_baselines,
 )
 from sdmbtl.benchmarks.published import Printed, printed_beside
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
@@ -453,7 +453,7 @@ class BenchmarkResult:
 
     def _columns(self, metric: str, *, ablation: bool = False) -> list[str]:
         if metric in ("score", "ahead"):  # without what sets their scale
-            return choosing(self.selectors)
+            return without_baselines(self.selectors)
         names = column_order(self.selectors)
         if ablation:
             wanted = {RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", *ABLATION, MYOPIC}
