@@ -91,7 +91,7 @@ def test_six_digits_are_kept():
         (b"\xff\xfe\x00", "is not a result file"),
     ],
 )
-def test_files_that_are_no_results(tmp_path, content, text):
+def test_files_that_are_not_results(tmp_path, content, text):
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(BenchmarkError, match=text):

@@ -97,7 +97,7 @@ def test_bad_options_give_a_sentence_and_no_traceback(arguments, text, command, 
     assert not (tmp_path / "results").exists()
 
 
-def test_output_that_is_no_folder(command, tmp_path):
+def test_output_that_is_not_a_folder(command, tmp_path):
     (tmp_path / "file").write_text("")
     assert "Cannot write to" in command.error(*QUICK, "--out", tmp_path / "file")
 

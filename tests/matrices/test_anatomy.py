@@ -223,7 +223,7 @@ def test_tables_of_places_by_brute_force():
     assert described(LISTED, noise(LISTED)).gap.positions_r2 is None
 
 
-def test_shapes_that_are_no_straight_slopes():
+def test_shapes_that_are_not_straight_slopes():
     space = ContextSpace(mass=range(8))
     plateau = described(space, 1.0 - (distances(space, 7) > 2.5))
     assert "bent curves of the difference explain 100 %" in finding(plateau, "Not straight")

@@ -142,7 +142,7 @@ def test_tables_of_a_file_with_some_parts(board):
     assert set(VARIATION_PARTS) <= set(PARTS)
 
 
-def test_parts_of_different_code_are_told_apart(board, result):
+def test_parts_of_different_code_are_named(board, result):
     assert "different code" not in next(board.tables()).to_text()
     both = board.with_part("development", {"code": "older"}, result)
     code = board.made_from["check"]["code"]

@@ -64,7 +64,7 @@ class Benchmark:
         settings: What to keep about the problems, as JSON data.
         seeds: Where random numbers come from, in words.
         notes: What to know about the problems, to stand below the tables.
-        least_margin: Problems enter the aggregate while choosing matters and the oracle is so far
+        least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
             above random choice; all of them if left out.
 
     Raises:

@@ -176,7 +176,7 @@ class BenchmarkResult:
         selectors: Selectors and baselines.
         problems: What they reached.
         aggregated: Number of policies -> selector -> metric -> the paper's aggregate.
-        least_margin: Problems enter the aggregate while choosing matters and the oracle is so far
+        least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
             above random choice; None if all of them do.
         settings: What the matrices depend on, as JSON data.
         seeds: Where random numbers come from, in words.

@@ -104,7 +104,7 @@ def bench_real(
         typer.Option(metavar="NAMES", help="Or paths, with commas.", show_default="all shipped"),
     ] = "",
     matrices: Annotated[int, typer.Option(help="Drawn from the seeds.", min=1)] = 100,
-    policies: Annotated[str, typer.Option(metavar="NUMBERS", help="Of policies.")] = "6,12,50",
+    policies: Annotated[str, typer.Option(metavar="NUMBERS", help="With commas.")] = "6,12,50",
     selectors: Selectors = "",
     jobs: Jobs = 2,
     out: Out = Path("results"),
