@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from sdmbtl.benchmarks.columns import (
     ABLATION,
+    DEFAULT,
     INDEPENDENT,
     MULTI_TASK,
     MYOPIC,
@@ -399,7 +400,7 @@ class BenchmarkResult:
         names = [
             n
             for n in self.selectors
-            if any(set(p.of(n).structures) - {"None"} for p in self.problems)
+            if n != DEFAULT and any(set(p.of(n).structures) - {"None"} for p in self.problems)
         ]
         if not names:
             return None
@@ -415,9 +416,10 @@ class BenchmarkResult:
     def strategy_tables(self) -> list[Table]:
         """Which strategy chose in some rounds, for every selector that has several.
 
-        The ablations are left out.
+        The ablations and the default selector are left out.
         """
-        names = [n for n in column_order(self.selectors) if n not in (*ABLATION, MULTI_TASK)]
+        apart = (*ABLATION, MULTI_TASK, DEFAULT)
+        names = [n for n in column_order(self.selectors) if n not in apart]
         tables = []
         for name in names:
             found = [p for p in self.problems if len(p.of(name).strategies) > 1]

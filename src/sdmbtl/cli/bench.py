@@ -196,7 +196,9 @@ def _print_tables(
 
 def _selectors(text: str, paper: tuple[str, ...]) -> tuple[str, ...]:
     """The selectors that are meant: by default the paper's and the default selector."""
-    names = _names(text) or ("paper", "auto")
+    from sdmbtl.benchmarks.columns import DEFAULT
+
+    names = _names(text) or ("paper", DEFAULT)
     every = (one for name in names for one in (paper if name == "paper" else (name,)))
     return tuple(dict.fromkeys(every))
 
