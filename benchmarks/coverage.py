@@ -8,7 +8,7 @@ training (one policy that sees the context, trained on all targets for as many s
 policies together). On `paper` (9 x 10 x 10): M/GP-MBTL with three policies.
 
 The policy for each target is chosen by the recorded returns; the coverage is measured on new
-episodes, as a share of the highest return. Interrupted, it goes on where it was. Written to
+episodes, as a share of the highest return. Interrupted, it continues where it was. Written to
 results/coverage.json.
 """
 

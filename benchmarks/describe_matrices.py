@@ -33,7 +33,7 @@ MEANINGS = {
     "Pendulum": "minus the cost of 200 steps: angle from upright, speed and torque, all squared",
     "Acrobot": "minus the number of steps until the tip is up, at worst -500",
     "MountainCar": "minus the number of steps until the car is on the hill",
-    "BipedalWalker": "the way walked, less the cost of the motors, less 100 for a fall",
+    "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
 }
 ROUNDS = (1, 3, 6, 12)
 DIGITS = 5
@@ -62,10 +62,10 @@ dataset.card  # how the data were made
 **How to read the numbers.** Returns are scaled for each data set, so that 0 is its lowest and 1
 its highest return. *f, g, h* are the shares of the variance of the returns (mean over the seeds)
 that come from the policy alone, from the target alone, and from how the two fit; with few seeds
-f holds part of the luck of the trainings. *Distance R²* is
+f holds part of the noise between training runs. *Distance R²* is
 how much of h a weighted distance between source and target explains: 1 for a perfect mountain.
 *Seeds agree* is the correlation between two seeds of the mean returns of the policies: near 0,
-which policy is good is luck. *Oracle* and *random* are the mean over the targets of the best
+which policy is good is chance. *Oracle* and *random* are the mean over the targets of the best
 return that six policies reach, chosen with the matrix known or at random; the *margin* between
 them is what the greedy oracle wins. *Own* is the mean return of the policies where they were
 trained, *best* that of the best policy for each target.
@@ -79,7 +79,7 @@ with two seeds, and the performance of few policies.
 """
 
 
-def measured(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
+def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
     """Measure and draw data sets.
 
     Args:
@@ -133,19 +133,19 @@ def summary_table(found: list[dict[str, Any]]) -> str:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
     ]
     for one in found:
-        cover, shares = one["coverage"], one["shares"]
-        k = cover["margin_round"] - 1
+        few, shares = one["few_policies"], one["shares"]
+        k = few["margin_round"] - 1
         cells = [
             f"[{one['name']}](#{one['name']})",
             f"{one['size']['contexts']} in {len(one['size']['dimensions'])}D",
             str(one["size"]["seeds"]),
             ", ".join(f"{100 * share:.0f} %" for share in shares.values()),
             _number(one["gap"]["mountain_r2"], 2),
-            _number(one["luck"]["row_correlation"], 2),
+            _number(one["run_variance"]["row_correlation"], 2),
             f"{one['training']['own']:.2f}, {one['training']['best']:.2f}",
-            f"{cover['oracle'][k]:.3f}",
-            f"{cover['random'][k]:.3f}",
-            f"{cover['margin']:.3f}",
+            f"{few['oracle'][k]:.3f}",
+            f"{few['random'][k]:.3f}",
+            f"{few['margin']:.3f}",
             "yes" if one["detection"]["structure"] == "mountain" else "no",
         ]
         lines.append(f"| {' | '.join(cells)} |")
@@ -161,8 +161,8 @@ def section(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
         "**Findings**",
         "\n".join(f"- {sentence}" for sentence in found["findings"]),
         dimension_table(found),
-        coverage_table(found),
-        f"![{name}: maps, curves, matrix, luck and coverage](figures/matrix-{name}.png)",
+        few_policies_table(found),
+        f"![{name}: maps, curves, matrix, two seeds and few policies](figures/matrix-{name}.png)",
     ]
 
 
@@ -208,9 +208,9 @@ def _training(recipe: dict[str, Any], family: str, contexts: int) -> str:
     paper = PAPER_STEPS.get(family)
     if paper is not None:
         text += f", which is {100 * steps / paper:.2g} % of the paper's {paper:,}"
-    budgets = recipe.get("multi_task", [])
-    if budgets:
-        listed = ", ".join(str(budget) for budget in budgets)
+    policies = recipe.get("multi_task", [])
+    if policies:
+        listed = ", ".join(str(k) for k in policies)
         text += (
             f". Multi-task policies, which see the context and are trained on all {contexts}, with "
             f"the steps of {listed} policies"
@@ -260,21 +260,21 @@ def dimension_table(found: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def coverage_table(found: dict[str, Any]) -> str:
+def few_policies_table(found: dict[str, Any]) -> str:
     """How far few policies get."""
-    cover = found["coverage"]
-    rounds = [k for k in ROUNDS if k <= len(cover["oracle"])]
+    few = found["few_policies"]
+    rounds = [k for k in ROUNDS if k <= len(few["oracle"])]
     head = [f"{k} {'policy' if k == 1 else 'policies'}" for k in rounds]
     lines = [
         f"| mean best return | {' | '.join(head)} | all {found['size']['contexts']} |",
         f"| --- |{' ---: |' * (len(rounds) + 1)}",
     ]
     for key in ("oracle", "random"):
-        cells = [f"{cover[key][k - 1]:.3f}" for k in rounds]
-        lines.append(f"| {key} | {' | '.join(cells)} | {cover['everything']:.3f} |")
-    budgets = {int(k): value for k, value in cover["multi_task"].items()}
-    if any(k in budgets for k in rounds):
-        cells = [_number(budgets.get(k), 3) for k in rounds]
+        cells = [f"{few[key][k - 1]:.3f}" for k in rounds]
+        lines.append(f"| {key} | {' | '.join(cells)} | {few['everything']:.3f} |")
+    policies = {int(k): value for k, value in few["multi_task"].items()}
+    if any(k in policies for k in rounds):
+        cells = [_number(policies.get(k), 3) for k in rounds]
         lines.append(f"| multi-task, same steps | {' | '.join(cells)} | – |")
     return "\n".join(lines)
 
@@ -298,7 +298,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     names = given.data or list(matrix_names())
     if not names:
         sys.exit("No matrices ship with the package yet. Give the paths of some.")
-    results = measured(names, page.parent / "figures")
+    results = measure_all(names, page.parent / "figures")
     kept.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     kept.write_text(f"[\n{lines}\n]\n")

@@ -1,4 +1,4 @@
-"""What would full knowledge be worth? A selector that knows all but the noise and the luck.
+"""What would full knowledge be worth? A selector that knows all but the noise.
 
 The Myopic Oracle is given the very matrices it is tested on, noise included. With a few trials it
 profits from that, and nobody who has to predict can follow. The *informed* selector knows what can
@@ -115,7 +115,7 @@ def variation_curves(
         yield np.maximum.accumulate(matrix[chosen], axis=0).mean(axis=1, dtype=np.float64)
 
 
-def scored(entry: ProblemResult, curves: list[NDArray[np.float64]]) -> dict[str, Any]:
+def score_problem(entry: ProblemResult, curves: list[NDArray[np.float64]]) -> dict[str, Any]:
     """Scores after each policy on the scale of a benchmark's problem, and those of `auto`."""
     informed = (np.mean(curves, axis=0) - entry.low) / (entry.high - entry.low)
     random, oracle, auto = (np.array(entry.of(n).curve) for n in (RANDOM, MYOPIC, "auto"))
@@ -127,17 +127,19 @@ def scored(entry: ProblemResult, curves: list[NDArray[np.float64]]) -> dict[str,
     return {"name": entry.name, "trials": len(curves), "scores": found}
 
 
-def measured(part: str, result: BenchmarkResult, trials: int | None) -> list[dict[str, Any]]:
+def measure_part(part: str, result: BenchmarkResult, trials: int | None) -> list[dict[str, Any]]:
     """Every problem of one part."""
     if part in SYNTHETIC_PARTS:
         dim, usual = SYNTHETIC_PARTS[part]
-        rounds = result.budgets[-1]
+        rounds = result.policies[-1]
         return [
-            scored(result.problem(c.name), list(synthetic_curves(c, rounds, trials or usual)))
+            score_problem(
+                result.problem(c.name), list(synthetic_curves(c, rounds, trials or usual))
+            )
             for c in paper_configurations(dim, NOISE)
         ]
     return [
-        scored(
+        score_problem(
             result.problem(v.name),
             list(variation_curves(v, result.problem(v.name).rounds, result.trials)),
         )
@@ -157,7 +159,7 @@ def main() -> None:
     scale = Scoreboard.load(options.selectors).benchmarks
     parts = json.loads(options.out.read_text())["parts"] if options.out.exists() else {}
     for part in options.parts:
-        parts[part] = measured(part, scale[part], options.trials)
+        parts[part] = measure_part(part, scale[part], options.trials)
         save_result({"benchmark": "knowledge-bound", "parts": parts}, options.out)
 
 

@@ -1,6 +1,6 @@
 """Make the transfer matrices that ship with the package, by real training.
 
-Everything goes on where it was when this is started again. One seed of every matrix is made
+Everything continues where it was when this is started again. One seed of every matrix is made
 first, then the second of every one, and so on: whatever ends it, what is there can be used.
 
     python benchmarks/make_matrices.py                 # everything: hours on two cores
@@ -50,7 +50,7 @@ ARGUMENTS = {
 
 
 def make(name: str, seeds: int, out: Path, jobs: int) -> None:
-    """Make one matrix up to so many seeds."""
+    """Make one matrix up to a number of seeds."""
     command = [sys.executable, "-m", "sdmbtl", "matrix", *ARGUMENTS[name]]
     command += ["--seeds", str(seeds), "--out", str(out / name), "--jobs", str(jobs)]
     subprocess.run(command, check=True)  # noqa: S603 - this package itself

@@ -1,34 +1,45 @@
-"""Write docs/results.md and the tables in README.md from results/*.json.
+"""Write the tables in README.md and docs/*.md from results/*.json.
 
-python benchmarks/make_tables.py            # or: make tables
-python benchmarks/make_tables.py --check    # only say whether they are up to date
+python benchmarks/make_tables.py                # or: make tables
+python benchmarks/make_tables.py --check        # only say whether they are up to date
+python benchmarks/make_tables.py --show NAME    # print one table, also those that no page has
+
+A table stands between `<!-- NAME table, made by benchmarks/make_tables.py -->` and `<!-- end -->`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
 
-from scoreboard.goals import goals
+from scoreboard.goals import Goal, goals
 from scoreboard.scoreboard import Scoreboard
 from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.benchmarks.columns import TITLES
+from sdmbtl.benchmarks.columns import MULTI_TASK, MYOPIC, RANDOM, TITLES
 from sdmbtl.benchmarks.published import published_benchmarks, published_table
-from sdmbtl.benchmarks.result import EPSILONS
 from sdmbtl.wording import counted
 
 ROOT = Path(__file__).parent.parent
-RESULTS, DOCUMENT, README = ROOT / "results", ROOT / "docs" / "results.md", ROOT / "README.md"
-BEGIN, END = "<!-- {} table, made by benchmarks/make_tables.py -->", "<!-- end -->"
+RESULTS = ROOT / "results"
+MARKED = re.compile(
+    r"(<!-- (\S+) table, made by benchmarks/make_tables\.py -->\n).*?(<!-- end -->)", re.DOTALL
+)
 SHOWN = ("gp-mbtl", "m-mbtl", "m/gp-mbtl")
+#: Dimensions and noise of the synthetic tables that the paper prints.
+PUBLISHED = ((3, 0), (3, 5), (3, 30), (5, 5), (7, 5))
 #: Columns of the table of real matrices, and its number of policies.
 REAL_SHOWN = ("independent", "multi-task", "random", *SHOWN, "myopic-oracle")
-REAL_BUDGET = 12
+REAL_K = 12
+#: Columns and numbers of policies of the table that compares the default selector there.
+FEW_SHOWN, FEW_K = (RANDOM, MULTI_TASK, "m/gp-mbtl", "auto", MYOPIC), (6, 12)
 #: Rows of the coverage table: name in the result file and in words.
 METHODS = {
     "auto": "`auto`",
@@ -40,78 +51,9 @@ METHODS = {
 }
 
 
-def synthetic_results() -> list[BenchmarkResult]:
-    """All results on synthetic data, smallest first."""
-    results = [BenchmarkResult.load(path) for path in RESULTS.glob("synthetic-*.json")]
-    return sorted(results, key=lambda r: (r.settings["dim"], r.settings["noise"], r.name))
-
-
-def is_further(result: BenchmarkResult) -> bool:
-    """Whether a result is on matrices that the paper does not have."""
-    return "-further" in result.name
-
-
-def document(results: list[BenchmarkResult], real: BenchmarkResult, speed: dict[str, Any]) -> str:
-    """The text of docs/results.md."""
-    parts = [
-        "# Results",
-        "Made from `results/*.json` by `make tables`. Each table is printed by "
-        "`sdmbtl bench synthetic --dim D --noise S` (3D: 100 trials, 5D and 7D: 5, as in the "
-        "paper). The paper's values stand in brackets.",
-    ]
-    for result in results:
-        kind = ", beyond the paper" if is_further(result) else ""
-        dim, noise = result.settings["dim"], result.settings["noise"]
-        parts.append(f"## {dim}D, noise {noise:g}{kind}")
-        parts += [table.to_markdown().strip() for table in result.tables(auc=True)]
-    parts += real_parts(real)
-    parts += scoreboard_parts(Scoreboard.load(RESULTS / "selectors.json"))
-    parts += knowledge_parts(_read("knowledge-bound.json"))
-    parts += run_variance_parts(_read("run-variance-bound.json"))
-    parts += prediction_parts(_read("predicted-rows.json"))
-    parts += partial_parts(_read("partial-rows.json"))
-    parts.append("## Time and memory of selection")
-    parts.append(
-        "CPU milliseconds per round of M/GP-MBTL on one thread and peak memory of the process, "
-        "by `python benchmarks/selection_speed.py`; beside it a straightforward round with "
-        "GPyTorch (ExactGP, 500 Adam steps), in the same run."
-    )
-    parts.append(speed_table(speed))
-    return "\n\n".join(parts) + "\n"
-
-
-def real_parts(result: BenchmarkResult) -> list[str]:
-    """The sections on matrices of real training."""
-    kinds: list[dict[str, Any]] = [
-        *({"metric": "final"}, {"metric": "auc"}),
-        *({"statistic": "median"}, {"statistic": "iqm"}),
-        {"ablation": True},
-    ]
-    tables = [
-        result.margin_table(),
-        *[result.performance_table(k, **kind) for kind in kinds for k in result.budgets],
-        *[result.rounds_table(epsilon) for epsilon in EPSILONS],
-        *result.strategy_tables(),
-    ]
-    return [
-        "## Matrices of real training",
-        "Printed by `sdmbtl bench real`; what the matrices look like is in "
-        "[matrices.md](matrices.md).",
-        *[table.to_markdown().strip() for table in tables],
-    ]
-
-
-def scoreboard_parts(board: Scoreboard) -> list[str]:
-    """The sections on the default selector and its goals."""
-    tables = [table.to_markdown().strip() for table in board.tables()]
-    heading = "## The default selector and its goals"
-    return [heading, "Printed by `python benchmarks/run_scoreboard.py`.", *tables]
-
-
-def scoreboard_table(board: Scoreboard) -> str:
-    """The goals of the default selector beside the paper's selectors, for the README."""
-    every = goals(board.benchmarks, board.cost)
-    wanted = [goal for goal in every if "ahead of" not in goal.text]
+def selectors_table() -> str:
+    """The goals of the default selector beside the paper's selectors."""
+    wanted = _goals()
     names = ["auto", *(name for name in reversed(SHOWN) if name in wanted[0].values)]
     lines = [
         "| | goal | " + " | ".join(TITLES.get(n, f"`{n}`") for n in names) + " |",
@@ -126,13 +68,54 @@ def scoreboard_table(board: Scoreboard) -> str:
     return "\n".join(lines)
 
 
+def goals_table() -> str:
+    """The same with what is missing, and the number of goals that are reached."""
+    wanted = _goals()
+    lines = ["| | goal | `auto` | M/GP-MBTL | reached |", "| --- | ---: | ---: | ---: | --- |"]
+    for goal in wanted:
+        values = (goal.values.get(name) for name in ("auto", "m/gp-mbtl"))
+        digits = min(goal.digits, 3)
+        cells = ["–" if value is None else f"{value:.{digits}f}" for value in values]
+        lines.append("| " + " | ".join([goal.text, goal.wanted, *cells, goal.verdict()]) + " |")
+    reached = sum(goal.reached() is True for goal in wanted)
+    lines.append(f"| **all goals** | | | | **{reached} of {len(wanted)}** |")
+    return "\n".join(lines)
+
+
+def _goals() -> list[Goal]:
+    """Those about `auto` alone, without its lead over others."""
+    board = _scoreboard()
+    every = goals(board.benchmarks, board.cost)
+    return [goal for goal in every if "ahead of" not in goal.text]
+
+
 def _number(value: float) -> str:
     """Scores with three digits, counts and large numbers with none."""
     return f"{value:.0f}" if value == int(value) or value >= 10 else f"{value:.3f}"
 
 
-def knowledge_parts(result: dict[str, Any]) -> list[str]:
-    """The section on what full knowledge of the structure would be worth."""
+def variations_table() -> str:
+    """Mean score on the two sets of variations: the one `auto` was tuned on, and the other."""
+    names = ("m-mbtl", "gp-mbtl", "m/gp-mbtl", "auto")
+    sets = {"development": "used to tune `auto`", "check": "kept apart"}
+    lines = [
+        "| set | | variations | " + " | ".join(TITLES.get(n, f"`{n}`") for n in names) + " |",
+        "| --- | --- | ---: |" + " ---: |" * len(names),
+    ]
+    for part, use in sets.items():
+        problems = _scoreboard().benchmarks[part].problems
+        scores = (
+            [found.mean for p in problems if (found := p.statistics(n, p.rounds, "score"))]
+            for n in names
+        )
+        cells = [part, use, str(len(problems)), *(f"{np.mean(some):.3f}" for some in scores)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def knowledge_table() -> str:
+    """What full knowledge of the matrix, but for its noise, would be worth."""
+    result = _read("knowledge-bound.json")
     lines = [
         "| data | | informed, K = 12 | auto, K = 12 | informed, in the end | auto, in the end |",
         "| --- | --- |" + " ---: |" * 4,
@@ -151,19 +134,12 @@ def knowledge_parts(result: dict[str, Any]) -> list[str]:
         lines.append(line(part, f"mean of {len(entries)}, {trials}", entries))
         if not part.startswith("synthetic"):
             lines += [line("", entry["name"], [entry]) for entry in entries]
-    return [
-        "## What full knowledge would be worth",
-        "By `python benchmarks/knowledge_bound.py`. *Informed* knows everything but noise and luck "
-        "- on synthetic data the matrix without noise, on the variations twenty other trials - "
-        "and chooses by expected improvement. The Myopic Oracle, score 1, has seen the very "
-        "matrices it is tested on; with few trials it profits from their noise. The figures of "
-        f"`auto` are those of the code of then ({result['code']}).",
-        "\n".join(lines),
-    ]
+    return "\n".join(lines)
 
 
-def run_variance_parts(result: dict[str, Any]) -> list[str]:
-    """The section on what is out of reach of any prediction."""
+def run_variance_table() -> str:
+    """What run-to-run variance leaves to any selector."""
+    result = _read("run-variance-bound.json")
     shown = (1, 2, 3, 6, 12)
     lines = [
         "| data | seeds | | " + " | ".join(f"K = {k}" for k in shown) + " |",
@@ -173,19 +149,12 @@ def run_variance_parts(result: dict[str, Any]) -> list[str]:
         for who, curve in data["scores"].items():
             cells = [f"{curve[k - 1]:.2f}" for k in shown]
             lines.append("| " + " | ".join([data["name"], str(data["seeds"]), who, *cells]) + " |")
-    return [
-        "## What run-to-run variance leaves to any selector",
-        "By `python benchmarks/run_variance_bound.py`. *Informed* knows the mean of the other "
-        "training runs of every context: all there is to know about the matrix but how the runs it "
-        "will get differ. The Myopic Oracle, score 1, has seen those very runs. What the informed "
-        "selector misses is run-to-run variance, as far as a few runs can tell. "
-        f"Mean over {result['matrices']} matrices.",
-        "\n".join(lines),
-    ]
+    return "\n".join(lines)
 
 
-def prediction_parts(result: dict[str, Any]) -> list[str]:
-    """The section on how well models predict rows."""
+def prediction_table() -> str:
+    """How well models predict rows: relative squared error / correlation of the gains."""
+    result = _read("predicted-rows.json")
     models = list(result["data"][0]["models"])
     lines = [
         "| data | " + " | ".join(models) + " |",
@@ -197,20 +166,12 @@ def prediction_parts(result: dict[str, Any]) -> list[str]:
             for score in data["models"].values()
         ]
         lines.append("| " + " | ".join([data["name"], *cells]) + " |")
-    known = ", ".join(map(str, result["known"]))
-    return [
-        "## How well models predict rows",
-        "By `python benchmarks/predicted_rows.py`: models fitted to some rows of a real matrix "
-        f"({known} of them, drawn at random {result['draws']} times each) predict other rows. "
-        "Squared error, relative to saying that every policy gets what the known ones get on "
-        "average, and the correlation between the gains expected of contexts and those that "
-        "would come.",
-        "\n".join(lines),
-    ]
+    return "\n".join(lines)
 
 
-def partial_parts(result: dict[str, Any]) -> list[str]:
-    """The section on rows that are evaluated in part."""
+def partial_table() -> str:
+    """Performance of `auto` with each policy evaluated on a share of the targets."""
+    result = _read("partial-rows.json")
     shares = list(result["data"][0]["auto"])
     lines = [
         "| data | " + " | ".join(f"{float(s):.0%}" for s in shares) + " | Random | Myopic Oracle |",
@@ -219,42 +180,59 @@ def partial_parts(result: dict[str, Any]) -> list[str]:
     for data in result["data"]:
         values = [*data["auto"].values(), data["random"], data["oracle"]]
         lines.append(f"| {data['name']} | " + " | ".join(f"{v:.3f}" for v in values) + " |")
-    return [
-        "## Rows in part",
-        "By `python benchmarks/partial_rows.py`: `auto` with each policy evaluated on a share of "
-        "the targets that it chooses itself; every target then gets the policy that is expected "
-        f"to be best there. True performance with {result['rounds']} policies, as a share of the "
-        f"range of returns, mean of {result['trials']} trials; Random and the oracle evaluate "
-        "everything.",
-        "\n".join(lines),
-    ]
+    return "\n".join(lines)
 
 
-def real_table(result: BenchmarkResult) -> str:
-    """Performance on real matrices, and the aggregate for each number of policies."""
+def real_table() -> str:
+    """The paper's selectors on real matrices, and the aggregate for each number of policies."""
+    result = BenchmarkResult.load(RESULTS / "real.json")
     lines = [
-        f"| {REAL_BUDGET} policies | N | seeds | margin, 6 policies | "
+        f"| {REAL_K} policies | N | seeds | margin, 6 policies | "
         + " | ".join(TITLES[n] for n in REAL_SHOWN)
         + " |",
         "| --- | ---: | ---: | ---: |" + " ---: |" * len(REAL_SHOWN),
     ]
     for problem in result.problems:
-        found = [problem.statistics(n, REAL_BUDGET, "final") for n in REAL_SHOWN]
+        found = [problem.statistics(n, REAL_K, "final") for n in REAL_SHOWN]
         cells = ["–" if value is None else f"{value.mean:.3f}" for value in found]
         margin = f"{problem.margin:.3f}" if problem.matters else f"({problem.margin:.3f})"
         lines.append("| " + " | ".join([*problem.labels.values(), margin, *cells]) + " |")
-    for budget in result.budgets:
-        means = [result.aggregated[budget][n]["final"].mean for n in REAL_SHOWN]
+    for k in result.policies:
+        means = [result.aggregated[k][n]["final"].mean for n in REAL_SHOWN]
         cells = ["–" if m is None else f"{round(m, 3) + 0.0:.3f}" for m in means]
-        lines.append(f"| **aggregated, {budget} policies** | | | | " + " | ".join(cells) + " |")
+        lines.append(f"| **aggregated, {k} policies** | | | | " + " | ".join(cells) + " |")
     paper = published_benchmarks().aggregated
     cells = [f"[{paper[n].mean:.3f}]" for n in REAL_SHOWN]
     lines.append("| the paper's four, aggregated | | | | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def speed_table(speed: dict[str, Any]) -> str:
-    """The figures of benchmarks/selection_speed.py as Markdown."""
+def few_table() -> str:
+    """The default selector on real matrices with 6 and with 12 policies."""
+    result = _scoreboard().benchmarks["real"]
+    lines = [
+        "| data set, 6 / 12 policies | "
+        + " | ".join(TITLES.get(n, f"`{n}`") for n in FEW_SHOWN)
+        + " |",
+        "| --- |" + " ---: |" * len(FEW_SHOWN),
+    ]
+    for problem in result.problems:
+        found = [[problem.statistics(n, k, "final") for k in FEW_K] for n in FEW_SHOWN]
+        cells = [" / ".join(f"{s.mean:.3f}" if s else "–" for s in some) for some in found]
+        name = problem.name if problem.matters else f"({problem.name})"
+        lines.append("| " + " | ".join([name, *cells]) + " |")
+    scores = [[result.aggregated[k][n]["final"].mean for k in FEW_K] for n in FEW_SHOWN]
+    cells = [
+        " / ".join("–" if s is None else f"{round(s, 2) + 0.0:.2f}" for s in some)
+        for some in scores
+    ]
+    lines.append("| **score, aggregated** | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def speed_table() -> str:
+    """Time and memory of M/GP-MBTL, and a straightforward round with GPyTorch in the same run."""
+    speed = _read("selection-speed.json")
     lines = [
         "| targets | Mountain | not Mountain | slowest round | peak MiB | GPyTorch round | ratio |",
         "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
@@ -271,16 +249,33 @@ def speed_table(speed: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def readme_table(results: list[BenchmarkResult]) -> str:
+def cost_table() -> str:
+    """CPU time of a round, and peak memory, by selector and number of targets."""
+    cost = _scoreboard().cost
+    if cost is None:
+        sys.exit("results/selectors.json has no costs. Run: python benchmarks/run_scoreboard.py")
+    names = ("m-mbtl", "gp-mbtl", "m/gp-mbtl", "auto")
+    lines = [
+        "| targets | " + " | ".join(TITLES.get(n, f"`{n}`") for n in names) + " | memory, `auto` |",
+        "| ---: |" + " ---: |" * (len(names) + 1),
+    ]
+    for measured in cost.measured:
+        cells = [f"{measured.highest(n, 'median_ms'):,.0f} ms" for n in names]
+        memory = f"{measured.highest('auto', 'peak_mib'):.0f} MiB"
+        lines.append("| " + " | ".join([str(measured.targets), *cells, memory]) + " |")
+    return "\n".join(lines)
+
+
+def synthetic_table() -> str:
     """Aggregated performance, ours and the paper's."""
     lines = [
         "| synthetic data, K = 50 | GP-MBTL | M-MBTL | M/GP-MBTL | M/GP-MBTL, mean over k |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for result in results:
-        dim, noise = result.settings["dim"], result.settings["noise"]
+    for dim, noise in PUBLISHED:
+        result = BenchmarkResult.load(RESULTS / f"synthetic-{dim}d-noise{noise}.json")
         published = published_table(dim, noise)
-        if published is None or is_further(result):
+        if published is None:
             continue
         aggregated = result.aggregated[published.rows[0].rounds]
         cells = [
@@ -293,9 +288,9 @@ def readme_table(results: list[BenchmarkResult]) -> str:
     return "\n".join(lines)
 
 
-def coverage_table(result: dict[str, Any]) -> str:
+def coverage_table() -> str:
     """Coverage of CartPole `wide` after 4, 8 and 12 policies: mean and 95 % interval over seeds."""
-    measured = result["measured"]
+    measured = _read("coverage.json")["measured"]
     seeds = len(measured["auto"])
     lines = [
         f"| CartPole `wide`, 512 targets, {seeds} seeds | 4 policies | 8 policies | 12 policies |",
@@ -316,8 +311,9 @@ def _interval(values: list[float]) -> str:
     return f"{np.mean(values):.3f} ± {width:.3f}"
 
 
-def training_table(speed: dict[str, Any]) -> str:
+def training_table() -> str:
     """Training steps per CPU-second, and how many times as many as stable-baselines3."""
+    speed = _read("training-speed.json")
     rates = speed["steps_per_cpu_second"]
     base = rates["stable-baselines3"]
     rows = {
@@ -330,40 +326,58 @@ def training_table(speed: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def with_table(readme: str, name: str, table: str) -> str:
-    """README.md with a table between its marks."""
-    begin = BEGIN.format(name)
-    before, rest = readme.split(begin)
-    _, after = rest.split(END, 1)
-    return f"{before}{begin}\n{table}\n{END}{after}"
-
-
-def main() -> None:
-    """Write both files, or check them."""
-    results = synthetic_results()
-    readme = README.read_text()
-    real = BenchmarkResult.load(RESULTS / "real.json")
-    tables = {
-        "synthetic": readme_table(results),
-        "real": real_table(real),
-        "selectors": scoreboard_table(Scoreboard.load(RESULTS / "selectors.json")),
-        "coverage": coverage_table(_read("coverage.json")),
-        "training": training_table(_read("training-speed.json")),
-    }
-    for name, table in tables.items():
-        readme = with_table(readme, name, table)
-    wanted = {DOCUMENT: document(results, real, _read("selection-speed.json")), README: readme}
-    for path, text in wanted.items():
-        if path.exists() and path.read_text() == text:
-            continue
-        if "--check" in sys.argv:
-            sys.exit(f"{path.name} is not what results/*.json say. Run: make tables")
-        path.write_text(text)
+def _scoreboard() -> Scoreboard:
+    return Scoreboard.load(RESULTS / "selectors.json")
 
 
 def _read(name: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads((RESULTS / name).read_text())
     return content
+
+
+#: Name in the marks -> what makes the table.
+TABLES: dict[str, Callable[[], str]] = {
+    "coverage": coverage_table,
+    "training": training_table,
+    "selectors": selectors_table,
+    "synthetic": synthetic_table,
+    "real": real_table,
+    "goals": goals_table,
+    "variations": variations_table,
+    "real-few": few_table,
+    "cost": cost_table,
+    "speed": speed_table,
+    "run-variance": run_variance_table,
+    "knowledge": knowledge_table,
+    "prediction": prediction_table,
+    "partial": partial_table,
+}
+
+
+def fill(text: str) -> str:
+    """A page with every table that it has marks for made anew."""
+    unknown = {name for _, name, _ in MARKED.findall(text)} - set(TABLES)
+    if unknown:
+        sys.exit(f"There is no table {min(unknown)!r}. The tables are: {', '.join(TABLES)}.")
+    return MARKED.sub(lambda found: f"{found[1]}{TABLES[found[2]]()}\n{found[3]}", text)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the tables of all pages, check them, or print one."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only say whether all is up to date")
+    parser.add_argument("--show", choices=TABLES, metavar="NAME", help=", ".join(TABLES))
+    given = parser.parse_args(arguments)
+    if given.show:
+        print(TABLES[given.show]())
+        return
+    for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        before = path.read_text()
+        after = fill(before)
+        if before != after and given.check:
+            sys.exit(f"{path.name} is not what results/*.json say. Run: make tables")
+        if before != after:
+            path.write_text(after)
 
 
 if __name__ == "__main__":

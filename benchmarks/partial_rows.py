@@ -48,7 +48,7 @@ def performance(matrix: NDArray[np.floating], data: Problem, share: float, seed:
     return float(matrix[best, np.arange(len(data.space))].mean())
 
 
-def measured(data: Problem, trials: int) -> dict[str, Any]:
+def measure(data: Problem, trials: int) -> dict[str, Any]:
     """Performance with each share of the targets evaluated, as a share of the range of returns."""
     matrices = np.stack([np.asarray(data.matrix(trial), np.float64) for trial in range(trials)])
     low, high = matrices.min(), matrices.max()
@@ -76,7 +76,7 @@ def main() -> None:
     options = parser.parse_args()
     data = []
     for one in DATA:
-        data.append(measured(one, options.trials))
+        data.append(measure(one, options.trials))
         shown = "  ".join(f"{share}: {value:.4f}" for share, value in data[-1]["auto"].items())
         ends = "  ".join(f"{end}: {data[-1][end]:.4f}" for end in ("random", "oracle"))
         print(f"{one.name:40} {shown}  {ends}", flush=True)

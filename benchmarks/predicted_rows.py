@@ -1,6 +1,6 @@
 """How well do models predict the rows of policies that were not trained yet?
 
-A whole run of a selector says little about a model: one lucky policy outweighs a better
+A whole run of a selector says little about a model: one good training run outweighs a better
 prediction. So some rows of a real matrix are drawn at random, each model is fitted to them, and
 its predictions of other rows are compared with the truth: their squared errors, relative to saying
 that every policy gets what policies get on average, and the correlation of the gains it expects
@@ -52,7 +52,7 @@ FITS: dict[str, Callable[[CompletedRows], FittedModel]] = {
 }
 
 
-def comparison(
+def compare(
     fitted: FittedModel,
     rows: CompletedRows,
     sources: NDArray[np.intp],
@@ -79,7 +79,7 @@ def comparison(
     return float(error), float(np.corrcoef(expected, gains)[0, 1]) if differ else 0.0
 
 
-def predicted(
+def compare_models(
     space: ContextSpace, matrices: NDArray[np.float64], known: int, seed: int
 ) -> dict[str, tuple[float, float]]:
     """The comparison of each model on one draw from (S, N, N) matrices."""
@@ -88,7 +88,7 @@ def predicted(
     order = rng.permutation(len(space))
     first, others = order[:known], order[known : known + PREDICTED]
     rows = CompletedRows.of(ObservedRows(space, space.targets[first], matrix[first]))
-    return {name: comparison(fit(rows), rows, others, matrix[others]) for name, fit in FITS.items()}
+    return {name: compare(fit(rows), rows, others, matrix[others]) for name, fit in FITS.items()}
 
 
 def main() -> None:
@@ -99,7 +99,7 @@ def main() -> None:
     options = parser.parse_args()
     data: list[dict[str, Any]] = []
     for name, space, matrices in shipped_returns(LEAST_MARGIN):
-        draw = partial(predicted, space, matrices)
+        draw = partial(compare_models, space, matrices)
         found = [
             # The key is part of the recorded numbers.
             draw(known, derived_seed(0, "foretold rows", known, number))

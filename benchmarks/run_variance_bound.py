@@ -1,7 +1,7 @@
 """How far can any prediction get? A selector that knows other training runs of every context.
 
 On a matrix drawn from the seeds of a data set, the row of each context is one training run. The
-*informed* selector knows the mean of the other runs on every context - the whole structure, but
+*informed* selector knows the mean of the other runs on every context - all of the structure, but
 not how the run it gets will differ - and chooses by expected improvement. What it misses to the
 Myopic Oracle is run-to-run variance, as far as a few runs can tell: the oracle has seen the very
 runs it is tested on.
@@ -32,7 +32,7 @@ SHOWN = (1, 2, 3, 6, 12)
 LEAST_MARGIN = 0.01
 
 
-def drawn(
+def draw_pair(
     returns: NDArray[np.float64], seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A matrix with each row from one of the seeds, and the mean of the others' rows.
@@ -66,12 +66,14 @@ def informed_curve(
     return np.asarray(np.maximum.accumulate(matrix[chosen], axis=0).mean(axis=1))
 
 
-def measured(
+def measure(
     space: ContextSpace, returns: NDArray[np.float64], matrices: int
 ) -> dict[str, list[float]]:
     """Score of the informed selector and of the default one, 0 is Random and 1 the oracle."""
     # The key is part of the recorded numbers.
-    pairs = [drawn(returns, derived_seed(0, "luck bound", number)) for number in range(matrices)]
+    pairs = [
+        draw_pair(returns, derived_seed(0, "luck bound", number)) for number in range(matrices)
+    ]
     stacked = np.stack([matrix for matrix, _ in pairs])
     random, oracle = random_curve(stacked, ROUNDS), oracle_curve(stacked, ROUNDS)
     curves = {
@@ -96,7 +98,7 @@ def main() -> None:
     for name, space, returns in shipped_returns(LEAST_MARGIN):
         if len(returns) < 2:
             continue
-        found = measured(space, returns, options.matrices)
+        found = measure(space, returns, options.matrices)
         data.append({"name": name, "seeds": len(returns), "scores": found})
         for who, curve in found.items():
             shown = "  ".join(f"{k}: {curve[k - 1]:5.2f}" for k in SHOWN)

@@ -47,8 +47,8 @@ def stable_baselines_rate() -> float:
 def batched_rate(trainer: Trainer, jobs: list[TrainingJob]) -> float:
     """Steps per CPU-second of the batched trainer, in this process."""
     begun = time.process_time()
-    trainings = trainer.train(jobs)
-    return sum(t.steps for t in trainings) / (time.process_time() - begun)
+    runs = trainer.train(jobs)
+    return sum(t.steps for t in runs) / (time.process_time() - begun)
 
 
 def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scoreboard.selection_cost import Measurement
-from sdmbtl.benchmarks.columns import choosing, titles, with_both_ends
+from sdmbtl.benchmarks.columns import titles, with_both_ends, without_baselines
 from sdmbtl.benchmarks.journal import Journal, Key, Progress, Record
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
 from sdmbtl.fingerprint import code_fingerprint
@@ -24,6 +24,8 @@ FIRST_COUNTED = 3
 KINDS = {"mountain": "Mountain", "not_mountain": "not Mountain"}
 #: Key in the result -> what to call it in the table.
 FIGURES = {"median_ms": "median ms", "slowest_ms": "slowest ms", "peak_mib": "peak MiB"}
+#: Key in the result -> digits behind the point in tables.
+DIGITS = {"median_ms": 1, "slowest_ms": 1, "peak_mib": 0}
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class CostBenchmark:
 
     def __post_init__(self) -> None:
         known = with_both_ends(self.selectors)  # refuses unknown names
-        object.__setattr__(self, "selectors", tuple(choosing(known)))
+        object.__setattr__(self, "selectors", tuple(without_baselines(known)))
 
     @property
     def heading(self) -> dict[str, Any]:
@@ -103,7 +105,7 @@ class CostUnit:
 
 @dataclass(frozen=True)
 class Cost:
-    """The cost of a round on so many targets.
+    """The cost of a round on a number of targets.
 
     Attributes:
         targets: N.
@@ -141,7 +143,10 @@ class CostResult:
         rows = [
             TableRow(
                 (str(cost.targets), KINDS[kind], f"{FIRST_COUNTED}..{cost.rounds}", text),
-                tuple(Cell(cost.selectors[name][kind][figure]) for name in self.selectors),
+                tuple(
+                    Cell(cost.selectors[name][kind][figure], digits=DIGITS[figure])
+                    for name in self.selectors
+                ),
             )
             for cost in self.measured
             for kind in KINDS

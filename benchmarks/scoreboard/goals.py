@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from scoreboard import real_scores
-from scoreboard.cost_benchmark import CostResult
+from scoreboard.cost_benchmark import DIGITS, CostResult
 from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, choosing, titles
+from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, titles, without_baselines
 from sdmbtl.benchmarks.result import ProblemResult
 from sdmbtl.benchmarks.synthetic import GRIDS
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
@@ -40,10 +40,11 @@ SYNTHETIC = {
 #: the configurations of `further` in which it can be learnt.
 LEARNABLE = ("quadratic", "smooth")
 METRICS = {"final": "K = {rounds}", "auc": "mean over k = 1..{rounds}"}
-#: On each real matrix: lowest score with so many policies, and with all from 3 to the last.
-REAL_BUDGETS, REAL_SCORE, REAL_LOWEST = (6, 12), 0.8, 0.0
+#: On each real matrix: lowest score with each of these numbers of policies, and with all from 3
+#: to the last.
+REAL_POLICIES, REAL_SCORE, REAL_LOWEST = (6, 12), 0.8, 0.0
 #: Over all of them: number of policies, aggregate, farthest behind another on any of them.
-REAL_BUDGET, REAL_AGGREGATED, REAL_BEHIND = 12, 0.85, 0.05
+REAL_K, REAL_AGGREGATED, REAL_BEHIND = 12, 0.85, 0.05
 #: Number of targets -> milliseconds per round; and the memory on the most of them in MiB.
 MILLISECONDS = {512: 30.0, 3125: 300.0, 16384: 5000.0}
 MEMORY_TARGETS, MEMORY_MIB = 16384, 2048.0
@@ -60,12 +61,14 @@ class Goal:
         comparison: How the value is to stand to the bound.
         bound: The number.
         values: Selector -> its value; None or missing where it is not known.
+        digits: How many of its digits behind the point are printed.
     """
 
     text: str
     comparison: Comparison
     bound: float
     values: Mapping[str, float | None]
+    digits: int = 4
 
     @property
     def wanted(self) -> str:
@@ -112,16 +115,16 @@ def goals(results: Mapping[str, BenchmarkResult], cost: CostResult | None = None
     return found if cost is None else [*found, *_cost_goals(cost)]
 
 
-def _aggregates(result: BenchmarkResult, budget: int, metric: str) -> dict[str, float | None]:
+def _aggregates(result: BenchmarkResult, k: int, metric: str) -> dict[str, float | None]:
     """Selector -> the paper's aggregate."""
-    aggregated = result.aggregated[budget]
-    return {name: aggregated[name][metric].mean for name in choosing(result.selectors)}
+    aggregated = result.aggregated[k]
+    return {name: aggregated[name][metric].mean for name in without_baselines(result.selectors)}
 
 
 def _synthetic_goals(
     result: BenchmarkResult, text: str, bounds: Mapping[str, float]
 ) -> Iterator[Goal]:
-    rounds = result.budgets[-1]
+    rounds = result.policies[-1]
     for metric, bound in bounds.items():
         values = _aggregates(result, rounds, metric)
         name = f"{text}: aggregated, {METRICS[metric].format(rounds=rounds)}"
@@ -140,7 +143,7 @@ def _with_trials(text: str, part: str, result: BenchmarkResult) -> str:
 
 def _learnable_goal(result: BenchmarkResult) -> Goal:
     """The aggregate over the configurations in which the quality can be learnt."""
-    rounds = result.budgets[-1]
+    rounds = result.policies[-1]
     some = [p for p in result.problems if p.labels["f(x)"].lower() in LEARNABLE]
 
     def final(problem: ProblemResult, name: str) -> float:
@@ -153,7 +156,7 @@ def _learnable_goal(result: BenchmarkResult) -> Goal:
 
     values = {
         name: sum(score(problem, name) for problem in some) / len(some) if some else None
-        for name in choosing(result.selectors)
+        for name in without_baselines(result.selectors)
     }
     text, bounds = SYNTHETIC["further"]
     text = f"{text}: without random f, {METRICS['final'].format(rounds=rounds)}"
@@ -170,24 +173,23 @@ def _ahead_of_rival(values: Mapping[str, float | None]) -> dict[str, float | Non
 
 
 def _real_goals(result: BenchmarkResult) -> Iterator[Goal]:
-    names = choosing(result.selectors)
+    names = without_baselines(result.selectors)
     lowest: dict[str, float | None]
-    for budget in REAL_BUDGETS:
-        lowest = {n: _lowest(real_scores.scores_at(result, n, budget)) for n in names}
-        yield Goal(f"real: lowest of the data sets, K = {budget}", ">=", REAL_SCORE, lowest)
-    last = REAL_BUDGETS[-1]
+    for k in REAL_POLICIES:
+        lowest = {n: _lowest(real_scores.scores_at(result, n, k)) for n in names}
+        yield Goal(f"real: lowest of the data sets, K = {k}", ">=", REAL_SCORE, lowest)
+    last = REAL_POLICIES[-1]
     lowest = {n: _lowest(real_scores.lowest_scores(result, n, last)) for n in names}
     every = f"any k = {real_scores.FIRST}..{last}"
     yield Goal(f"real: lowest of the data sets, {every}", ">=", REAL_LOWEST, lowest)
-    values = _aggregates(result, REAL_BUDGET, "final")
-    text = f"real: aggregated, K = {REAL_BUDGET}"
+    values = _aggregates(result, REAL_K, "final")
+    text = f"real: aggregated, K = {REAL_K}"
     yield Goal(text, ">=", REAL_AGGREGATED, values)
     yield Goal(f"{text}: ahead of the others and Random", ">", 0.0, _ahead_of_others(values))
     behind = {
-        n: max(real_scores.behind_best(result, n, REAL_BUDGET).values(), default=None)
-        for n in names
+        n: max(real_scores.behind_best(result, n, REAL_K).values(), default=None) for n in names
     }
-    text = f"real: farthest behind the best of the others, K = {REAL_BUDGET}"
+    text = f"real: farthest behind the best of the others, K = {REAL_K}"
     yield Goal(text, "<=", REAL_BEHIND, behind)
 
 
@@ -205,12 +207,12 @@ def _ahead_of_others(values: Mapping[str, float | None]) -> dict[str, float | No
 
 
 def _variation_goal(result: BenchmarkResult, part: str) -> Goal:
-    names = choosing(result.selectors)
+    names = without_baselines(result.selectors)
     counts: dict[str, float | None] = dict.fromkeys(names)
     if result.trials > 1:  # a single trial has no interval
         counts = {n: float(len(below_random(result, n))) for n in names}
     text = f"{part}: variations below Random, beyond the 95 % interval"
-    return Goal(f"{text}, of {len(result.problems)}", "<=", 0.0, counts)
+    return Goal(f"{text}, of {len(result.problems)}", "<=", 0.0, counts, digits=0)
 
 
 def below_random(result: BenchmarkResult, selector: str) -> list[str]:
@@ -231,7 +233,8 @@ def _cost_goals(cost: CostResult) -> Iterator[Goal]:
         for figure, bound in bounds.items():
             if bound is not None:
                 values = {n: measured.highest(n, figure) for n in cost.selectors}
-                yield Goal(f"cost, {measured.targets} targets: {COSTS[figure]}", "<", bound, values)
+                text = f"cost, {measured.targets} targets: {COSTS[figure]}"
+                yield Goal(text, "<", bound, values, digits=DIGITS[figure])
 
 
 def goal_table(results: Mapping[str, BenchmarkResult], cost: CostResult | None = None) -> Table:
@@ -246,7 +249,9 @@ def goal_table(results: Mapping[str, BenchmarkResult], cost: CostResult | None =
     rows = []
     for goal in every:
         values = [goal.values.get(name) for name in names]
-        cells = tuple(None if value is None else Cell(value) for value in values)
+        cells = tuple(
+            None if value is None else Cell(value, digits=goal.digits) for value in values
+        )
         rows.append(TableRow((goal.text, goal.wanted, goal.verdict()), cells))
     return Table(
         title=f"Goals of the default selector, {SUBJECT!r}",

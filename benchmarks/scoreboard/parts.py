@@ -14,7 +14,7 @@ from sdmbtl.benchmarks import (
     real_benchmark,
     synthetic_benchmark,
 )
-from sdmbtl.benchmarks.columns import RANDOM, choosing, with_both_ends
+from sdmbtl.benchmarks.columns import RANDOM, with_both_ends, without_baselines
 from sdmbtl.benchmarks.paper_benchmarks import short_names
 from sdmbtl.checks import did_you_mean, whole_number
 from sdmbtl.errors import BenchmarkError
@@ -64,9 +64,9 @@ class Scope:
     @property
     def name(self) -> str:
         """Name of the result file, without ending."""
-        name = "selectors"  # a quick look must not take the place of the whole
+        name = "selectors"  # a quick look must not replace the full run
         if set(self.selectors) != set(with_both_ends(COMPARED)):
-            name += f"-{short_names(choosing(self.selectors) or [RANDOM])}"
+            name += f"-{short_names(without_baselines(self.selectors) or [RANDOM])}"
         if self.data:
             name += f"-{short_names([p.name for p in real_benchmark(self.data).problems])}"
         if self.trials is not None:
@@ -98,12 +98,12 @@ class Scope:
             problems=variations,
             selectors=self.selectors,
             trials=self.trials or VARIATION_TRIALS,
-            budgets=(VARIATION_ROUNDS,),
+            policies=(VARIATION_ROUNDS,),
             name=part,
             title=f"{part} set",
             headers=("variation", "grid", "K", "margin"),
             settings={"kind": "variations"},
-            seeds="luck and noise of trial t: its name and t; selectors: seed t",
+            seeds="training runs and noise of trial t: its name and t; selectors: seed t",
         )
 
 

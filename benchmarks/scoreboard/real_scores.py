@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, choosing, titles
+from sdmbtl.benchmarks.columns import MYOPIC, RANDOM, titles, without_baselines
 from sdmbtl.benchmarks.metrics import normalised_performance
 from sdmbtl.benchmarks.paper_benchmarks import LEAST_MARGIN
 from sdmbtl.benchmarks.result import ProblemResult
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
 
-#: Scores are looked at from so many policies on.
+#: Scores are looked at from this many policies on.
 FIRST = 3
 
 
@@ -28,11 +28,10 @@ def score_curve(problem: ProblemResult, selector: str) -> NDArray[np.float64]:
     return scores
 
 
-def scores_at(result: BenchmarkResult, selector: str, budget: int) -> dict[str, float]:
-    """Data set -> score with so many policies, of those that enter the aggregate."""
+def scores_at(result: BenchmarkResult, selector: str, k: int) -> dict[str, float]:
+    """Data set -> score with `k` policies, of those that enter the aggregate."""
     return {
-        problem.name: float(score_curve(problem, selector)[budget - 1])
-        for problem in result.entering(budget)
+        problem.name: float(score_curve(problem, selector)[k - 1]) for problem in result.entering(k)
     }
 
 
@@ -49,15 +48,15 @@ def lowest_scores(result: BenchmarkResult, selector: str, last: int) -> dict[str
     return found
 
 
-def behind_best(result: BenchmarkResult, selector: str, budget: int) -> dict[str, float]:
+def behind_best(result: BenchmarkResult, selector: str, k: int) -> dict[str, float]:
     """Data set -> how far the score is behind the best of the others; below 0 it is ahead.
 
     The others are the selectors of the result and random choice, whose score is 0.
     """
-    others = [scores_at(result, n, budget) for n in choosing(result.selectors) if n != selector]
+    others = [scores_at(result, n, k) for n in without_baselines(result.selectors) if n != selector]
     return {
         name: max([0.0, *(scores[name] for scores in others)]) - own
-        for name, own in scores_at(result, selector, budget).items()
+        for name, own in scores_at(result, selector, k).items()
     }
 
 
@@ -65,15 +64,15 @@ def lowest_table(result: BenchmarkResult, last: int) -> Table:
     """Lowest score of every selector on every data set with 3 to `last` policies."""
     return _plain_table(
         f"Lowest score on real matrices with k = {FIRST}..{last} policies",
-        {name: lowest_scores(result, name, last) for name in choosing(result.selectors)},
+        {name: lowest_scores(result, name, last) for name in without_baselines(result.selectors)},
     )
 
 
-def behind_table(result: BenchmarkResult, budget: int) -> Table:
+def behind_table(result: BenchmarkResult, k: int) -> Table:
     """How far every selector is behind the best of the others on every data set."""
     return _plain_table(
-        f"Score behind the best of the others and Random on real matrices, K = {budget}",
-        {name: behind_best(result, name, budget) for name in choosing(result.selectors)},
+        f"Score behind the best of the others and Random on real matrices, K = {k}",
+        {name: behind_best(result, name, k) for name in without_baselines(result.selectors)},
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from scoreboard import real_scores
 from scoreboard.cost_benchmark import CostResult
-from scoreboard.goals import REAL_BUDGET, REAL_BUDGETS, goal_table
+from scoreboard.goals import REAL_K, REAL_POLICIES, goal_table
 from scoreboard.parts import PARTS, VARIATION_PARTS
 from sdmbtl.benchmarks import BenchmarkResult
 from sdmbtl.benchmarks.result import DIGITS
@@ -76,11 +76,11 @@ class Scoreboard:
         yield replace(goals, notes=goals.notes + self._notes_on_code())
         if "real" in self.benchmarks:
             real = self.benchmarks["real"]
-            for budget in REAL_BUDGETS:
-                yield real.score_table(budget)
-            for last in (REAL_BUDGETS[-1], real.budgets[-1]):
+            for k in REAL_POLICIES:
+                yield real.score_table(k)
+            for last in (REAL_POLICIES[-1], real.policies[-1]):
                 yield real_scores.lowest_table(real, last)
-            yield real_scores.behind_table(real, REAL_BUDGET)
+            yield real_scores.behind_table(real, REAL_K)
         for part in VARIATION_PARTS:
             if part in self.benchmarks:
                 yield self.benchmarks[part].score_table()

@@ -77,7 +77,7 @@ class Measurement:
 
 
 def make_space(targets: int) -> ContextSpace:
-    """The grid with so many targets."""
+    """The grid with a number of targets."""
     values, dimensions = SIZES[targets]
     return ContextSpace(**{f"c{d + 1}": range(values) for d in range(dimensions)})
 

@@ -1,11 +1,11 @@
 """More kinds of transfer matrices than the paper's, to try a change of a selector on.
 
-J(x, y) = f(x) + g(y) + h(x - y) + luck(x) + noise(x, y), then clipped where returns saturate.
+J(x, y) = f(x) + g(y) + h(x - y) + run(x) + noise(x, y), then clipped where returns saturate.
 They come in two sets with different numbers: a selector is developed on `DEVELOPMENT`; a change is
 real if it wins on `CHECK` too. Whoever learns from the check set moves it to the development set
 and makes a new one.
 
-f, g and h belong to the variation, luck and noise to the trial: nobody can know them before
+f, g and h belong to the variation, run and noise to the trial: nobody can know them before
 training, and the Myopic Oracle, with one sequence for all trials, knows no more of them than their
 mean.
 """
@@ -111,6 +111,7 @@ class Variation(Problem):
 
     Attributes:
         kind: What is inside, its name; with the number of the trial the seed of random numbers.
+            So recorded names stay as they are: "luck" in them is noise between training runs.
         sizes: Number of values in each dimension.
         h: Task dissimilarity.
         f: Kind of the policy quality.
@@ -119,10 +120,10 @@ class Variation(Problem):
         g_slope: Its slope, as for f.
         noise: Standard deviation of the noise.
         heavy_tails: Whether the noise has Student's t distribution instead of the normal one.
-        luck: Standard deviation of the luck of a training, which moves its whole row.
-        failures: Share of the trainings that fail.
-        failure_drop: How far the row of a failed training falls.
-        floor: Quantile of the matrix without luck and noise below which returns are cut off.
+        run_deviation: Standard deviation between training runs; a run moves its whole row.
+        failures: Share of the training runs that fail.
+        failure_drop: How far the row of a failed run falls.
+        floor: Quantile of the matrix without noise below which returns are cut off.
         ceiling: Quantile of it above which they are cut off.
     """
 
@@ -135,7 +136,7 @@ class Variation(Problem):
     g_slope: float = 0.0
     noise: float = 0.0
     heavy_tails: bool = False
-    luck: float = 0.0
+    run_deviation: float = 0.0
     failures: float = 0.0
     failure_drop: float = 0.0
     floor: float = 0.0
@@ -190,7 +191,7 @@ class Variation(Problem):
         return _grid(self.sizes)
 
     def noiseless(self) -> NDArray[np.float64]:
-        """(N, N) f + g + h: before luck and noise, not cut off."""
+        """(N, N) f + g + h: before noise, not cut off."""
         return _noiseless(self).copy()
 
     def matrix(self, trial: int) -> NDArray[np.float64]:
@@ -205,11 +206,11 @@ class Variation(Problem):
         )
 
     def _row_offsets(self, trial: int) -> NDArray[np.float64]:
-        """(N,) luck of each training, failures among it."""
+        """(N,) offset of each training run, failures among them."""
         n = len(self.space)
-        luck = self.luck * self._rng("luck", trial).standard_normal(n)
+        runs = self.run_deviation * self._rng("luck", trial).standard_normal(n)
         failed = self._rng("failures", trial).random(n) < self.failures
-        return np.asarray(luck - self.failure_drop * failed)
+        return np.asarray(runs - self.failure_drop * failed)
 
     def _noise(self, trial: int) -> NDArray[np.float64]:
         """(N, N) noise of standard deviation `noise`."""
@@ -280,7 +281,7 @@ DEVELOPMENT: tuple[Variation, ...] = (
         g="linear",
         g_slope=3,
         noise=2,
-        luck=8,
+        run_deviation=8,
     ),
     Variation(
         "failures-floor",
@@ -326,7 +327,7 @@ DEVELOPMENT: tuple[Variation, ...] = (
         f="linear",
         f_slope=2,
         noise=2,
-        luck=10,
+        run_deviation=10,
         ceiling=0.95,
     ),
     Variation(
@@ -389,7 +390,7 @@ DEVELOPMENT: tuple[Variation, ...] = (
         f="linear",
         f_slope=1,
         noise=3,
-        luck=15,
+        run_deviation=15,
     ),
     Variation(
         "failures-smooth-f",
@@ -418,7 +419,7 @@ DEVELOPMENT: tuple[Variation, ...] = (
         g="linear",
         g_slope=3,
         noise=3,
-        luck=10,
+        run_deviation=10,
     ),
     Variation(
         "rising-right-random-f-heavy-tails-floor-ceiling",
@@ -451,7 +452,7 @@ DEVELOPMENT: tuple[Variation, ...] = (
         f_slope=4,
         noise=6,
         heavy_tails=True,
-        luck=6,
+        run_deviation=6,
         floor=0.03,
         ceiling=0.99,
     ),
@@ -512,7 +513,7 @@ CHECK: tuple[Variation, ...] = (
         f="smooth",
         f_slope=5,
         noise=2,
-        luck=5,
+        run_deviation=5,
     ),
     Variation(
         "failures-linear-f",
@@ -568,7 +569,7 @@ CHECK: tuple[Variation, ...] = (
         f="quadratic",
         f_slope=2,
         noise=3,
-        luck=4,
+        run_deviation=4,
         floor=0.05,
         ceiling=0.97,
     ),

@@ -14,6 +14,7 @@ from sdmbtl.benchmarks import (
     simulate,
     synthetic_benchmark,
 )
+from sdmbtl.benchmarks.paper_benchmarks import SYNTHETIC_SELECTORS
 from sdmbtl.benchmarks.records import record_key
 from sdmbtl.errors import BenchmarkError
 
@@ -140,7 +141,7 @@ class Steps(Problem):
 
 
 def test_a_problem_of_ones_own():
-    benchmark = Benchmark((Steps(), Steps(9)), ("m-mbtl",), trials=2, budgets=(2, 8))
+    benchmark = Benchmark((Steps(), Steps(9)), ("m-mbtl",), trials=2, policies=(2, 8))
     result = benchmark.run()
     small, large = result.problems
     assert (small.rounds, large.rounds) == (6, 8)
@@ -158,7 +159,7 @@ def test_what_the_records_depend_on():
     assert SMALL.heading == SMALL.heading
     for other in (
         replace(SMALL, trials=3),
-        replace(SMALL, budgets=(7,)),
+        replace(SMALL, policies=(7,)),
         replace(SMALL, problems=SMALL.problems[:1]),
         replace(SMALL, selectors=("auto",)),
         synthetic_benchmark(3, 4.0, 2, 8, SMALL.selectors, TWO),
@@ -204,10 +205,12 @@ def test_result_files_do_not_collide():
         synthetic_benchmark(dim=3, noise=5.0, configurations=further_configurations(3)).name,
         synthetic_benchmark(dim=3, noise=5.0, trials=4).name,
         synthetic_benchmark(dim=3, noise=5.0, rounds=20).name,
+        synthetic_benchmark(dim=3, noise=5.0, selectors=("m-mbtl",)).name,
+        synthetic_benchmark(dim=3, noise=5.0, selectors=(*SYNTHETIC_SELECTORS, "auto")).name,
         SMALL.name,
     }
-    assert len(names) == 6
-    assert "synthetic-3d-noise5" in names
+    assert len(names) == 8
+    assert {"synthetic-3d-noise5", "synthetic-3d-noise5-with-auto"} <= names
 
 
 def test_without_noise_one_trial_is_enough():

@@ -81,10 +81,10 @@ def test_the_card_is_told(written):
         "- **Cost:** 2.5 hours of CPU time for training (1,234,567 steps), 90 seconds for "
         "evaluation; 2 trained again with another seed.",
         "- **Made with:** Python 3.12.1 (x86_64), numpy 2.0.",
-        "![walker: maps, curves, matrix, luck and coverage](figures/matrix-walker.png)",
+        "![walker: maps, curves, matrix, two seeds and few policies](figures/matrix-walker.png)",
     ):
         assert line in walker.splitlines()
-    assert "less the cost of the motors" in walker
+    assert "minus the cost of the motors" in walker
     assert "500,000 steps for each policy, which is 10 % of the paper's 5,000,000. Multi" in cart
     assert "trained on all 6, with the steps of 3 policies." in cart
     assert "| multi-task, same steps | – |" in cart
@@ -98,8 +98,8 @@ def test_numbers_are_those_of_the_result_file(written):
     for sentence in found["findings"]:
         assert f"- {sentence}\n" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| [walker](#walker)")]
-    cover = found["coverage"]
-    assert f"| {cover['oracle'][5]:.3f} | {cover['random'][5]:.3f} | {cover['margin']:.3f}" in row
+    few = found["few_policies"]
+    assert f"| {few['oracle'][5]:.3f} | {few['random'][5]:.3f} | {few['margin']:.3f}" in row
     assert "| 6 in 2D | 2 |" in row
     assert "targets" not in walker["card"]["recipe"]
     assert "space" not in walker["card"]["recipe"]["family"]["options"]

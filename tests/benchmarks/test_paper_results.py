@@ -31,7 +31,7 @@ def pairs(result, names):
 @pytest.mark.parametrize("noise", [0, 5, 30])
 def test_three_dimensions_reproduce_the_paper(noise):
     result = shipped(3, noise)
-    assert result.budgets == (50,)
+    assert result.policies == (50,)
     assert result.trials == (100 if noise else 1)
     for name, found, printed in pairs(result, SELECTORS):
         assert found >= printed - 0.003, name

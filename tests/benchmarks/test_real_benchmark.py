@@ -86,14 +86,14 @@ def test_performance_is_normalised_over_the_data_set(benchmark, journal, result)
     assert entry.labels == {"data": "peaked", "N": "16", "seeds": "3"}
     curves = np.array([journal["peaked", str(t), "m-mbtl"]["curve"] for t in range(5)])
     curves = (curves - low) / (high - low)
-    for budget in (2, 4, 8):
-        final = entry.statistics("m-mbtl", budget, "final")
-        assert final.mean == pytest.approx(curves[:, budget - 1].mean())
-        assert final.median == pytest.approx(np.median(curves[:, budget - 1]))
+    for k in (2, 4, 8):
+        final = entry.statistics("m-mbtl", k, "final")
+        assert final.mean == pytest.approx(curves[:, k - 1].mean())
+        assert final.median == pytest.approx(np.median(curves[:, k - 1]))
         assert final.half_width > 0
         assert final.iqm_half_width >= 0
-        auc = entry.statistics("m-mbtl", budget, "auc")
-        assert auc.mean == pytest.approx(curves[:, :budget].mean())
+        auc = entry.statistics("m-mbtl", k, "auc")
+        assert auc.mean == pytest.approx(curves[:, :k].mean())
 
 
 def test_multi_task_has_the_steps_of_so_many_policies(benchmark, result):
@@ -113,13 +113,13 @@ def test_only_data_where_choosing_matters_are_aggregated(benchmark, result):
     assert peaked.margin == pytest.approx(choice_margin(scaled))
     assert peaked.matters
     assert not flat.matters, "two of any sources cover everything"
-    for budget in (2, 4, 8):
+    for k in (2, 4, 8):
         own, random, oracle = (
-            peaked.statistics(name, budget, "final").mean
+            peaked.statistics(name, k, "final").mean
             for name in ("m-mbtl", "random", "myopic-oracle")
         )
-        assert peaked.margin_at(budget) == pytest.approx(oracle - random)
-        found = result.aggregated[budget]["m-mbtl"]["final"]
+        assert peaked.margin_at(k) == pytest.approx(oracle - random)
+        found = result.aggregated[k]["m-mbtl"]["final"]
         assert found.mean == pytest.approx((own - random) / (oracle - random))
     assert result.aggregated[8][MULTI_TASK]["final"].mean is None
 
@@ -214,13 +214,13 @@ def test_the_papers_rows_stand_below_ours(result):
         for p in result.problems
     )
     aggregated = {12: result.aggregated[2]}
-    twelve = replace(result, problems=problems, aggregated=aggregated, budgets=(12,))
+    twelve = replace(result, problems=problems, aggregated=aggregated, policies=(12,))
     table = twelve.performance_table(12)
     assert [row.labels[0] for row in table.rows[2:]] == [
         "Aggregated",
         "paper: CartPole",
         "paper: BipedalWalker",
-        "paper: aggregated, K = 12 and 50",
+        "paper: aggregated",
     ]
     assert table.rows[3].cells[1].mean == 0.9967
     assert table.rows[5].cells[4].mean == 0.293
@@ -231,8 +231,8 @@ def test_the_papers_rows_stand_below_ours(result):
     [
         ({"data": ("cartpol",)}, MatrixError, "no matrix 'cartpol'"),
         ({"trials": 0}, BenchmarkError, "'trials' must be a whole number >= 1"),
-        ({"budgets": ()}, BenchmarkError, "no number of policies"),
-        ({"budgets": (0,)}, BenchmarkError, "'budgets' must be a whole number >= 1"),
+        ({"policies": ()}, BenchmarkError, "no number of policies"),
+        ({"policies": (0,)}, BenchmarkError, "'policies' must be a whole number >= 1"),
         ({"selectors": ("best",)}, BenchmarkError, "Unknown selector 'best'"),
         ({"selectors": ("atuo",)}, BenchmarkError, "Did you mean 'auto'?"),
     ],
@@ -251,10 +251,11 @@ def test_result_files_do_not_collide(places):
     several = {
         "real-peaked-flat": {},
         "real-peaked-flat-w5": {"trials": 5},
-        "real-peaked-flat-k2-4": {"budgets": (2, 4)},
-        "real-peaked-flat-k4": {"budgets": (4,)},
+        "real-peaked-flat-k2-4": {"policies": (2, 4)},
+        "real-peaked-flat-k4": {"policies": (4,)},
         "real-peaked-flat-mgp-mbtl-m+random": {"selectors": ("m/gp-mbtl", "m+random")},
         "real-peaked-flat-random": {"selectors": ()},
+        "real-peaked-flat-with-auto": {"selectors": (*paper_benchmarks.REAL_SELECTORS, "auto")},
         "real-peaked": {"data": places[:1]},
     }
     for name, options in several.items():

@@ -38,17 +38,17 @@ def problem(name="3d-f-constant-g-linear-h-l1", *, mountain=True, rounds=50, **p
     )
 
 
-def result(*problems, budget=50, **changes):
+def result(*problems, k=50, **changes):
     aggregated = {n: {"final": Aggregate(0.5, 0.1), "auc": Aggregate(None, why="x")} for n in NAMES}
     made = BenchmarkResult(
         name="synthetic-3d-noise5",
         title="3D synthetic data, noise 5",
         headers=("f(x)", "g(y)", "h(x,y)"),
         trials=100,
-        budgets=(budget,),
+        policies=(k,),
         selectors=NAMES,
         problems=problems,
-        aggregated={budget: aggregated},
+        aggregated={k: aggregated},
         settings={"kind": "synthetic", "dim": 3, "noise": 5.0},
         seeds="some",
         code="abc",
@@ -91,7 +91,7 @@ def test_six_digits_are_kept():
         (b"\xff\xfe\x00", "is not a result file"),
     ],
 )
-def test_files_that_are_no_results(tmp_path, content, text):
+def test_files_that_are_not_results(tmp_path, content, text):
     path = tmp_path / "x.json"
     path.write_bytes(content)
     with pytest.raises(BenchmarkError, match=text):
@@ -116,7 +116,7 @@ def test_published_values_stand_beside_ours():
     "other",
     [
         result(problem("3d-f-quadratic-g-random-h-l1")),
-        result(problem(rounds=20), budget=20),
+        result(problem(rounds=20), k=20),
         result(problem(), settings={"kind": "synthetic", "dim": 3, "noise": 15.0}),
         result(problem(), settings={"kind": "own"}),
     ],
@@ -143,6 +143,10 @@ def test_rounds_to_near_optimal():
     some = result(problem(rounds_to={"0.1": RoundsTo(1.0, 4.5, 4.0)}))
     assert some.rounds_table(0.1).rows[0].cells[0].mean == 4.0
     assert some.rounds_table(0.1, "mean").rows[0].cells[0].mean == 4.5
+    lines = some.rounds_table(0.1).to_csv(), some.rounds_table(0.1).to_text()
+    assert ",4.0," in lines[0], "numbers for programs"
+    assert " 4\n" in lines[1], "whole rounds as such"
+    assert " 4.5\n" in some.rounds_table(0.1, "mean").to_text()
     half = result(problem(rounds_to={"0.1": RoundsTo(0.5, 4.5, None)}))
     assert half.rounds_table(0.1).rows[0].cells[0] is None
     assert half.rounds_table(0.1, "mean").rows[0].cells[0] is None, "some trial did not get there"

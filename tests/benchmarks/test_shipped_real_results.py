@@ -26,7 +26,7 @@ def shipped():
 def test_all_data_sets_took_part(shipped):
     assert tuple(problem.name for problem in shipped.problems) == matrix_names()
     assert shipped.trials == 100
-    assert shipped.budgets == (6, 12, 50)
+    assert shipped.policies == (6, 12, 50)
     for problem in shipped.problems:
         assert problem.matters == (problem.margin >= CHOICE_MATTERS)
 

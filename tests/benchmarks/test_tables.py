@@ -73,7 +73,7 @@ class TestText:
             "------------------------------------------------------------------------\n"
             "±: half the width of the confidence interval.\n"
             "[ ]: value published in the paper.\n"
-            "*: highest value of the row, or its interval overlaps that of the highest.\n"
+            "*: highest of the row, oracles aside, or its interval overlaps the highest one.\n"
             "▲: the configuration has the Mountain structure.\n"
             "W = 100\n"
         )
@@ -147,7 +147,7 @@ class TestMarkdown:
             "\n"
             "- ±: half the width of the confidence interval.\n"
             "- [ ]: value published in the paper.\n"
-            "- bold: highest value of the row, or its interval overlaps that of the highest.\n"
+            "- bold: highest of the row, oracles aside, or its interval overlaps the highest one.\n"
             "- ▲: the configuration has the Mountain structure.\n"
             "- W = 100\n"
         )
@@ -182,8 +182,8 @@ class TestLatex:
                 r"  \end{tabular}",
                 r"  \par\footnotesize $\pm$: half the width of the confidence interval.",
                 r"  \par\footnotesize {[} ]: value published in the paper.",
-                r"  \par\footnotesize bold: highest value of the row, or its interval overlaps that"
-                r" of the highest.",
+                r"  \par\footnotesize bold: highest of the row, oracles aside, or its interval "
+                r"overlaps the highest one.",
                 r"  \par\footnotesize gray: the configuration has the Mountain structure.",
                 r"  \par\footnotesize W = 100",
                 r"\end{table*}",

@@ -57,14 +57,16 @@ def test_table_and_result_file(folder):
     assert "Aggregated" in text
     assert "Mountain was detected" in text
     assert max(map(len, text.splitlines())) <= 80, "it fits a terminal"
-    result = json.loads((folder / "results" / "synthetic-3d-noise5-w2-k7.json").read_text())
+    result = json.loads(
+        (folder / "results" / "synthetic-3d-noise5-mgp-mbtl-w2-k7.json").read_text()
+    )
     assert result["trials"] == 2
     assert len(result["problems"]) == 8
     assert not list((folder / "results").glob("*.partial.jsonl"))
 
 
 def test_show_in_every_format(folder, command):
-    path = folder / "results" / "synthetic-3d-noise5-w2-k7.json"
+    path = folder / "results" / "synthetic-3d-noise5-mgp-mbtl-w2-k7.json"
 
     def shown(*options):
         return command("bench", "show", path, *options).stdout
@@ -95,7 +97,7 @@ def test_bad_options_give_a_sentence_and_no_traceback(arguments, text, command, 
     assert not (tmp_path / "results").exists()
 
 
-def test_output_that_is_no_folder(command, tmp_path):
+def test_output_that_is_not_a_folder(command, tmp_path):
     (tmp_path / "file").write_text("")
     assert "Cannot write to" in command.error(*QUICK, "--out", tmp_path / "file")
 
@@ -108,7 +110,7 @@ def test_show_of_something_else(command, tmp_path):
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
 def test_interrupted_and_continued(how, folder, tmp_path):
     process = started(*QUICK, cwd=tmp_path, start_new_session=True)
-    partial = tmp_path / "results" / "synthetic-3d-noise5-w2-k7.partial.jsonl"
+    partial = tmp_path / "results" / "synthetic-3d-noise5-mgp-mbtl-w2-k7.partial.jsonl"
     wait_until(process, lambda: partial.exists() and partial.read_text().count("\n") > 3)
     os.killpg(process.pid, how)
     _, errors = process.communicate(timeout=60)

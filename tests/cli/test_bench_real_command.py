@@ -33,7 +33,7 @@ def matrix(tmp_path_factory):
 def finished(command, matrix, tmp_path_factory):
     out = tmp_path_factory.mktemp("results")
     result = command(
-        *("bench", "real", "--data", matrix, "--matrices", 3, "--budgets", "6,12"),
+        *("bench", "real", "--data", matrix, "--matrices", 3, "--policies", "6,12"),
         *("--selectors", "m/gp-mbtl,m+random", "--jobs", 1, "--out", out),
     )
     return out / "real-columns-mgp-mbtl-m+random-w3-k6-12.json", result
@@ -69,7 +69,7 @@ def test_resumed(command, matrix, finished, tmp_path, monkeypatch):
     from sdmbtl.benchmarks import records
 
     arguments = (
-        *("bench", "real", "--data", matrix, "--matrices", 3, "--budgets", "6,12"),
+        *("bench", "real", "--data", matrix, "--matrices", 3, "--policies", "6,12"),
         *("--selectors", "m/gp-mbtl,m+random", "--jobs", 1, "--out", tmp_path),
     )
     compute = records.Unit.compute
@@ -91,10 +91,23 @@ def test_resumed(command, matrix, finished, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("chosen", "name", "shown"),
+    [((), "real-columns-with-auto", True), (("--selectors", "paper"), "real-columns", False)],
+)
+def test_default_selectors(command, matrix, tmp_path, chosen, name, shown):
+    result = command(
+        *("bench", "real", "--data", matrix, "--matrices", 1, "--policies", 3, *chosen),
+        *("--jobs", 1, "--out", tmp_path),
+    )
+    assert ("auto" in result.stdout.split()) is shown, "the default selector is compared"
+    assert [path.name for path in tmp_path.iterdir()] == [f"{name}-w1-k3.json"]
+
+
+@pytest.mark.parametrize(
     ("arguments", "text"),
     [
         (["--data", "cartpol"], "no matrix 'cartpol'"),
-        (["--budgets", "6,x"], "--budgets takes whole numbers >= 1 separated by commas"),
+        (["--policies", "6,x"], "--policies takes whole numbers >= 1 separated by commas"),
         (["--selectors", "atuo"], "Unknown selector 'atuo'"),
         (["--selectors", "atuo"], "Did you mean 'auto'?"),
     ],

@@ -28,9 +28,9 @@ def made(name, returns):
 def folder(tmp_path_factory):
     """Two data sets, as they would ship with the package."""
     path = tmp_path_factory.mktemp("matrices")
-    luck = np.random.default_rng(0).integers(0, 9, size=(2, 12, 12))
+    noise = np.random.default_rng(0).integers(0, 9, size=(2, 12, 12))
     made("hill", np.array([100 - 30 * DISTANCES] * 2)).save(path / "hill.npz")
-    made("luck", luck).save(path / "luck.npz")
+    made("noise", noise).save(path / "noise.npz")
     return path
 
 
@@ -55,16 +55,16 @@ def test_what_is_printed(command, folder):
     assert (
         f"  h  dissimilarity    {100 * found.shares.dissimilarity:.0f} %  how the two fit" in lines
     )
-    assert "Between seeds: 100 % is common to all, 0 % luck of whole trainings," in lines
+    assert "Between seeds: 100 % is common to all, 0 % is noise between training runs," in lines
     assert "R² of h: distance 1.00, curves of the difference 1.00, any places 1.00" in lines
     (length,) = [line for line in lines if line.startswith("  length   ")]
     swing = found.quality.main_effects[0].swing
     assert length.split() == ["length", *["hill", f"{swing:.3f}"] * 2, "-0.500", "-0.500"]
     (oracle,) = [line for line in lines if line.startswith("  oracle")]
-    chosen = [found.coverage.oracle[k - 1] for k in (1, 3, 6, 12)]
+    chosen = [found.few_policies.oracle[k - 1] for k in (1, 3, 6, 12)]
     assert oracle.split()[1:] == [f"{value:.3f}" for value in [*chosen, 1]]
     (random,) = [line for line in lines if line.startswith("  random")]
-    assert random.split()[1:3] == [f"{found.coverage.random[k - 1]:.3f}" for k in (1, 3)]
+    assert random.split()[1:3] == [f"{found.few_policies.random[k - 1]:.3f}" for k in (1, 3)]
     assert "all 12" in text
     assert lines[-1] == "The own policy of a context reaches 1.000 there, the best one 1.000."
 
@@ -78,17 +78,17 @@ def test_every_line_fits_a_terminal(command, shipped):
 
 def test_all_that_ship_with_the_package(command, shipped):
     text = command("describe").stdout
-    assert text.index("hill: 12") < text.index("\n\nluck: 12")
-    assert [data["name"] for data in command.json("describe")] == ["hill", "luck"]
-    assert [data["name"] for data in command.json("describe", "luck")] == ["luck"]
+    assert text.index("hill: 12") < text.index("\n\nnoise: 12")
+    assert [data["name"] for data in command.json("describe")] == ["hill", "noise"]
+    assert [data["name"] for data in command.json("describe", "noise")] == ["noise"]
 
 
 def test_json(command, folder):
-    (data,) = command.json("describe", folder / "luck.npz")
-    assert data == anatomy(TransferDataset.load(folder / "luck.npz")).to_dict()
+    (data,) = command.json("describe", folder / "noise.npz")
+    assert data == anatomy(TransferDataset.load(folder / "noise.npz")).to_dict()
 
 
-def test_a_single_seed_says_nothing_about_luck(command, tmp_path):
+def test_a_single_seed_says_nothing_about_run_variance(command, tmp_path):
     made("one", 1.0 * DISTANCES).save(tmp_path / "one.npz")
     text = command("describe", tmp_path / "one.npz").stdout
     assert "1 seed," in text
@@ -97,7 +97,7 @@ def test_a_single_seed_says_nothing_about_luck(command, tmp_path):
 
 def test_figures(command, shipped, tmp_path):
     result = command("describe", "--json", "--figures", tmp_path / "new" / "figures")
-    paths = [tmp_path / "new" / "figures" / f"matrix-{name}.png" for name in ("hill", "luck")]
+    paths = [tmp_path / "new" / "figures" / f"matrix-{name}.png" for name in ("hill", "noise")]
     assert [path.read_bytes()[:4] for path in paths] == [b"\x89PNG"] * 2
     assert result.stderr.splitlines() == [f"Drawn: {path}" for path in paths]
     assert result.stdout.startswith("[")

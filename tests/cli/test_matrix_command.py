@@ -91,7 +91,7 @@ class TestGoingOn:
         damaged.write_bytes(b"")
         result = command(*asked, "--seeds", 2, "--out", begun)
         assert f"{damaged} is damaged and made again.\n" in result.stderr
-        assert "Going on after 16 of 20 policies.\n" in result.stderr
+        assert "Continuing after 16 of 20 policies.\n" in result.stderr
         assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
     def test_fewer_seeds_than_before(self, command, asked, begun, small):

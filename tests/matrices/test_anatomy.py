@@ -141,7 +141,7 @@ def test_bent_and_joint_effects():
     joint = described(GRID, np.tile((length - 0.5) * (force - 0.5), (24, 1)))
     assert joint.difficulty.additive_r2 == pytest.approx(0, abs=1e-12)
     assert joint.quality.linear_r2 is joint.quality.additive_r2 is None
-    assert "is no sum over the dimensions" in finding(joint, "Task")
+    assert "is not a sum over the dimensions" in finding(joint, "Task")
 
 
 def test_effects_of_a_list_of_targets():
@@ -223,7 +223,7 @@ def test_tables_of_places_by_brute_force():
     assert described(LISTED, noise(LISTED)).gap.positions_r2 is None
 
 
-def test_shapes_that_are_no_straight_slopes():
+def test_shapes_that_are_not_straight_slopes():
     space = ContextSpace(mass=range(8))
     plateau = described(space, 1.0 - (distances(space, 7) > 2.5))
     assert "bent curves of the difference explain 100 %" in finding(plateau, "Not straight")
@@ -240,7 +240,7 @@ def test_one_sided_slopes():
     assert higher_is_better.gap.right[0] == pytest.approx(0, abs=1e-12)
     text = "in mass a source above the target does no harm, one below does"
     assert finding(higher_is_better, "One-sided") == f"One-sided: {text}."
-    ridge = finding(higher_is_better, "A ridge, but no mountain")
+    ridge = finding(higher_is_better, "A ridge, but not a mountain")
     assert ridge.endswith(f"but {higher_is_better.detection.explanation}.")
     lower_is_better = described(LINE, np.minimum(-difference, 0.0))
     assert "a source below the target does no harm, one above does" in finding(
@@ -285,87 +285,96 @@ def test_the_papers_data(h):
     assert found.difficulty.linear_r2 > 0.9
 
 
-# -- luck --------------------------------------------------------------------------------------
+# -- run-to-run variance --------------------------------------------------------------------------
 
 
-def test_nothing_but_luck():
+def test_nothing_but_run_variance():
     rows = np.array([[1.0, -1, 1, -1], [1, 1, -1, -1]])
     found = described(LINE, np.repeat(rows[:, :, None], 4, axis=2))
-    luck = found.luck
-    assert (luck.common, luck.row, luck.rest) == pytest.approx((0, 1, 0))
-    assert luck.row_correlation == pytest.approx(0)
-    sentence = finding(found, "Policies differ by luck")
-    assert "correlate 0.00; luck of whole trainings is 100 % of all variance" in sentence
+    variance = found.run_variance
+    assert (variance.common, variance.row, variance.rest) == pytest.approx((0, 1, 0))
+    assert variance.row_correlation == pytest.approx(0)
+    sentence = finding(found, "Policies differ by chance")
+    assert "correlate 0.00; noise between training runs is 100 % of all variance" in sentence
     assert sentence.endswith("2 of 8 policies beat their source's others by 0.1 or more.")
-    # Two policies differ, by the whole range; each has one lucky training.
-    assert luck.lucky == 2
-    assert [(p.seed, p.source, p.gain, p.context) for p in luck.luckiest] == [
+    # Two policies differ, by the whole range; each has one better run.
+    assert variance.better_runs == 2
+    assert [(p.seed, p.source, p.gain, p.context) for p in variance.best_runs] == [
         (0, 2, 1, {"mass": 2.0}),
         (1, 1, 1, {"mass": 1.0}),
     ]
 
 
-def test_parts_of_the_luck():
+def test_parts_of_the_run_variance():
     rng = np.random.default_rng(1)
     common, row, rest = distances(GRID, 2), rng.normal(size=(40, 24, 1)), noise(GRID, 40, seed=2)
     found = described(GRID, common + 0.5 * row + 0.3 * rest)
     variances = np.array([common.var(), 0.25, 0.09])
-    shares = (found.luck.common, found.luck.row, found.luck.rest)
+    shares = (found.run_variance.common, found.run_variance.row, found.run_variance.rest)
     assert shares == pytest.approx(variances / variances.sum(), abs=0.02)
     assert sum(shares) == pytest.approx(1)
 
 
-def test_luck_is_not_underestimated_with_two_seeds():
+def test_run_variance_is_not_underestimated_with_two_seeds():
     rest = noise(GRID, 2)
-    luck = described(GRID, 100 * distances(GRID, 1) + rest).luck
+    variance = described(GRID, 100 * distances(GRID, 1) + rest).run_variance
     total = (100 * distances(GRID, 1) + rest).var()
     deviation = (rest[0] - rest[1]) / 2
     rows = deviation.mean(axis=1)
-    assert luck.row == pytest.approx(2 * (rows**2).mean() / total)
-    assert luck.rest == pytest.approx(2 * ((deviation - rows[:, None]) ** 2).mean() / total)
+    assert variance.row == pytest.approx(2 * (rows**2).mean() / total)
+    assert variance.rest == pytest.approx(2 * ((deviation - rows[:, None]) ** 2).mean() / total)
 
 
 def test_repeatable_training():
     found = described(LINE, [np.tile([[0.0], [1], [2], [3]], 4)] * 2)
-    assert found.luck.row_correlation == pytest.approx(1)
+    assert found.run_variance.row_correlation == pytest.approx(1)
     assert finding(found, "Training is repeatable")
     partly = np.array([[0.0, 1, 2, 3], [1, 0, 3, 2]])
     between = described(LINE, np.repeat(partly[:, :, None], 4, axis=2))
-    assert between.luck.row_correlation == pytest.approx(0.6)
-    assert finding(between, "Partly luck")
-    assert between.luck.luckiest[0].gain == pytest.approx(1 / 3)
+    assert between.run_variance.row_correlation == pytest.approx(0.6)
+    assert finding(between, "Partly repeatable")
+    assert between.run_variance.best_runs[0].gain == pytest.approx(1 / 3)
 
 
 def test_the_correlation_is_the_mean_over_pairs_of_seeds():
     rows = np.array([[0.0, 1, 2, 3], [1, 0, 3, 2], [3, 2, 1, 0]])
     found = described(LINE, np.repeat(rows[:, :, None], 4, axis=2))
-    assert found.luck.row_correlation == pytest.approx((0.6 - 1 - 0.6) / 3)
+    assert found.run_variance.row_correlation == pytest.approx((0.6 - 1 - 0.6) / 3)
 
 
-def test_one_seed_says_nothing_about_luck():
+def test_one_seed_says_nothing_about_run_variance():
     found = described(GRID, noise(GRID))
-    luck = found.luck
-    assert luck.common is luck.row is luck.rest is luck.row_correlation is luck.lucky is None
-    assert luck.luckiest == ()
+    variance = found.run_variance
+    assert (
+        variance.common
+        is variance.row
+        is variance.rest
+        is variance.row_correlation
+        is variance.better_runs
+        is None
+    )
+    assert variance.best_runs == ()
     assert finding(found, "One seed")
 
 
 def test_policies_that_are_all_alike_do_not_correlate():
-    luck = described(LINE, [np.tile(np.arange(4.0), (4, 1))] * 2).luck
-    assert luck.row_correlation is None
-    assert luck.common == pytest.approx(1)
+    variance = described(LINE, [np.tile(np.arange(4.0), (4, 1))] * 2).run_variance
+    assert variance.row_correlation is None
+    assert variance.common == pytest.approx(1)
 
 
 def test_noise_of_the_evaluation():
     returns = 10 * noise(GRID)
     found = described(GRID, returns, variance=200.0, recipe={"episodes": 10})
-    assert found.luck.evaluation_noise == pytest.approx(20 / returns.var())
+    assert found.run_variance.evaluation_noise == pytest.approx(20 / returns.var())
     assert "10 episodes leave noise of 20 % of the variance" in finding(found, "Noisy")
     for card in ({}, {"recipe": {"episodes": 1}}):  # from one episode, no variance is known
-        assert described(GRID, returns, variance=200.0, **card).luck.evaluation_noise is None
+        assert (
+            described(GRID, returns, variance=200.0, **card).run_variance.evaluation_noise is None
+        )
 
 
-# -- training and coverage ---------------------------------------------------------------------
+# -- training and few policies -----------------------------------------------------------------
 
 
 def test_training():
@@ -410,7 +419,7 @@ def test_where_targets_are_out_of_reach(solved, where):
     assert described(GRID, returns).training.unsolved_where == where
 
 
-def test_coverage_by_brute_force():
+def test_few_policies_by_brute_force():
     returns = noise(LINE, seeds=2)
     found = described(LINE, returns)
     scaled = (returns - returns.min()) / np.ptp(returns)
@@ -418,29 +427,29 @@ def test_coverage_by_brute_force():
     def reached(sources):
         return scaled[:, list(sources)].max(axis=1).mean()
 
-    cover = found.coverage
+    few = found.few_policies
     for k in (1, 2, 3, 4):
         subsets = list(itertools.combinations(range(4), k))
-        assert cover.random[k - 1] == pytest.approx(np.mean([reached(s) for s in subsets]))
-        assert cover.oracle[k - 1] <= max(reached(s) for s in subsets) + 1e-12
-    assert cover.oracle[0] == pytest.approx(max(reached([s]) for s in range(4)))
-    assert cover.single == pytest.approx(scaled.mean(axis=2).max(axis=1).mean())
-    assert cover.everything == pytest.approx(reached(range(4)))
-    assert cover.margin_round == 4
-    assert cover.margin == pytest.approx(0)
+        assert few.random[k - 1] == pytest.approx(np.mean([reached(s) for s in subsets]))
+        assert few.oracle[k - 1] <= max(reached(s) for s in subsets) + 1e-12
+    assert few.oracle[0] == pytest.approx(max(reached([s]) for s in range(4)))
+    assert few.single == pytest.approx(scaled.mean(axis=2).max(axis=1).mean())
+    assert few.everything == pytest.approx(reached(range(4)))
+    assert few.margin_round == 4
+    assert few.margin == pytest.approx(0)
 
 
 def test_the_margin_is_taken_after_six_policies():
     found = described(GRID, np.eye(24))
-    cover = found.coverage
-    assert (cover.margin_round, len(cover.oracle)) == (6, 20)
-    assert np.allclose(cover.oracle, np.arange(1, 21) / 24)
-    assert cover.margin == pytest.approx(0)
+    few = found.few_policies
+    assert (few.margin_round, len(few.oracle)) == (6, 20)
+    assert np.allclose(few.oracle, np.arange(1, 21) / 24)
+    assert few.margin == pytest.approx(0)
     assert "(less than 0.03 apart)" in finding(found, "The choice hardly matters")
     one_is_enough = np.zeros((24, 24))
     one_is_enough[5] = 1
     found = described(GRID, one_is_enough)
-    assert found.coverage.margin == pytest.approx(1 - 6 / 24)
+    assert found.few_policies.margin == pytest.approx(1 - 6 / 24)
     sentence = "six policies chosen by the oracle reach 1.000, chosen at random 0.250."
     assert finding(found, "The choice matters") == f"The choice matters: {sentence}"
 
@@ -450,15 +459,15 @@ def test_saturation():
     returns[:, 0] = 0
     returns[0, 0] = 0.5
     found = described(GRID, returns)
-    assert found.coverage.at_top == pytest.approx(23 / 24)
-    assert found.coverage.single_covers == 1
+    assert found.few_policies.at_top == pytest.approx(23 / 24)
+    assert found.few_policies.single_covers == 1
     assert "the best single policy reaches 1.000 of what all 24 reach" in finding(
         found, "Saturated"
     )
     assert not any(s.startswith("Plateaus") for s in found.findings)
     blocks = np.kron(np.eye(2), np.ones((12, 12)))
     found = described(GRID, blocks)
-    assert found.coverage.single_covers == 0.5
+    assert found.few_policies.single_covers == 0.5
     assert finding(found, "Plateaus") == "Plateaus: 50 % of all returns are at the very top."
 
 
@@ -468,7 +477,7 @@ def test_hard_targets():
     returns[3, 0] = 1  # one of 24: less than 5 %
     returns[4:6, 1] = 1  # two of 24 are more
     found = described(GRID, returns)
-    assert found.coverage.hard_targets == pytest.approx(1 / 24)
+    assert found.few_policies.hard_targets == pytest.approx(1 / 24)
     returns[3, 2:6] = 1
     assert "on 21 % of the targets" in finding(described(GRID, returns), "Hard targets")
 
@@ -483,12 +492,12 @@ def test_multi_task_policies(reached, verdict):
     returns[6, 6] = 10
     multi_task = {3: np.full((1, 24), reached), 50: np.zeros((1, 24))}
     found = described(GRID, returns, multi_task=multi_task)
-    assert found.coverage.multi_task == {3: reached / 10, 50: 0}
+    assert found.few_policies.multi_task == {3: reached / 10, 50: 0}
     sentence = finding(found, "One policy for all contexts")
     assert f"with the steps of 3, reaches {reached / 10:.3f} and {verdict}" in sentence
 
 
-# -- the whole ---------------------------------------------------------------------------------
+# -- everything --------------------------------------------------------------------------------
 
 
 def test_shift_and_scale_of_the_returns_change_nothing_but_the_size():
@@ -497,23 +506,23 @@ def test_shift_and_scale_of_the_returns_change_nothing_but_the_size():
     here = described(GRID, returns, **options)
     there = described(GRID, 1000 + 40 * returns, **{**options, "variance": 1600.0})
     assert there.findings == here.findings
-    assert there.luck.evaluation_noise == pytest.approx(here.luck.evaluation_noise)
+    assert there.run_variance.evaluation_noise == pytest.approx(here.run_variance.evaluation_noise)
     assert np.allclose(there.gap.left, here.gap.left)
-    assert there.coverage.margin == pytest.approx(here.coverage.margin)
+    assert there.few_policies.margin == pytest.approx(here.few_policies.margin)
     assert there.size.highest == pytest.approx(1000 + 40 * here.size.highest)
 
 
 def test_returns_that_are_all_the_same():
     found = described(GRID, np.full((2, 24, 24), 7.0), recipe={"episodes": 3})
     assert found.findings == ("All returns are the same (7): there is nothing to choose.",)
-    assert found.coverage.margin == 0
+    assert found.few_policies.margin == 0
     json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_a_single_context():
     found = described(ContextSpace(mass=[1.0]), np.array([[[1.0]], [[3.0]]]))
     assert found.detection.structure == "none"
-    assert found.coverage.oracle.tolist() == [0.5]
+    assert found.few_policies.oracle.tolist() == [0.5]
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -526,7 +535,7 @@ def test_json_data(space):
     assert data["findings"] == list(found.findings)
     assert data["quality"]["values"] == found.quality.values.tolist()
     assert data["gap"]["curves"][0]["name"] == space.names[0]
-    assert data["coverage"]["multi_task"] == {"3": found.coverage.multi_task[3]}
+    assert data["few_policies"]["multi_task"] == {"3": found.few_policies.multi_task[3]}
     assert data["detection"]["structure"] == found.detection.structure
     assert data["size"]["contexts"] == n
 

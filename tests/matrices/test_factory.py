@@ -289,7 +289,7 @@ class TestFinished:
         assert dataset.name == "mine"
 
     def test_asking_for_more_than_there_is(self, begun, recipe):
-        with pytest.raises(MatrixError, match="lacks seed 2, sources 0 to 3. Go on making it"):
+        with pytest.raises(MatrixError, match="lacks seed 2, sources 0 to 3. Finish making it"):
             MatrixFactory(begun, recipe).assembled(3)
 
     @pytest.mark.parametrize("seeds", [0, -1, 1.5, True])
@@ -332,7 +332,7 @@ class TestTwoProcesses:
 class TestFailures:
     @pytest.fixture
     def failing(self, monkeypatch):
-        """Let trainings fail whose first policy has one of these seeds."""
+        """Let runs fail whose first policy has one of these seeds."""
 
         def fail(seeds):
             train = BatchedPPOTrainer.train_chunk
@@ -364,7 +364,7 @@ class TestFailures:
         with pytest.raises(TrainingError) as caught:
             MatrixFactory(path, recipe).make(2)
         message = str(caught.value)
-        assert "seed 0, sources 4 to 7 went wrong 3 times" in message
+        assert "seed 0, sources 4 to 7 failed 3 times" in message
         assert f"The last time: TrainingError: Seed {seeds[2]} is not finite." in message
         assert f"Everything finished so far is kept in {str(path)!r}." in message
         assert "smaller learning rate" in message
@@ -389,7 +389,7 @@ class TestFailures:
         with pytest.raises(TrainingError) as caught:
             MatrixFactory(begun, recipe).make(2, jobs=2)
         assert "A worker process died, perhaps for lack of memory." in str(caught.value)
-        assert f"kept in {str(begun)!r}. Go on with fewer jobs than 2." in str(caught.value)
+        assert f"kept in {str(begun)!r}. Continue with fewer jobs than 2." in str(caught.value)
 
     @pytest.mark.parametrize("below", ["", "deep/er"])
     def test_a_directory_that_cannot_be_made(self, below, tmp_path, recipe):
@@ -408,7 +408,7 @@ class TestFailures:
             MatrixFactory(path, recipe).make(2)
         assert str(caught.value) == (
             f"Cannot write to {str(path)!r}: No space left on device. Everything finished so far "
-            f"is kept in {str(path)!r}. Make room, or give access, then go on."
+            f"is kept in {str(path)!r}. Make room, or give access, then continue."
         )
         assert len(MatrixFactory(path, recipe).finished().matrices) == 1
         ballast.unlink()
@@ -442,7 +442,7 @@ class TestSoftware:
     @pytest.mark.parametrize("text", ["{", "[3]", "5", "[", "\xff"])
     def test_a_damaged_record(self, text, begun, recipe):
         (begun / "software.json").write_bytes(text.encode("latin-1"))
-        with pytest.raises(MatrixError, match="software.json is damaged .* delete it to go on"):
+        with pytest.raises(MatrixError, match="software.json is damaged .* delete it to continue"):
             MatrixFactory(begun, recipe).finished()
 
     def test_a_package_that_is_missing(self, monkeypatch):

@@ -1,4 +1,4 @@
-"""Recipes: what belongs to a matrix, kept with it, and told apart from another's."""
+"""Recipes: what belongs to a matrix, kept with it, and distinguished from another's."""
 
 import json
 
@@ -27,7 +27,7 @@ class TestValues:
         assert recipe == small_recipe()
         assert recipe.to_dict() == small_recipe().to_dict()
 
-    def test_budgets_are_a_set(self, small_recipe):
+    def test_multi_task_numbers_are_a_set(self, small_recipe):
         assert small_recipe(multi_task=(12, 6, 12)).multi_task == (6, 12)
 
     @pytest.mark.parametrize(

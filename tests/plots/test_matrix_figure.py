@@ -115,7 +115,7 @@ def test_slices_of_a_grid():
     figure, found = drawn(CUBE)
     for title, effect in (("Policies", found.quality), ("Targets", found.difficulty)):
         first, second = [p for p in panels(figure, title) if p.images]
-        values = (effect.values + found.coverage.random[0]).reshape(3, 4, 2)
+        values = (effect.values + found.few_policies.random[0]).reshape(3, 4, 2)
         assert first.get_title() == "g = 1"
         assert second.get_title() == "g = 2"
         assert np.allclose(first.images[0].get_array(), values[:, :, 0])
@@ -149,14 +149,14 @@ def test_lines_where_there_are_no_maps(name):
             points = panel.lines[0].get_xydata()
             unit = space.dimensions[main.name].to_unit(main.values)
             assert np.allclose(points[:, 0], unit)
-            assert np.allclose(points[:, 1], main.means + found.coverage.random[0])
+            assert np.allclose(points[:, 1], main.means + found.few_policies.random[0])
             scale = " (log)" if main.name == "mass" else ""
             assert panel.get_xlabel() == f"{main.name}{scale}"
 
 
 def test_curves_of_the_difference():
     figure, found = drawn(CUBE)
-    parts = list(panels(figure, "Return less"))
+    parts = list(panels(figure, "Return minus"))
     for panel, curve in zip(parts, found.gap.curves, strict=True):
         assert panel.get_xlabel() == f"{curve.name}: source - target"
         for label, values in (
@@ -177,27 +177,27 @@ def test_the_matrix_itself():
     assert image.get_clim() == (0, 1)
 
 
-def test_luck():
+def test_run_variance():
     figure, found = drawn(CUBE)
-    panel = titled(figure, "Luck")
+    panel = titled(figure, "Run to run")
     returns = made(CUBE).returns
     scaled = (returns - found.size.lowest) / (found.size.highest - found.size.lowest)
     assert np.allclose(panel.lines[1].get_xydata(), scaled.mean(axis=2).T)
-    assert panel.texts[0].get_text() == f"correlation {found.luck.row_correlation:.2f}"
-    alone = titled(drawn(CUBE, seeds=1)[0], "Luck")
+    assert panel.texts[0].get_text() == f"correlation {found.run_variance.row_correlation:.2f}"
+    alone = titled(drawn(CUBE, seeds=1)[0], "Run to run")
     assert alone.texts[0].get_text() == "one seed:\nnothing to compare"
     assert not alone.lines
 
 
-def test_coverage():
+def test_few_policies():
     figure, found = drawn(CUBE)
     panel = titled(figure, "Best return")
     rounds = np.arange(1, 21)
-    assert np.allclose(line(panel, "oracle"), np.column_stack([rounds, found.coverage.oracle]))
-    assert np.allclose(line(panel, "random"), np.column_stack([rounds, found.coverage.random]))
-    assert np.allclose(line(panel, "all 24")[:, 1], found.coverage.everything)
+    assert np.allclose(line(panel, "oracle"), np.column_stack([rounds, found.few_policies.oracle]))
+    assert np.allclose(line(panel, "random"), np.column_stack([rounds, found.few_policies.random]))
+    assert np.allclose(line(panel, "all 24")[:, 1], found.few_policies.everything)
     multi_task = line(panel, "multi-task, same steps")
-    assert np.allclose(multi_task, [[3, found.coverage.multi_task[3]]])
+    assert np.allclose(multi_task, [[3, found.few_policies.multi_task[3]]])
 
 
 def test_files_are_small_the_same_each_time_and_keep_the_colours(tmp_path):

@@ -24,12 +24,12 @@ def problem(name, selectors, *, labels=None, rounds=50, matters=True):
 
 
 def made(problems, aggregated, **changes):
-    budgets = tuple(aggregated) or (50,)
+    policies = tuple(aggregated) or (50,)
     given = {"trials": 100, "settings": {}, "headers": ("data",), "least_margin": None, **changes}
     return BenchmarkResult(
         name="x",
         title="x",
-        budgets=budgets,
+        policies=policies,
         selectors=NAMES,
         problems=tuple(problems),
         aggregated=aggregated,

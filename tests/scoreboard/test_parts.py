@@ -14,7 +14,7 @@ from scoreboard.variations import CHECK, DEVELOPMENT, Plateau, Variation
 from sdmbtl.errors import BenchmarkError
 
 SMALL = (
-    Variation("a", sizes=(4, 4), h=Plateau(50.0, (1.0, 2.0)), noise=2.0, luck=4.0),
+    Variation("a", sizes=(4, 4), h=Plateau(50.0, (1.0, 2.0)), noise=2.0, run_deviation=4.0),
     Variation("b", sizes=(9,), h=Plateau(20.0, (2.0,)), noise=1.0),
 )
 SCOPE = Scope(("m-mbtl",), trials=3)
@@ -44,7 +44,7 @@ def test_every_part_is_made_of_what_it_says():
     ]
     kinds = {problem.f for problem in of["further"].problems}
     assert kinds == {"quadratic", "smooth", "random"}
-    assert (of["real"].trials, of["real"].budgets) == (50, (6, 12, 50))
+    assert (of["real"].trials, of["real"].policies) == (50, (6, 12, 50))
     assert of["development"].problems == DEVELOPMENT
     assert of["check"].problems == CHECK
     assert of["check"].trials == 10
@@ -138,11 +138,11 @@ def test_file_that_is_another(tmp_path, content):
 def test_tables_of_a_file_with_some_parts(board):
     titles = [table.title for table in board.tables()]
     assert titles[0].startswith("Goals of the default selector")
-    assert [t.split(",")[0] for t in titles[1:]] == ["Score", "Performance less that of Random"]
+    assert [t.split(",")[0] for t in titles[1:]] == ["Score", "Performance minus that of Random"]
     assert set(VARIATION_PARTS) <= set(PARTS)
 
 
-def test_parts_of_different_code_are_told_apart(board, result):
+def test_parts_of_different_code_are_named(board, result):
     assert "different code" not in next(board.tables()).to_text()
     both = board.with_part("development", {"code": "older"}, result)
     code = board.made_from["check"]["code"]

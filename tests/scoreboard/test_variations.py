@@ -58,11 +58,11 @@ def test_smooth_effects_are_smooth_and_random_ones_are_not():
     assert np.abs(np.diff(rough)).max() > 0.5 * np.ptp(rough)
 
 
-def test_luck_moves_whole_rows():
-    lucky = changed(luck=7.0)
-    moved = lucky.matrix(0) - lucky.noiseless()
+def test_a_training_run_moves_its_whole_row():
+    varied = changed(run_deviation=7.0)
+    moved = varied.matrix(0) - varied.noiseless()
     np.testing.assert_allclose(moved, np.broadcast_to(moved[:, :1], moved.shape), atol=1e-9)
-    offsets = [(lucky.matrix(t) - lucky.noiseless())[:, 0] for t in range(300)]
+    offsets = [(varied.matrix(t) - varied.noiseless())[:, 0] for t in range(300)]
     assert np.std(offsets) == pytest.approx(7.0, rel=0.05)
 
 
@@ -98,7 +98,7 @@ def test_reproducible_in_other_processes_and_different_in_trials(variation):
     np.testing.assert_array_equal(first, again.matrix(0))
     assert first.shape == (len(variation.space),) * 2
     assert np.isfinite(first).all()
-    noiseless = variation.noise == variation.luck == variation.failures == 0
+    noiseless = variation.noise == variation.run_deviation == variation.failures == 0
     assert np.array_equal(first, variation.matrix(1)) == noiseless
 
 

@@ -57,14 +57,14 @@ class Benchmark:
         problems: Where they choose; each has another name.
         selectors: Names; random and the Myopic Oracle always take part, they set the scale.
         trials: W, the number of matrices of each problem.
-        budgets: Numbers of trained policies that are reported; on smaller problems fewer of them.
+        policies: Numbers of trained policies that are reported; on smaller problems fewer of them.
         name: Name of the result file, without ending.
         title: What the problems are, in words.
         headers: What stands left in the tables: keys of the problems' labels, "K" or "margin".
         settings: What to keep about the problems, as JSON data.
         seeds: Where random numbers come from, in words.
         notes: What to know about the problems, to stand below the tables.
-        least_margin: Problems enter the aggregate while choosing matters and the oracle is so far
+        least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
             above random choice; all of them if left out.
 
     Raises:
@@ -74,7 +74,7 @@ class Benchmark:
     problems: tuple[Problem, ...]
     selectors: tuple[str, ...]
     trials: int
-    budgets: tuple[int, ...]
+    policies: tuple[int, ...]
     name: str = "benchmark"
     title: str = "own problems"
     headers: tuple[str, ...] = ()
@@ -94,11 +94,11 @@ class Benchmark:
                 "their own names: the name of their directory."
             )
         whole_number("trials", self.trials, low=1, error=BenchmarkError)
-        if not self.budgets:
+        if not self.policies:
             raise BenchmarkError("There is no number of policies to report: give at least one.")
-        for budget in self.budgets:
-            whole_number("budgets", budget, low=1, error=BenchmarkError)
-        object.__setattr__(self, "budgets", tuple(sorted(set(self.budgets))))
+        for k in self.policies:
+            whole_number("policies", k, low=1, error=BenchmarkError)
+        object.__setattr__(self, "policies", tuple(sorted(set(self.policies))))
         object.__setattr__(self, "selectors", with_both_ends(self.selectors))
         object.__setattr__(self, "headers", self.headers or tuple(self.problems[0].labels))
 
@@ -117,7 +117,7 @@ class Benchmark:
         return {
             "benchmark": self.name,
             "trials": self.trials,
-            "rounds": self.budgets[-1],
+            "rounds": self.policies[-1],
             "settings": dict(self.settings),
             "problems": {problem.name: problem.settings for problem in self.problems},
             "code": self.code,
@@ -125,7 +125,7 @@ class Benchmark:
 
     def rounds(self, problem: Problem) -> int:
         """K of a problem: as many policies as are reported, or as it has."""
-        return min(self.budgets[-1], problem.rounds)
+        return min(self.policies[-1], problem.rounds)
 
     def journal(self, out: Path) -> Journal:
         """The records of an unfinished run in a folder."""
@@ -168,7 +168,7 @@ class Benchmark:
             title=self.title,
             headers=self.headers,
             trials=self.trials,
-            budgets=self.budgets,
+            policies=self.policies,
             selectors=(*self.selectors, MULTI_TASK) if several else self.selectors,
             problems=tuple(problems),
             aggregated={},
@@ -205,11 +205,11 @@ class Benchmark:
 
         reference = scaled([record["all_policies"] for record in records[RANDOM]])
         curves = {name: scaled([r["curve"] for r in some]) for name, some in records.items()}
-        budgets = sorted({k for k in self.budgets if k <= rounds} | {rounds})
-        values = _values(curves, budgets)
+        policies = sorted({k for k in self.policies if k <= rounds} | {rounds})
+        values = _values(curves, policies)
         selectors = {
             name: SelectorResult(
-                at=_statistics(values, name, budgets, one_matrix=problem.one_matrix),
+                at=_statistics(values, name, policies, one_matrix=problem.one_matrix),
                 curve=tuple(curves[name].mean(axis=0).tolist()),
                 rounds_to=_rounds_to(curves[name], reference),
                 strategies=_shares_by_round([r["strategies"] for r in some if "strategies" in r]),
@@ -219,11 +219,11 @@ class Benchmark:
             )
             for name, some in records.items()
         }
-        for k in budgets:
+        for k in policies:
             returns = problem.multi_task(k)
             if returns is not None:
                 values[MULTI_TASK, k, "final"] = np.asarray(min_max(returns, low, high))
-        multi_task = _statistics(values, MULTI_TASK, budgets, one_matrix=False)
+        multi_task = _statistics(values, MULTI_TASK, policies, one_matrix=False)
         if multi_task:
             selectors[MULTI_TASK] = SelectorResult(multi_task)
         margin = problem.choice_margin()
@@ -242,11 +242,11 @@ class Benchmark:
         return found, values
 
 
-def _values(curves: Mapping[str, Floats], budgets: list[int]) -> Values:
+def _values(curves: Mapping[str, Floats], policies: list[int]) -> Values:
     """Trials of every selector for every number of policies; curves are (W, K), normalised."""
     values: Values = {}
     for name, curve in curves.items():
-        for k in budgets:
+        for k in policies:
             values[name, k, "final"] = curve[:, k - 1]
             values[name, k, "auc"] = curve[:, :k].mean(axis=1)
             values[name, k, "ahead"] = curve[:, k - 1] - curves[RANDOM][:, k - 1]
@@ -254,11 +254,11 @@ def _values(curves: Mapping[str, Floats], budgets: list[int]) -> Values:
 
 
 def _statistics(
-    values: Values, name: str, budgets: list[int], *, one_matrix: bool
+    values: Values, name: str, policies: list[int], *, one_matrix: bool
 ) -> dict[int, dict[str, Statistics]]:
     """Number of policies -> metric -> statistics of a selector."""
     found: dict[int, dict[str, Statistics]] = {}
-    for k in budgets:
+    for k in policies:
         for metric in ("final", "auc", "ahead"):
             trials = values.get((name, k, metric))
             if trials is not None:
@@ -323,22 +323,22 @@ def _aggregated(
             }
             for name in result.selectors
         }
-        for k in result.budgets
+        for k in result.policies
     }
 
 
 def _aggregate(
-    problems: list[str], values: Mapping[str, Values], name: str, budget: int, metric: str
+    problems: list[str], values: Mapping[str, Values], name: str, k: int, metric: str
 ) -> Aggregate:
     """Over the problems that enter; those that lack a value are left out and named."""
-    known = [p for p in problems if (name, budget, metric) in values[p]]
+    known = [p for p in problems if (name, k, metric) in values[p]]
     if not known:
         return Aggregate(None, why="It is known for no problem that enters.")
 
     def means(which: str) -> dict[str, float]:
-        return {p: float(values[p][which, budget, metric].mean()) for p in known}
+        return {p: float(values[p][which, k, metric].mean()) for p in known}
 
-    trials = {p: values[p][name, budget, metric] for p in known}
+    trials = {p: values[p][name, k, metric] for p in known}
     without = tuple(p for p in problems if p not in known)
     try:
         interval = aggregated_performance(trials, means(RANDOM), means(MYOPIC))

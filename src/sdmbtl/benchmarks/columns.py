@@ -14,6 +14,8 @@ MYOPIC, SEQUENTIAL = "myopic-oracle", "sequential-oracle"
 ORACLES = (MYOPIC, SEQUENTIAL)
 #: One policy that was trained on all targets; its returns come with a data set.
 MULTI_TASK = "multi-task"
+#: The default selector: it has no detector, and one strategy but for its first policy.
+DEFAULT = "auto"
 #: Each of the paper's strategies with random choice in place of the other.
 ABLATION = ("m+random", "gp+random")
 
@@ -45,7 +47,7 @@ def column_order(names: Iterable[str]) -> list[str]:
     return [*first, *(n for n in names if n not in (*first, *last)), *last]
 
 
-def choosing(names: Iterable[str]) -> list[str]:
+def without_baselines(names: Iterable[str]) -> list[str]:
     """Those that choose one context after another, without what only sets the scale."""
     apart = (INDEPENDENT, MULTI_TASK, RANDOM, *ORACLES)
     return [name for name in names if name not in apart]

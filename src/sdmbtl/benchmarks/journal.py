@@ -114,8 +114,11 @@ class Journal:
         if not path.exists():
             return False
         lines = path.read_text(errors="replace").split("\n")
-        whole, torn = lines[:-1], lines[-1]  # behind the last line break there is nothing, or half
-        parsed = [_parsed(line) for line in whole]
+        complete, torn = (
+            lines[:-1],
+            lines[-1],
+        )  # behind the last line break there is nothing, or half
+        parsed = [_parsed(line) for line in complete]
         if not parsed or parsed[0] != json.loads(json.dumps(self.heading)):
             aside = path.with_suffix(".old")
             path.replace(aside)
@@ -126,7 +129,7 @@ class Journal:
             if record is not None:
                 self._records[tuple(record.pop("key"))] = record
         if torn or damaged:
-            path.write_text("\n".join(w for w, p in zip(whole, parsed, strict=True) if p) + "\n")
+            path.write_text("\n".join(w for w, p in zip(complete, parsed, strict=True) if p) + "\n")
         if damaged:
             self.note = f"{damaged} damaged lines were skipped."
         return True

@@ -71,12 +71,12 @@ class MatrixProblem(Problem):
         return self.dataset.matrices.resampled(derived_seed(0, f"rows of {self.name}", trial))
 
     def choice_margin(self) -> float:
-        """Myopic Oracle less random choice on the seeds as they are."""
+        """Myopic Oracle minus random choice on the seeds as they are."""
         return choice_margin(self.dataset.matrices.normalised().returns)
 
-    def multi_task(self, budget: int) -> NDArray[np.floating] | None:
+    def multi_task(self, k: int) -> NDArray[np.floating] | None:
         """(W,) mean returns of the policies trained on all targets, one for each seed."""
-        returns = self.dataset.multi_task.get(budget)
+        returns = self.dataset.multi_task.get(k)
         return None if returns is None else returns.mean(axis=1)
 
 

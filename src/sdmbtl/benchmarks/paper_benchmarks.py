@@ -34,10 +34,10 @@ REAL_SELECTORS = (
 )
 #: K of the synthetic tables, and of those on real matrices, where the paper has 12 and 50.
 SYNTHETIC_ROUNDS = 50
-REAL_BUDGETS = (6, 12, 50)
+REAL_POLICIES = (6, 12, 50)
 #: Matrices that are drawn from the seeds, as in the paper.
 REAL_TRIALS = 100
-#: Data enter the aggregate for K policies while the oracle is so far above random choice.
+#: Data enter the aggregate for K policies while the oracle is this far above random choice.
 LEAST_MARGIN = 0.01
 
 _SYNTHETIC_NOTES = (
@@ -46,8 +46,8 @@ _SYNTHETIC_NOTES = (
 )
 _REAL_NOTES = (
     "A trial is a matrix with each row from one of the seeds. The intervals say how well the mean "
-    "over such matrices is known, not how other trainings would come out.",
-    "Margin: Myopic Oracle less Random with K policies.",
+    "over such matrices is known, not how other training runs would come out.",
+    "Margin: Myopic Oracle minus Random with K policies.",
     "Independent trains a policy on every context, N instead of K. Multi-task is one policy that "
     "sees its context, trained with the steps of K.",
 )
@@ -89,6 +89,7 @@ def synthetic_benchmark(
         )
     problems = tuple(replace(kind, noise=noise) for kind in kinds)
     name = f"synthetic-{dim}d-noise{noise:g}{_which(problems)}"
+    name += _chosen(selectors, SYNTHETIC_SELECTORS)
     # A quick look must not take the place of the paper's experiment.
     if noise > 0 and wanted != usual:
         name += f"-w{wanted}"
@@ -99,7 +100,7 @@ def synthetic_benchmark(
         problems=problems,
         selectors=tuple(selectors),
         trials=wanted if noise > 0 else 1,
-        budgets=(rounds,),
+        policies=(rounds,),
         name=name if rounds == SYNTHETIC_ROUNDS else f"{name}-k{rounds}",
         title=f"{dim}D synthetic data{further}, noise {noise:g}",
         settings={"kind": "synthetic", "dim": dim, "noise": noise},
@@ -111,7 +112,7 @@ def synthetic_benchmark(
 def real_benchmark(
     data: Sequence[str] = (),
     trials: int = REAL_TRIALS,
-    budgets: Sequence[int] = REAL_BUDGETS,
+    policies: Sequence[int] = REAL_POLICIES,
     selectors: Sequence[str] = REAL_SELECTORS,
 ) -> Benchmark:
     """The experiment on matrices of real training.
@@ -120,7 +121,7 @@ def real_benchmark(
         data: Names of shipped data sets, or paths; all shipped ones if left out.
         trials: Number of matrices that are drawn from the seeds of each data set: every row, a
             training run, comes from one of the seeds.
-        budgets: Numbers of trained policies that are reported.
+        policies: Numbers of trained policies that are reported.
         selectors: Names of selectors.
 
     Raises:
@@ -131,22 +132,19 @@ def real_benchmark(
     if not places:
         raise BenchmarkError("No matrices ship with this package. Give the paths of some.")
     problems = tuple(map(MatrixProblem, places))
-    name = "real"  # what is not the whole must not take its place
+    name = "real"  # a part must not replace the full run
     if places != matrix_names():
         name += f"-{short_names([problem.name for problem in problems])}"
-    every = with_both_ends(selectors)
-    if set(every) != set(REAL_SELECTORS):
-        chosen = [s for s in every if s not in (RANDOM, MYOPIC)]
-        name += f"-{short_names(chosen or [RANDOM])}"
+    name += _chosen(selectors, REAL_SELECTORS)
     if trials != REAL_TRIALS:
         name += f"-w{trials}"
-    reported = tuple(sorted(set(budgets)))
+    reported = tuple(sorted(set(policies)))
     return Benchmark(
         problems=problems,
         selectors=tuple(selectors),
         trials=trials,
-        budgets=reported,
-        name=name if reported == REAL_BUDGETS else f"{name}-k{_joined(reported)}",
+        policies=reported,
+        name=name if reported == REAL_POLICIES else f"{name}-k{_joined(reported)}",
         title="real matrices",
         headers=("data", "N", "seeds", "margin"),
         settings={"kind": "real"},
@@ -161,6 +159,15 @@ def short_names(names: Sequence[str]) -> str:
     if len(names) > 3:
         return f"{len(names)}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:6]}"
     return _joined(name.replace("/", "") for name in names)
+
+
+def _chosen(selectors: Sequence[str], usual: Sequence[str]) -> str:
+    """What a file name says about the selectors, if they are not the paper's."""
+    every = with_both_ends(selectors)
+    added = [name for name in every if name not in usual]
+    if set(every) >= set(usual):
+        return f"-with-{short_names(added)}" if added else ""
+    return f"-{short_names([n for n in every if n not in (RANDOM, MYOPIC)] or [RANDOM])}"
 
 
 def _joined(parts: Iterable[object]) -> str:

@@ -72,10 +72,10 @@ class Problem(ABC):
         """What choosing well can gain on all that is known, None if that is not measured."""
         return None
 
-    def multi_task(self, budget: int) -> NDArray[np.floating] | None:
-        """(W,) mean returns of policies trained on all targets with the steps of `budget` others.
+    def multi_task(self, k: int) -> NDArray[np.floating] | None:
+        """(W,) mean returns of policies trained on all targets with the steps of `k` others.
 
         None if there are none.
         """
-        del budget
+        del k
         return None

@@ -76,27 +76,27 @@ class Printed:
 
 
 def printed_beside(
-    settings: Mapping[str, Any], problems: Sequence[str], budget: int, metric: str, trials: int
+    settings: Mapping[str, Any], problems: Sequence[str], k: int, metric: str, trials: int
 ) -> Printed:
     """What the paper prints for a benchmark of ours.
 
     Args:
         settings: What the benchmark's matrices depend on, with its "kind".
         problems: Names of its problems; if one of them is not the paper's, nothing is comparable.
-        budget: K, the number of policies.
+        k: K, the number of policies.
         metric: "final", "auc" or another, which the paper does not have.
         trials: W, the number of trials.
     """
     kind = settings.get("kind")
     if kind == "real" and metric in ("final", "auc"):
-        return _printed_real(published_benchmarks(metric), budget)
+        return _printed_real(published_benchmarks(metric), k)
     if kind != "synthetic" or metric != "final":
         return Printed()
     dim, noise = settings["dim"], settings["noise"]
     table = published_table(dim, noise)
     if table is None:
         return Printed()
-    cells = {row.name: row.values for row in table.rows if row.rounds == budget}
+    cells = {row.name: row.values for row in table.rows if row.rounds == k}
     if not set(problems) <= set(cells):
         return Printed()
     usual = GRIDS[dim][3]
@@ -105,14 +105,14 @@ def printed_beside(
     return Printed(cells, table.aggregated, notes=tuple(filter(None, notes)))
 
 
-def _printed_real(table: PublishedTable, budget: int) -> Printed:
-    rows = {f"paper: {row.name}": row.values for row in table.rows if row.rounds == budget}
+def _printed_real(table: PublishedTable, k: int) -> Printed:
+    rows = {f"paper: {row.name}": row.values for row in table.rows if row.rounds == k}
     if not rows:
         return Printed()
-    notes = ["The paper's rows are for its own matrices: to be compared in kind."]
+    notes = ["The paper's rows are for its own matrices; its aggregate is over K = 12 and 50."]
     if table.note is not None:
         notes.append(f"The paper: {table.note}")
-    rows["paper: aggregated, K = 12 and 50"] = table.aggregated
+    rows["paper: aggregated"] = table.aggregated
     return Printed(rows=rows, notes=tuple(notes))
 
 

@@ -10,14 +10,15 @@ from typing import Any, Self
 
 from sdmbtl.benchmarks.columns import (
     ABLATION,
+    DEFAULT,
     INDEPENDENT,
     MULTI_TASK,
     MYOPIC,
     ORACLES,
     RANDOM,
-    choosing,
     column_order,
     titles,
+    without_baselines,
 )
 from sdmbtl.benchmarks.published import Printed, printed_beside
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
@@ -29,12 +30,13 @@ from sdmbtl.matrices.margins import CHOICE_MATTERS, CHOICE_ROUND
 from sdmbtl.wording import counted
 
 #: What is measured with K policies: performance, its mean over 1..K policies, performance on the
-#: scale where Random is 0 and the Myopic Oracle 1, and performance less Random's in the same trial.
+#: scale where Random is 0 and the Myopic Oracle 1, and performance minus that of Random in the
+#: same trial.
 METRICS = {
     "final": "Performance",
     "auc": "Area under the performance curve",
     "score": "Score",
-    "ahead": "Performance less that of Random",
+    "ahead": "Performance minus that of Random",
 }
 #: What stands for the trials, as the beginning of a title.
 STATISTICS = {"mean": "", "median": "Median of ", "iqm": "Interquartile mean of "}
@@ -129,16 +131,16 @@ class ProblemResult:
     margin: float | None = None
     matters: bool = True
 
-    def margin_at(self, budget: int) -> float | None:
-        """Myopic Oracle less Random with so many policies; None if fewer were trained."""
-        if budget > self.rounds:
+    def margin_at(self, k: int) -> float | None:
+        """Myopic Oracle minus Random with `k` policies; None if fewer were trained."""
+        if k > self.rounds:
             return None
-        oracle, random = (self.selectors[name].curve[budget - 1] for name in (MYOPIC, RANDOM))
+        oracle, random = (self.selectors[name].curve[k - 1] for name in (MYOPIC, RANDOM))
         return oracle - random
 
-    def statistics(self, selector: str, budget: int, metric: str) -> Statistics | None:
-        """What a selector reached with so many policies; None if it is not known."""
-        return self.of(selector).at.get(budget, {}).get(metric)
+    def statistics(self, selector: str, k: int, metric: str) -> Statistics | None:
+        """What a selector reached with `k` policies; None if it is not known."""
+        return self.of(selector).at.get(k, {}).get(metric)
 
     def of(self, selector: str) -> SelectorResult:
         """What a selector reached; nothing if it has no values here, as Multi-task may."""
@@ -171,11 +173,11 @@ class BenchmarkResult:
         title: What it was measured on, in words.
         headers: What stands left in its tables: keys of the problems' labels, "K" or "margin".
         trials: W, the number of matrices of each problem.
-        budgets: Numbers of trained policies that are reported.
+        policies: Numbers of trained policies that are reported.
         selectors: Selectors and baselines.
         problems: What they reached.
         aggregated: Number of policies -> selector -> metric -> the paper's aggregate.
-        least_margin: Problems enter the aggregate while choosing matters and the oracle is so far
+        least_margin: Problems enter the aggregate while choosing matters and the oracle is this far
             above random choice; None if all of them do.
         settings: What the matrices depend on, as JSON data.
         seeds: Where random numbers come from, in words.
@@ -188,7 +190,7 @@ class BenchmarkResult:
     title: str
     headers: tuple[str, ...]
     trials: int
-    budgets: tuple[int, ...]
+    policies: tuple[int, ...]
     selectors: tuple[str, ...]
     problems: tuple[ProblemResult, ...]
     aggregated: Mapping[int, Mapping[str, Mapping[str, Aggregate]]]
@@ -241,13 +243,13 @@ class BenchmarkResult:
         """The result on one problem."""
         return next(problem for problem in self.problems if problem.name == name)
 
-    def entering(self, budget: int) -> tuple[ProblemResult, ...]:
-        """The problems that enter the aggregate for so many policies.
+    def entering(self, k: int) -> tuple[ProblemResult, ...]:
+        """The problems that enter the aggregate for `k` policies.
 
         If there is a least margin, those where choosing matters, as long as there is something
         left to gain: a score that is divided by nearly nothing says nothing.
         """
-        run = [(p, p.margin_at(budget)) for p in self.problems]
+        run = [(p, p.margin_at(k)) for p in self.problems]
         return tuple(
             problem
             for problem, margin in run
@@ -268,8 +270,8 @@ class BenchmarkResult:
             yield self.margin_table()
         for metric in ("final", "auc") if auc else ("final",):
             for ablation in (False, True) if set(ABLATION) & set(self.selectors) else (False,):
-                for budget in self.budgets:
-                    yield self.performance_table(budget, metric, statistic, ablation=ablation)
+                for k in self.policies:
+                    yield self.performance_table(k, metric, statistic, ablation=ablation)
         shares = self.mountain_table()
         if shares is not None:
             yield shares
@@ -277,7 +279,7 @@ class BenchmarkResult:
 
     def performance_table(
         self,
-        budget: int | None = None,
+        k: int | None = None,
         metric: str = "final",
         statistic: str = "mean",
         *,
@@ -286,63 +288,63 @@ class BenchmarkResult:
         """The paper's table: a row for each problem, a column for each selector, the aggregate.
 
         Args:
-            budget: K; after the last round of each problem if left out.
+            k: K; after the last round of each problem if left out.
             metric: One of `METRICS`.
             statistic: "mean" over the trials, "median" or "iqm" (interquartile mean).
             ablation: Show the strategies alone and with random choice, instead of the main table.
         """
-        budget = self._common(budget)
+        k = self._common(k)
         names = self._columns(metric, ablation=ablation)
         printed = Printed()
-        if statistic == "mean" and budget is not None:
+        if statistic == "mean" and k is not None:
             problems = [problem.name for problem in self.problems]
-            printed = printed_beside(self.settings, problems, budget, metric, self.trials)
+            printed = printed_beside(self.settings, problems, k, metric, self.trials)
         rows = [
-            self._row(problem, names, budget, metric, statistic, printed)
+            self._row(problem, names, k, metric, statistic, printed)
             for problem in self.problems
-            if budget is None or budget <= problem.rounds
+            if k is None or k <= problem.rounds
         ]
         notes = [
             "Performance is min-max normalised over the problem; intervals are 95 % bootstrap "
             "over the trials.",
             *self.notes,
         ]
-        aggregated = self._aggregates(budget, metric)
+        aggregated = self._aggregates(k, metric)
         if statistic == "mean" and aggregated:
             rows.append(_aggregated_row(aggregated, names, printed))
             rows += self._paper_rows(names, printed)
-            notes.append(self._note_on_aggregate(budget))
+            notes.append(self._note_on_aggregate(k))
             notes += [
                 f"The aggregate of {titles([n])[0]} is without {', '.join(aggregated[n].without)}."
                 for n in names
                 if aggregated[n].without
             ]
-        title = f"{STATISTICS[statistic]}{METRICS[metric]}, {self._measured_on(budget)}"
+        title = f"{STATISTICS[statistic]}{METRICS[metric]}, {self._measured_on(k)}"
         return self._table(
             title + (", ablation" if ablation else ""), names, rows, *notes, *printed.notes
         )
 
-    def score_table(self, budget: int | None = None) -> Table:
+    def score_table(self, k: int | None = None) -> Table:
         """Score of every selector on every problem that enters the aggregate, and the aggregate.
 
         Args:
-            budget: K; after the last round of each problem if left out.
+            k: K; after the last round of each problem if left out.
         """
-        budget = self._common(budget)
+        k = self._common(k)
         names = self._columns("score")
-        problems = self.problems if budget is None else self.entering(budget)
-        rows = [self._row(p, names, budget, "score", "mean", Printed()) for p in problems]
-        aggregated = self._aggregates(budget, "final")
+        problems = self.problems if k is None else self.entering(k)
+        rows = [self._row(p, names, k, "score", "mean", Printed()) for p in problems]
+        aggregated = self._aggregates(k, "final")
         if aggregated:
             rows.append(_aggregated_row(aggregated, names, Printed()))
         least = self.least_margin
         where = "" if least is None else f", where choosing matters and the margin is >= {least:g}"
         return self._table(
-            f"Score, {self._measured_on(budget)}",
+            f"Score, {self._measured_on(k)}",
             names,
             rows,
             f"Score: (performance - Random) / (Myopic Oracle - Random){where}. Margin: Myopic "
-            "Oracle less Random. Intervals are 95 % bootstrap over the trials.",
+            "Oracle minus Random. Intervals are 95 % bootstrap over the trials.",
         )
 
     def margin_table(self) -> Table:
@@ -353,15 +355,15 @@ class BenchmarkResult:
                 (*(p.labels[h] for h in headers), "yes" if p.matters else "no"),
                 tuple(
                     None if value is None else Cell(value, None)
-                    for value in (p.margin, *map(p.margin_at, self.budgets), p.all_policies)
+                    for value in (p.margin, *map(p.margin_at, self.policies), p.all_policies)
                 ),
             )
             for p in self.problems
         ]
         return Table(
-            title="What choosing can gain: Myopic Oracle less Random",
+            title="What choosing can gain: Myopic Oracle minus Random",
             label_headers=(*headers, "matters"),
-            columns=("margin", *[f"drawn, K = {k}" for k in self.budgets], "all policies"),
+            columns=("margin", *[f"drawn, K = {k}" for k in self.policies], "all policies"),
             rows=tuple(rows),
             notes=(
                 f"Margin: with {CHOICE_ROUND} policies, on the seeds as they are; choosing matters "
@@ -389,7 +391,7 @@ class BenchmarkResult:
             f"Rounds to {epsilon:g}-suboptimal, {self.title}, {'mean' if mean else 'median'}",
             names,
             rows,
-            f"Empty where {missing} there in {self.budgets[-1]} rounds. Random: the round in "
+            f"No value where {missing} there in {self.policies[-1]} rounds. Random: the round in "
             "which its expected performance gets there.",
         )
 
@@ -398,7 +400,7 @@ class BenchmarkResult:
         names = [
             n
             for n in self.selectors
-            if any(set(p.of(n).structures) - {"None"} for p in self.problems)
+            if n != DEFAULT and any(set(p.of(n).structures) - {"None"} for p in self.problems)
         ]
         if not names:
             return None
@@ -414,9 +416,10 @@ class BenchmarkResult:
     def strategy_tables(self) -> list[Table]:
         """Which strategy chose in some rounds, for every selector that has several.
 
-        The ablations are left out.
+        The ablations and the default selector are left out.
         """
-        names = [n for n in column_order(self.selectors) if n not in (*ABLATION, MULTI_TASK)]
+        apart = (*ABLATION, MULTI_TASK, DEFAULT)
+        names = [n for n in column_order(self.selectors) if n not in apart]
         tables = []
         for name in names:
             found = [p for p in self.problems if len(p.of(name).strategies) > 1]
@@ -441,53 +444,53 @@ class BenchmarkResult:
         """A column for each selector."""
         return Table(title, self.headers, titles(names), tuple(rows), notes)
 
-    def _common(self, budget: int | None) -> int | None:
+    def _common(self, k: int | None) -> int | None:
         """A number of policies; if none is given, that of all problems, None if they differ."""
-        rounds = {problem.rounds for problem in self.problems} or {self.budgets[-1]}
-        return rounds.pop() if budget is None and len(rounds) == 1 else budget
+        rounds = {problem.rounds for problem in self.problems} or {self.policies[-1]}
+        return rounds.pop() if k is None and len(rounds) == 1 else k
 
-    def _measured_on(self, budget: int | None) -> str:
-        policies = "" if budget is None else f", K = {budget}"
+    def _measured_on(self, k: int | None) -> str:
+        policies = "" if k is None else f", K = {k}"
         return f"{self.title}{policies}, {counted(self.trials, 'trial')}"
 
     def _columns(self, metric: str, *, ablation: bool = False) -> list[str]:
         if metric in ("score", "ahead"):  # without what sets their scale
-            return choosing(self.selectors)
+            return without_baselines(self.selectors)
         names = column_order(self.selectors)
         if ablation:
             wanted = {RANDOM, "gp-mbtl", "m-mbtl", "m/gp-mbtl", *ABLATION, MYOPIC}
             return [n for n in names if n in wanted]
         return [n for n in names if n not in ABLATION and (metric == "final" or n != MULTI_TASK)]
 
-    def _aggregates(self, budget: int | None, metric: str) -> dict[str, Aggregate]:
+    def _aggregates(self, k: int | None, metric: str) -> dict[str, Aggregate]:
         """Selector -> aggregate; empty if there are none."""
-        by_name = {} if budget is None else self.aggregated.get(budget, {})
+        by_name = {} if k is None else self.aggregated.get(k, {})
         return {name: metrics[metric] for name, metrics in by_name.items() if metric in metrics}
 
     def _row(
         self,
         problem: ProblemResult,
         names: list[str],
-        budget: int | None,
+        k: int | None,
         metric: str,
         statistic: str,
         printed: Printed,
     ) -> TableRow:
-        budget = problem.rounds if budget is None else budget
+        k = problem.rounds if k is None else k
         cells: list[Cell | None] = []
         for name in names:
-            found = problem.statistics(name, budget, metric)
+            found = problem.statistics(name, k, metric)
             paper = printed.cells.get(problem.name, {}).get(name)
             cells.append(None if found is None else found.cell(statistic, paper and paper.mean))
         oracles = {i for i, name in enumerate(names) if name in ORACLES}
-        return self._table_row(problem, budget, mark_best(cells, oracles))
+        return self._table_row(problem, k, mark_best(cells, oracles))
 
     def _table_row(
-        self, problem: ProblemResult, budget: int, cells: tuple[Cell | None, ...]
+        self, problem: ProblemResult, k: int, cells: tuple[Cell | None, ...]
     ) -> TableRow:
-        margin = problem.margin_at(budget) if "margin" in self.headers else None
+        margin = problem.margin_at(k) if "margin" in self.headers else None
         computed = {
-            "K": str(budget),
+            "K": str(k),
             "margin": "-" if margin is None else f"{round(margin, 3) + 0.0:.3f}",  # no -0.000
         }
         labels = {**computed, **problem.labels}
@@ -503,10 +506,10 @@ class BenchmarkResult:
             for title, values in printed.rows.items()
         ]
 
-    def _note_on_aggregate(self, budget: int | None) -> str:
+    def _note_on_aggregate(self, k: int | None) -> str:
         over = "the rows"
-        if self.least_margin is not None and budget is not None:
-            names = ", ".join(problem.name for problem in self.entering(budget))
+        if self.least_margin is not None and k is not None:
+            names = ", ".join(problem.name for problem in self.entering(k))
             over = (
                 f"{names or 'no data set'}: where choosing matters, and the margin is still at "
                 f"least {self.least_margin:g}"
@@ -532,4 +535,6 @@ def _rounds_cell(found: RoundsTo | None, statistic: str) -> Cell | None:
         return None
     known = found.rounds if found.reached == 1 else None
     rounds = known if statistic == "mean" else found.median
-    return None if rounds is None else Cell(rounds)
+    if rounds is None:
+        return None
+    return Cell(rounds, digits=0 if statistic != "mean" and rounds == int(rounds) else 1)

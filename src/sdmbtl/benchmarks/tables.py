@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 
 from sdmbtl.errors import BenchmarkError
 
-_DIGITS = 4
 _MOUNTAIN = "▲"
 _TOUCHING = 1e-9
 """Intervals that miss each other by less than this touch: it is rounding."""
@@ -62,12 +61,14 @@ class Cell:
         half_width: Half the width of its confidence interval, or None if unknown.
         published: The paper's value, or None if it has none.
         bold: Whether the value is among the best of its row.
+        digits: How many digits behind the point are printed.
     """
 
     mean: float
     half_width: float | None = None
     published: float | None = None
     bold: bool = False
+    digits: int = 4
 
     @property
     def difference(self) -> float | None:
@@ -224,14 +225,15 @@ class Table:
     def _all_notes(self, best: str, shade: str = _MOUNTAIN) -> list[str]:
         """Explanations of the marks that occur, then the table's own notes."""
         cells = [cell for row in self.rows for cell in row.cells if cell is not None]
+        highest = (
+            f"{best}: highest of the row, oracles aside, or its interval overlaps the highest one."
+        )
         legend = {
             "±: half the width of the confidence interval.": any(
                 cell.half_width is not None for cell in cells
             ),
             "[ ]: value published in the paper.": any(cell.published is not None for cell in cells),
-            f"{best}: highest value of the row, or its interval overlaps that of the highest.": any(
-                cell.bold for cell in cells
-            ),
+            highest: any(cell.bold for cell in cells),
             f"{shade}: the configuration has the Mountain structure.": any(
                 row.shaded for row in self.rows
             ),
@@ -332,20 +334,20 @@ def mark_best(
     )
 
 
-def _number(value: float) -> str:
-    """A number with four decimals and without a negative zero."""
-    return f"{round(value, _DIGITS) + 0.0:.{_DIGITS}f}"
+def _number(value: float, digits: int) -> str:
+    """A number without a negative zero."""
+    return f"{round(value, digits) + 0.0:.{digits}f}"
 
 
 def _value(cell: Cell, sign: str) -> str:
     """Mean and, if known, half width."""
-    spread = "" if cell.half_width is None else f"{sign}{_number(cell.half_width)}"
-    return f"{_number(cell.mean)}{spread}"
+    spread = "" if cell.half_width is None else f"{sign}{_number(cell.half_width, cell.digits)}"
+    return f"{_number(cell.mean, cell.digits)}{spread}"
 
 
 def _published(cell: Cell) -> str:
     """The published value in brackets, or nothing."""
-    return "" if cell.published is None else f"[{_number(cell.published)}]"
+    return "" if cell.published is None else f"[{_number(cell.published, cell.digits)}]"
 
 
 def _aligned(texts: list[str]) -> list[str]:
@@ -356,7 +358,7 @@ def _aligned(texts: list[str]) -> list[str]:
 
 def _text_column(header: str, cells: list[Cell | None], sign: str) -> list[str]:
     """One column, with means, half widths and published values each aligned."""
-    means = ["-" if cell is None else _number(cell.mean) for cell in cells]
+    means = ["-" if cell is None else _number(cell.mean, cell.digits) for cell in cells]
     mean_width = max(map(len, means), default=0)
     values = [
         mean.rjust(mean_width) + ("" if cell is None else _value(cell, sign)[len(mean) :])
@@ -405,9 +407,9 @@ def _latex_cell(cell: Cell | None) -> str:
     """One cell in LaTeX; as in the paper only the mean is bold. Numbers are in math mode."""
     if cell is None:
         return "--"
-    mean = _number(cell.mean)
+    mean = _number(cell.mean, cell.digits)
     value = rf"$\mathbf{{{mean}}}$" if cell.bold else f"${mean}$"
-    spread = "" if cell.half_width is None else rf" $\pm$ ${_number(cell.half_width)}$"
+    spread = "" if cell.half_width is None else rf" $\pm$ ${_number(cell.half_width, cell.digits)}$"
     return f"{value}{spread}" + ("" if cell.published is None else f" {_published(cell)}")
 
 

@@ -48,7 +48,12 @@ class Data(StrEnum):
 
 
 Selectors = Annotated[
-    str, typer.Option(metavar="NAMES", help="Separated by commas.", show_default="the paper's")
+    str,
+    typer.Option(
+        metavar="NAMES",
+        help="Separated by commas; 'paper' for the paper's.",
+        show_default="paper and auto",
+    ),
 ]
 Jobs = Annotated[int, typer.Option(help="Processes.", min=1)]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="For the result file.")]
@@ -84,7 +89,7 @@ def bench_synthetic(
         noise,
         trials,
         rounds,
-        _names(selectors) or SYNTHETIC_SELECTORS,
+        _selectors(selectors, SYNTHETIC_SELECTORS),
         further_configurations(dim) if data is Data.further else (),
     )
     if noise == 0 and trials not in (None, 1):
@@ -99,7 +104,7 @@ def bench_real(
         typer.Option(metavar="NAMES", help="Or paths, with commas.", show_default="all shipped"),
     ] = "",
     matrices: Annotated[int, typer.Option(help="Drawn from the seeds.", min=1)] = 100,
-    budgets: Annotated[str, typer.Option(metavar="NUMBERS", help="Of policies.")] = "6,12,50",
+    policies: Annotated[str, typer.Option(metavar="NUMBERS", help="With commas.")] = "6,12,50",
     selectors: Selectors = "",
     jobs: Jobs = 2,
     out: Out = Path("results"),
@@ -116,8 +121,8 @@ def bench_real(
     benchmark = real_benchmark(
         _names(data),
         matrices,
-        arguments.whole_numbers(budgets, "--budgets"),
-        _names(selectors) or REAL_SELECTORS,
+        arguments.whole_numbers(policies, "--policies"),
+        _selectors(selectors, REAL_SELECTORS),
     )
     _run(benchmark, jobs, out, output_format, auc=auc)
 
@@ -187,6 +192,15 @@ def _print_tables(
         else:
             text = getattr(table, f"to_{output_format.value}")()
         typer.echo(text.rstrip("\n") + "\n")
+
+
+def _selectors(text: str, paper: tuple[str, ...]) -> tuple[str, ...]:
+    """The selectors that are meant: by default the paper's and the default selector."""
+    from sdmbtl.benchmarks.columns import DEFAULT
+
+    names = _names(text) or ("paper", DEFAULT)
+    every = (one for name in names for one in (paper if name == "paper" else (name,)))
+    return tuple(dict.fromkeys(every))
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def describe(
         typer.Option(metavar="DIR", help="Draw matrix-NAME.png for each data set into DIR."),
     ] = None,
 ) -> None:
-    """Describe transfer matrices: what returns depend on, luck, coverage.
+    """Describe transfer matrices: what returns depend on, run-to-run variance.
 
     Returns are printed so that 0 is the lowest and 1 the highest of the
     data set.
@@ -93,7 +93,7 @@ def _print(found: Anatomy) -> None:
         typer.echo(fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
     _print_variance(found)
     _print_dimensions(found)
-    _print_coverage(found)
+    _print_few_policies(found)
 
 
 def _print_size(found: Anatomy) -> None:
@@ -120,7 +120,7 @@ def _range(dimension: DimensionSize) -> str:
 
 def _print_variance(found: Anatomy) -> None:
     typer.echo("\nWhere the variance of returns comes from")
-    shares, luck = found.shares, found.luck
+    shares, variance = found.shares, found.run_variance
     table = plain_table()
     table.show_header = False
     table.add_column()
@@ -130,10 +130,10 @@ def _print_variance(found: Anatomy) -> None:
     table.add_row("  g  task difficulty", whole_percent(shares.difficulty), "which target it is")
     table.add_row("  h  dissimilarity", whole_percent(shares.dissimilarity), "how the two fit")
     console().print(table)
-    if luck.row is not None and luck.common is not None and luck.rest is not None:
-        common, row, rest = map(whole_percent, (luck.common, luck.row, luck.rest))
+    if variance.row is not None and variance.common is not None and variance.rest is not None:
+        common, row, rest = map(whole_percent, (variance.common, variance.row, variance.rest))
         typer.echo(
-            f"Between seeds: {common} is common to all, {row} luck of whole trainings,\n"
+            f"Between seeds: {common} is common to all, {row} is noise between training runs,\n"
             f"{rest} other differences."
         )
 
@@ -162,16 +162,16 @@ def _print_dimensions(found: Anatomy) -> None:
     )
 
 
-def _print_coverage(found: Anatomy) -> None:
-    cover = found.coverage
-    rounds = [k for k in _SHOWN_ROUNDS if k <= len(cover.oracle)]
+def _print_few_policies(found: Anatomy) -> None:
+    few = found.few_policies
+    rounds = [k for k in _SHOWN_ROUNDS if k <= len(few.oracle)]
     typer.echo("\nMean over the targets of the best return, by number of policies")
     table = plain_table()
     table.add_column("  policies")
     for header in (*map(str, rounds), f"all {found.size.contexts}"):
         table.add_column(header, justify="right")
-    for name, curve in (("  oracle", cover.oracle), ("  random", cover.random)):
-        values = [*(curve[k - 1] for k in rounds), cover.everything]
+    for name, curve in (("  oracle", few.oracle), ("  random", few.random)):
+        values = [*(curve[k - 1] for k in rounds), few.everything]
         table.add_row(name, *(f"{value:.3f}" for value in values))
     console().print(table)
     typer.echo(

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def matrix(
     env: EnvArgument,
-    seeds: Annotated[int, typer.Option(help="Trainings of every source.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(help="Training runs of every source.", min=1)] = 3,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Directory of the matrix.", show_default="matrices/env"),
@@ -65,10 +65,10 @@ def matrix(
 
     The result is DIR/matrix.npz with the returns of each seed, and
     DIR/matrix.json, which says how they were made. The same settings give
-    the same bytes of returns. Interrupted at any moment, it goes on where it
-    was when the same command is given again; with more --seeds, it adds to
-    what is there. With fewer, the matrix has only these, and the rows of the
-    others are kept.
+    the same bytes of returns. Interrupted at any moment, it continues
+    where it was when the same command is given again; with more --seeds, it
+    adds to what is there. With fewer, the matrix has only these, and the rows
+    of the others are kept.
     """
     signals = StopSignals()
     path = out or Path("matrices") / env.lower().replace(":", "-")
@@ -134,7 +134,7 @@ def _made(
         def show(done: int, total: int, label: str) -> None:
             signals.check()
             if done and not label:
-                note(f"Going on after {done} of {counted(total, 'policy', 'policies')}.")
+                note(f"Continuing after {done} of {counted(total, 'policy', 'policies')}.")
             bar(done, total, label)
 
         dataset = factory.make(seeds, jobs=jobs or available_cores(), progress=show)
@@ -165,8 +165,8 @@ def _print(dataset: TransferDataset, path: Path) -> None:
     console.print(f"Mean return of a policy on all targets  {summary['mean_return']:.4g}")
     console.print(f"on the context it was trained on        {summary['mean_return_at_source']:.4g}")
     console.print(f"of the best policy for each target      {summary['mean_best_return']:.4g}")
-    for budget, mean in summary["multi_task"].items():
-        console.print(f"of multi-task, steps of {budget:>3} policies    {mean:.4g}")
+    for k, mean in summary["multi_task"].items():
+        console.print(f"of multi-task, steps of {k:>3} policies    {mean:.4g}")
     console.print(f"Written to {path}", soft_wrap=True, markup=False)
     where = quote(str(path.parent))
     note(f"Look at it:          sdmbtl describe {where}")

@@ -97,7 +97,6 @@ def _chosen(portfolio: Portfolio, choice: Choice) -> str:
 
 
 def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> dict[str, Any]:
-    chosen = {} if choice is None else asdict(choice)
     return {
         "policies": len(portfolio),
         "targets": len(portfolio.space),
@@ -105,7 +104,6 @@ def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> d
         "coverage": portfolio.share(portfolio.coverage),
         "return_range": portfolio.return_range,
         "by_policy": portfolio.table(),
-        # With the word that users know: a member is a policy.
-        "choice": None if choice is None else chosen,
+        "choice": None if choice is None else asdict(choice),
         "exported": None if export is None else str(export),
     }

@@ -1,4 +1,4 @@
-"""Whole transfer matrices: shipped ones, making them by real training, describing them."""
+"""Transfer matrices: shipped ones, making them by real training, describing them."""
 
 from sdmbtl.matrices.dataset import TransferDataset
 from sdmbtl.matrices.shipped import load_matrix, matrix_names

@@ -22,7 +22,7 @@ from sdmbtl.transfer.storage import load_arrays, save_arrays
 KIND = "transfer data set"
 #: Returns are kept as whole multiples of a step, from 0 to this.
 LARGEST_CODE = 2**16 - 1
-#: Numbers below this have digits enough for their neighbours to be told apart.
+#: Numbers below this have digits enough for their neighbours to be distinct.
 _EXACT_BELOW = 2.0**52
 
 _ARRAYS = (
@@ -59,7 +59,7 @@ class TransferDataset:
         arrays = {
             "source_returns": self.source_returns,
             "episode_variance": self.episode_variance,
-            **{f"multi_task {budget}": array for budget, array in self.multi_task.items()},
+            **{f"multi_task {k}": array for k, array in self.multi_task.items()},
         }
         for name, array in arrays.items():
             if array.shape != expected or not np.isfinite(array).all():
@@ -93,13 +93,13 @@ class TransferDataset:
         with 32 bits.
 
         Raises:
-            MatrixError: If the name is no .npz file's, or the range of returns is infinite.
+            MatrixError: If the name is not a .npz file's, or the range of returns is infinite.
         """
         path = Path(path)
         if path.suffix != ".npz":
             raise MatrixError(f"A data set is an .npz file. Got {str(path)!r} instead.")
-        budgets = sorted(self.multi_task)
-        multi_task = [np.asarray(self.multi_task[b]) for b in budgets]
+        numbers = sorted(self.multi_task)
+        multi_task = [np.asarray(self.multi_task[b]) for b in numbers]
         everything = np.concatenate([self.returns.ravel(), *[m.ravel() for m in multi_task]])
         code = _Code.of(everything, int(self.card.get("recipe", {}).get("episodes", 1)))
         arrays: dict[str, NDArray[Any]] = {
@@ -107,9 +107,9 @@ class TransferDataset:
             "code": np.array([code.low, code.step]),
             "source_returns": self.source_returns.astype(np.float32),
             "episode_variance": self.episode_variance.astype(np.float32),
-            "multi_task_budgets": np.array(budgets, dtype=np.int64),
+            "multi_task_budgets": np.array(numbers, dtype=np.int64),
             "multi_task": code.encoded(
-                np.stack(multi_task) if budgets else np.empty((0, *self.source_returns.shape))
+                np.stack(multi_task) if numbers else np.empty((0, *self.source_returns.shape))
             ),
         }
         save_arrays(path, kind=KIND, space=self.space, arrays=arrays)
@@ -120,7 +120,7 @@ class TransferDataset:
         """Read what `save` has written.
 
         Raises:
-            MatrixError: If a file is no such data set, or damaged.
+            MatrixError: If a file is not such a data set, or damaged.
             FileNotFoundError: If there is none.
         """
         path = Path(path)

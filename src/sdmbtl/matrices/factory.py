@@ -29,7 +29,7 @@ Progress = Callable[[int, int, str], None]
 class MatrixFactory:
     """Makes the matrix of a recipe in a directory, piece by piece.
 
-    Every piece is written when it is done, so that work goes on where it was, whatever ended it.
+    Every piece is written when it is done, so that work continues where it was, whatever ended it.
 
     Args:
         out: The directory; made if missing.
@@ -76,15 +76,15 @@ class MatrixFactory:
         """Do all work that is not done yet, or whose file is damaged, and write the matrix.
 
         Args:
-            seeds: Number of seeds. More than before adds to what is there. The matrix holds just
-                so many, so that the same call always gives the same; with fewer than before, the
-                rows of the others are kept.
+            seeds: Number of seeds. More than before adds to what is there. The matrix holds
+                exactly these, so that the same call always gives the same; with fewer than
+                before, the rows of the others are kept.
             jobs: Number of processes.
             progress: Called at the beginning and after each piece of work.
 
         Raises:
             MatrixError: If another process works in the directory, or it cannot be written.
-            TrainingError: If a training went wrong each time, or a process died.
+            TrainingError: If a training run failed each time, or a process died.
         """
         whole_number("seeds", seeds, low=1, error=MatrixError)
         whole_number("jobs", jobs, low=1, error=MatrixError)
@@ -115,10 +115,10 @@ class MatrixFactory:
             stacked("source_returns"),
             stacked("episode_variance"),
             {
-                budget: np.concatenate(
-                    [rows.returns for seed in each for u, rows in seed if u.multi_task == budget]
+                k: np.concatenate(
+                    [rows.returns for seed in each for u, rows in seed if u.multi_task == k]
                 )
-                for budget in self.recipe.multi_task
+                for k in self.recipe.multi_task
             },
             self._card(seeds, [rows.cost for seed in each for _, rows in seed]),
         )
@@ -134,7 +134,7 @@ class MatrixFactory:
             seeds += 1
         if not seeds:
             raise MatrixError(
-                f"No seed of the matrix in {str(self.out)!r} is finished yet. Go on making it "
+                f"No seed of the matrix in {str(self.out)!r} is finished yet. Finish making it "
                 "first."
             )
         return self.assembled(seeds)
@@ -167,7 +167,7 @@ class MatrixFactory:
         except BrokenProcessPool as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "
-                f"Go on with fewer jobs than {jobs}."
+                f"Continue with fewer jobs than {jobs}."
             ) from error
         except TrainingError as error:
             raise TrainingError(
@@ -193,7 +193,7 @@ class MatrixFactory:
         except OSError as error:
             raise MatrixError(
                 f"Cannot write to {str(self.out)!r}: {error.strerror}. {self._kept} "
-                "Make room, or give access, then go on."
+                "Make room, or give access, then continue."
             ) from None
 
     @property
@@ -216,7 +216,7 @@ class MatrixFactory:
             rows = self._rows(unit)
             if rows is None:
                 raise MatrixError(
-                    f"The matrix in {str(self.out)!r} lacks {unit.label}. Go on making it first."
+                    f"The matrix in {str(self.out)!r} lacks {unit.label}. Finish making it first."
                 )
             found.append((unit, rows))
         return found

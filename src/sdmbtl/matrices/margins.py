@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sdmbtl.errors import MatrixError
 from sdmbtl.selectors.oracle_selector import oracle_sequence
 
-#: Choosing matters where the Myopic Oracle is so far above random choice after so many policies,
-#: as a share of the range of returns.
+#: Choosing matters where the Myopic Oracle is this far above random choice, as a share of the
+#: range of returns, after this many policies.
 CHOICE_MATTERS, CHOICE_ROUND = 0.03, 6
 
 #: How many matrix entries `expected_random_curve` copies at a time.
@@ -33,7 +33,7 @@ def random_curve(returns: NDArray[np.floating], rounds: int) -> NDArray[np.float
 
 
 def choice_margin(returns: NDArray[np.floating]) -> float:
-    """Myopic Oracle less random choice after six policies, or as many as there are.
+    """Myopic Oracle minus random choice after six policies, or as many as there are.
 
     Args:
         returns: (W, N, N) the seeds of a data set, scaled to 0..1.

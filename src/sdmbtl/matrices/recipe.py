@@ -19,7 +19,7 @@ from sdmbtl.trainers import Trainer, TrainerSpec, trainer_names
 from sdmbtl.trainers.registry import AUTO
 
 #: Number of source policies whose steps together the multi-task policies are trained with.
-MULTI_TASK_BUDGETS = (6, 12, 50)
+MULTI_TASK_POLICIES = (6, 12, 50)
 
 _PUT_BACK = (
     "Put it back from a copy (a matrix.json has it as 'recipe'), or choose another directory."
@@ -37,7 +37,7 @@ class Recipe:
         training: `Trainer.settings()`.
         episodes: Episodes for each policy on each target.
         seed: Root of every random number.
-        multi_task: Multi-task policies get the steps of so many source policies.
+        multi_task: Multi-task policies get the steps of these numbers of source policies.
     """
 
     family: dict[str, Any]
@@ -46,7 +46,7 @@ class Recipe:
     training: dict[str, Any]
     episodes: int = 10
     seed: int = 0
-    multi_task: tuple[int, ...] = MULTI_TASK_BUDGETS
+    multi_task: tuple[int, ...] = MULTI_TASK_POLICIES
 
     def __post_init__(self) -> None:
         for name in ("family", "targets", "training"):
@@ -63,19 +63,19 @@ class Recipe:
         numbers = {
             "episodes": whole_number("episodes", self.episodes, low=1, error=MatrixError),
             "seed": whole_number("seed", self.seed, low=0, error=MatrixError),
-            "multi_task": self._checked_budgets(),
+            "multi_task": self._checked_multi_task(),
         }
         for name, value in numbers.items():
             object.__setattr__(self, name, value)
 
-    def _checked_budgets(self) -> tuple[int, ...]:
-        budgets = {whole_number("multi_task", b, low=1, error=MatrixError) for b in self.multi_task}
-        if budgets and "steps" not in self.training:
+    def _checked_multi_task(self) -> tuple[int, ...]:
+        numbers = {whole_number("multi_task", b, low=1, error=MatrixError) for b in self.multi_task}
+        if numbers and "steps" not in self.training:
             raise MatrixError(
                 "The steps of multi-task policies are counted in those of the others, but "
                 f"'training' has no 'steps': {short_text(self.training)}. Use multi_task=()."
             )
-        return tuple(sorted(budgets))
+        return tuple(sorted(numbers))
 
     @classmethod
     def of(cls, trainer: Trainer, **settings: Any) -> Self:
@@ -108,7 +108,7 @@ class Recipe:
         try:
             return cls(**{**data, "multi_task": tuple(data["multi_task"])})
         except (KeyError, TypeError) as error:
-            raise MatrixError(f"This is no recipe of a matrix: {error}.") from None
+            raise MatrixError(f"This is not a recipe of a matrix: {error}.") from None
 
     def to_dict(self) -> dict[str, Any]:
         """The recipe as JSON data."""
@@ -120,7 +120,7 @@ class Recipe:
         return ContextSpace.from_dict(self.targets)
 
     def specification(self, multi_task: int | None = None) -> TrainerSpec:
-        """How policies are trained; a multi-task one with so many policies' steps.
+        """How policies are trained; a multi-task one with `k` policies' steps.
 
         A policy for all contexts must see which one it is in.
         """
@@ -165,7 +165,7 @@ def load_recipe(path: Path) -> Recipe:
     """
     try:
         recipe = Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")))
-        len(recipe.space)  # raises if this is no space
+        len(recipe.space)  # raises if this is not a space
     except ValueError as error:
         raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
     return recipe

@@ -54,5 +54,5 @@ def _recorded(path: Path) -> list[dict[str, Any]]:
     except (TypeError, ValueError) as error:
         raise MatrixError(
             f"{path} is damaged ({error}). It records the versions that were used; delete it to "
-            "go on without the earlier ones."
+            "continue without the earlier ones."
         ) from None

@@ -105,14 +105,14 @@ def units(recipe: Recipe, trial: int) -> list[Unit]:
     """The work of one seed. Which policies are trained side by side belongs to the recipe."""
     n, chunk = len(recipe.space), recipe.training.get("chunk", 1)
     rows = [Unit(trial, tuple(range(i, min(i + chunk, n)))) for i in range(0, n, chunk)]
-    return [*rows, *[Unit(trial, multi_task=budget) for budget in recipe.multi_task]]
+    return [*rows, *[Unit(trial, multi_task=k) for k in recipe.multi_task]]
 
 
 def compute_with_retries(recipe: Recipe, unit: Unit) -> Rows:
     """Train and evaluate; the same recipe and unit give the same rows.
 
     Raises:
-        TrainingError: If it went wrong with each of several seeds.
+        TrainingError: If it failed with each of several seeds.
     """
     wasted = 0.0
     for attempt in range(ATTEMPTS):
@@ -125,7 +125,7 @@ def compute_with_retries(recipe: Recipe, unit: Unit) -> Rows:
             cause = error
     else:
         raise TrainingError(
-            f"The training for {unit.label} went wrong {ATTEMPTS} times, each time with other "
+            f"The training run for {unit.label} failed {ATTEMPTS} times, each time with other "
             f"seeds. The last time: {cause}"
         )
     return replace(rows, cost=rows.cost + np.array([wasted, 0, 0, attempt]))
@@ -135,11 +135,11 @@ def compute(recipe: Recipe, unit: Unit, attempt: int) -> Rows:
     """Train and evaluate once.
 
     Raises:
-        TrainingError: If it went wrong.
+        TrainingError: If it failed.
     """
     spec = recipe.specification(unit.multi_task)
     began = process_time()
-    trainings = _trained(spec, _jobs(recipe, unit, attempt))
+    runs = _trained(spec, _jobs(recipe, unit, attempt))
     trained = process_time()
     key = "evaluation" if unit.multi_task is None else f"multi-task {unit.multi_task} evaluation"
     played = np.stack(
@@ -151,15 +151,15 @@ def compute(recipe: Recipe, unit: Unit, attempt: int) -> Rows:
                 episodes=recipe.episodes,
                 seed=derived_seed(recipe.seed, key, unit.trial, *unit.sources[i : i + 1]),
             )
-            for i, training in enumerate(trainings)
+            for i, training in enumerate(runs)
         ]
     )
     evaluated = process_time()
     variance = played.var(axis=2, ddof=1) if recipe.episodes > 1 else np.zeros(played.shape[:2])
-    steps = sum(training.steps for training in trainings)
+    steps = sum(training.steps for training in runs)
     return Rows(
         returns=played.mean(axis=2),
-        source_returns=np.array([training.source_return for training in trainings]),
+        source_returns=np.array([training.source_return for training in runs]),
         episode_variance=variance.mean(axis=1),
         cost=np.array([trained - began, evaluated - trained, steps, 1], dtype=np.float64),
     )
@@ -180,9 +180,9 @@ def _jobs(recipe: Recipe, unit: Unit, attempt: int) -> list[TrainingJob]:
 
 def _trained(spec: TrainerSpec, jobs: list[TrainingJob]) -> list[Training]:
     """All of them: which policies are trained together belongs to the recipe."""
-    trainings = []
+    runs = []
     for result in train(spec, jobs):
         if isinstance(result, Failure):
             raise TrainingError(result.error)
-        trainings.append(result)
-    return trainings
+        runs.append(result)
+    return runs

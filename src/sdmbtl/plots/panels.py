@@ -32,8 +32,8 @@ def matrix_figure(dataset: TransferDataset, found: Anatomy) -> Figure:
     """Draw a data set.
 
     The effects of source and target over the contexts; the matrix itself; how returns fall with
-    the difference of source and target in each dimension; the luck of two trainings; how far few
-    policies get.
+    the difference of source and target in each dimension; two training runs of each source; how
+    far few policies get.
 
     Args:
         dataset: The data set.
@@ -49,18 +49,18 @@ def matrix_figure(dataset: TransferDataset, found: Anatomy) -> Figure:
     quality, difficulty, gap, rest = figure.subfigures(
         4, 1, squeeze=False, height_ratios=heights
     ).ravel()
-    mean = found.coverage.random[0]
+    mean = found.few_policies.random[0]
     _head(quality, "Policies: mean return over all targets, by context trained on")
     draw(quality, space, found.quality, mean)
     _head(difficulty, "Targets: mean return of all policies, by context")
     draw(difficulty, space, found.difficulty, mean)
-    _head(gap, "Return less the target's mean, by difference of source and target")
+    _head(gap, "Return minus the target's mean, by difference of source and target")
     _draw_gap(gap, found)
-    matrix, luck, coverage = rest.subplots(1, 3, width_ratios=[1.15, 1, 1.3])
+    matrix, runs, policies = rest.subplots(1, 3, width_ratios=[1.15, 1, 1.3])
     _draw_matrix(rest, matrix, dataset, found)
-    _draw_luck(luck, dataset, found)
-    _draw_coverage(coverage, found)
-    # For good: the layout goes on moving things when it is drawn again.
+    _draw_run_variance(runs, dataset, found)
+    _draw_few_policies(policies, found)
+    # For good: the layout keeps moving things when it is drawn again.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     return figure
@@ -161,8 +161,8 @@ def _draw_matrix(figure: SubFigure, panel: Axes, dataset: TransferDataset, found
     figure.colorbar(image, ax=panel, pad=0.02, aspect=18).ax.tick_params(labelsize=SMALL - 1)
 
 
-def _draw_luck(panel: Axes, dataset: TransferDataset, found: Anatomy) -> None:
-    panel.set_title("Luck: mean return of a policy", fontsize=10, loc="left")
+def _draw_run_variance(panel: Axes, dataset: TransferDataset, found: Anatomy) -> None:
+    panel.set_title("Run to run: mean return of a policy", fontsize=10, loc="left")
     _plain(panel)
     if found.size.seeds < 2:
         panel.set_xticks([])
@@ -175,21 +175,21 @@ def _draw_luck(panel: Axes, dataset: TransferDataset, found: Anatomy) -> None:
     panel.plot(rows[0], rows[1], ".", color=BLUE, ms=3, alpha=0.6)
     panel.set_xlabel("trained with seed 0", fontsize=SMALL)
     panel.set_ylabel("trained with seed 1", fontsize=SMALL)
-    if found.luck.row_correlation is not None:
-        text = f"correlation {found.luck.row_correlation:.2f}"
+    if found.run_variance.row_correlation is not None:
+        text = f"correlation {found.run_variance.row_correlation:.2f}"
         panel.text(0.03, 0.95, text, transform=panel.transAxes, fontsize=SMALL, va="top")
 
 
-def _draw_coverage(panel: Axes, found: Anatomy) -> None:
-    cover = found.coverage
-    rounds = np.arange(1, len(cover.oracle) + 1)
+def _draw_few_policies(panel: Axes, found: Anatomy) -> None:
+    few = found.few_policies
+    rounds = np.arange(1, len(few.oracle) + 1)
     panel.set_title("Best return by number of policies", fontsize=10, loc="left")
-    panel.axhline(cover.everything, color=GREY, lw=1, ls=":", label=f"all {found.size.contexts}")
-    panel.plot(rounds, cover.oracle, ".-", color=ORANGE, label="oracle")
-    panel.plot(rounds, cover.random, ".-", color=BLUE, label="random")
-    shown = [k for k in cover.multi_task if k <= len(rounds)]
+    panel.axhline(few.everything, color=GREY, lw=1, ls=":", label=f"all {found.size.contexts}")
+    panel.plot(rounds, few.oracle, ".-", color=ORANGE, label="oracle")
+    panel.plot(rounds, few.random, ".-", color=BLUE, label="random")
+    shown = [k for k in few.multi_task if k <= len(rounds)]
     if shown:
-        values = [cover.multi_task[k] for k in shown]
+        values = [few.multi_task[k] for k in shown]
         panel.plot(shown, values, "D", color=GREEN, ms=5, label="multi-task, same steps")
     panel.set_xlabel("policies", fontsize=SMALL)
     panel.xaxis.set_major_locator(MaxNLocator(6, integer=True))

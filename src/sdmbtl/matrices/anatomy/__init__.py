@@ -1,4 +1,4 @@
-"""What a transfer matrix looks like: f, g, h, luck, saturation, in numbers and sentences."""
+"""What a transfer matrix looks like: f, g, h, variance between runs, saturation."""
 
 from sdmbtl.matrices.anatomy.anatomy import Anatomy, anatomy, spread_targets
 from sdmbtl.matrices.anatomy.effects import Effect

@@ -26,11 +26,16 @@ import numpy as np
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.detection import MOUNTAIN, Detection, MountainDetector
 from sdmbtl.json_data import as_json
-from sdmbtl.matrices.anatomy.coverage import Coverage, Training, coverage, training
-from sdmbtl.matrices.anatomy.effects import Effect, effect
+from sdmbtl.matrices.anatomy.effects import Effect, measure_effect
+from sdmbtl.matrices.anatomy.few_policies import (
+    FewPolicies,
+    Training,
+    measure_few_policies,
+    measure_training,
+)
 from sdmbtl.matrices.anatomy.findings import findings
-from sdmbtl.matrices.anatomy.gap import Gap, gap, repeatable
-from sdmbtl.matrices.anatomy.luck import Luck, luck
+from sdmbtl.matrices.anatomy.gap import Gap, measure_agreement, measure_gap
+from sdmbtl.matrices.anatomy.run_variance import RunVariance, compare_seeds
 from sdmbtl.matrices.anatomy.size import Size, size_of
 from sdmbtl.matrices.dataset import TransferDataset
 from sdmbtl.matrices.transfer_matrices import min_max
@@ -45,7 +50,7 @@ FEW_ROWS = 12
 class Shares:
     """Shares of the variance of the mean matrix over the seeds, decomposed orthogonally.
 
-    The mean of W seeds still has 1/W of the luck of whole trainings: it is counted as quality.
+    The mean of W seeds still has 1/W of the noise between training runs: it is counted as quality.
     """
 
     quality: float
@@ -64,9 +69,9 @@ class Anatomy:
         quality: f, the effect of the source.
         difficulty: g, the effect of the target; high where a target is easy.
         gap: h, their interaction.
-        luck: Differences between seeds.
+        run_variance: Differences between seeds.
         training: How well training goes.
-        coverage: How far few policies get.
+        few_policies: How far few policies get.
         detection: What the criteria say of all rows.
         few_rows_detection: What they say of a dozen evenly spread rows.
         paper_detection: What they say of all rows as the paper has them.
@@ -79,9 +84,9 @@ class Anatomy:
     quality: Effect
     difficulty: Effect
     gap: Gap
-    luck: Luck
+    run_variance: RunVariance
     training: Training
-    coverage: Coverage
+    few_policies: FewPolicies
     detection: Detection
     few_rows_detection: Detection
     paper_detection: Detection
@@ -116,12 +121,12 @@ def anatomy(dataset: TransferDataset) -> Anatomy:
         name=dataset.name,
         size=size,
         shares=Shares(shares["source"], shares["target"], shares["interaction"]),
-        quality=effect(space, parts.source_effect),
-        difficulty=effect(space, parts.target_effect),
-        gap=gap(rows, parts.interaction, repeatable(returns, parts.interaction)),
-        luck=luck(dataset, returns, size),
-        training=training(space, returns),
-        coverage=coverage(dataset, returns, low, high),
+        quality=measure_effect(space, parts.source_effect),
+        difficulty=measure_effect(space, parts.target_effect),
+        gap=measure_gap(rows, parts.interaction, measure_agreement(returns, parts.interaction)),
+        run_variance=compare_seeds(dataset, returns, size),
+        training=measure_training(space, returns),
+        few_policies=measure_few_policies(dataset, returns, low, high),
         detection=_detected(MountainDetector(), rows),
         few_rows_detection=_detected(
             MountainDetector(), ObservedRows(space, space.targets[some], mean[some])

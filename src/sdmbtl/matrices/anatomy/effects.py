@@ -54,7 +54,7 @@ class Effect:
     additive_r2: float | None
 
 
-def effect(space: ContextSpace, values: Floats) -> Effect:
+def measure_effect(space: ContextSpace, values: Floats) -> Effect:
     """Measure an effect with (N,) values, one for each context."""
     effects = []
     indicators = []

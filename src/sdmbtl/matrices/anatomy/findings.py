@@ -23,11 +23,11 @@ BETTER = 0.1
 HARMLESS = 0.02
 #: Shares of variance below this are not worth a sentence.
 NEGLIGIBLE = 0.05
-#: Correlation between seeds below which a training says little about the next, and above which
+#: Correlation between seeds below which a run says little about the next, and above which
 #: it says nearly everything.
-LUCK, REPEATABLE = 0.5, 0.8
-#: A policy whose row is this much better than the same source's in the other seeds is lucky.
-LUCKY = 0.1
+VARIES, REPEATABLE = 0.5, 0.8
+#: A policy whose row is this much better than the same source's in the other seeds is counted.
+MUCH_BETTER = 0.1
 #: Share of contexts that should be best served by their own policy.
 OWN_IS_BEST = 0.8
 #: Share of the returns at the top, or of hard targets, that is worth a sentence.
@@ -48,7 +48,7 @@ def findings(found: Anatomy) -> tuple[str, ...]:
         _sides(found),
         _effect(found.quality, "Policy quality f", found.shares.quality),
         _effect(found.difficulty, "Task difficulty g", found.shares.difficulty),
-        _luck(found),
+        _run_variance(found),
         *_defects(found),
         _multi_task(found),
         _detection(found),
@@ -57,27 +57,27 @@ def findings(found: Anatomy) -> tuple[str, ...]:
 
 
 def _margin(found: Anatomy) -> str:
-    cover = found.coverage
-    k = cover.margin_round
+    few = found.few_policies
+    k = few.margin_round
     numbers = (
-        f"{_policies(k)} chosen by the oracle reach {cover.oracle[k - 1]:.3f}, "
-        f"chosen at random {cover.random[k - 1]:.3f}"
+        f"{_policies(k)} chosen by the oracle reach {few.oracle[k - 1]:.3f}, "
+        f"chosen at random {few.random[k - 1]:.3f}"
     )
-    if cover.margin >= CHOICE_MATTERS:
+    if few.margin >= CHOICE_MATTERS:
         return f"The choice matters: {numbers}."
     return f"The choice hardly matters: {numbers} (less than {CHOICE_MATTERS:g} apart)."
 
 
 def _saturation(found: Anatomy) -> str:
-    cover = found.coverage
-    reached = cover.single / cover.everything
+    few = found.few_policies
+    reached = few.single / few.everything
     if reached >= SATURATED:
         return (
             f"Saturated: the best single policy reaches {reached:.3f} of what all "
             f"{found.size.contexts} reach together."
         )
-    if cover.at_top >= MANY:
-        return f"Plateaus: {whole_percent(cover.at_top)} of all returns are at the very top."
+    if few.at_top >= MANY:
+        return f"Plateaus: {whole_percent(few.at_top)} of all returns are at the very top."
     return ""
 
 
@@ -112,7 +112,7 @@ def _mountain(found: Anatomy) -> str:
         return f"No mountain: {distance}{f'; farther is better in {rising}' if rising else ''}."
     if found.is_mountain:
         return f"Mountain: policies are alike, and {distance}."
-    return f"A ridge, but no mountain: {distance}, but {found.detection.explanation}."
+    return f"A ridge, but not a mountain: {distance}, but {found.detection.explanation}."
 
 
 def _shape(found: Anatomy) -> str:
@@ -152,7 +152,7 @@ def _effect(effect: Effect, name: str, share: float) -> str:
     main = max(effect.main_effects, key=lambda m: m.share)
     if effect.additive_r2 < DESCRIBES:
         return (
-            f"{name} is no sum over the dimensions (R² {effect.additive_r2:.2f}): neighbouring "
+            f"{name} is not a sum over the dimensions (R² {effect.additive_r2:.2f}): neighbouring "
             "contexts differ, or dimensions act together."
         )
     kind = "nearly linear" if effect.linear_r2 >= 0.8 * effect.additive_r2 else "bent"
@@ -162,29 +162,31 @@ def _effect(effect: Effect, name: str, share: float) -> str:
     )
 
 
-def _luck(found: Anatomy) -> str:
-    luck = found.luck
+def _run_variance(found: Anatomy) -> str:
+    variance = found.run_variance
     if found.size.seeds == 1:
-        return "One seed: luck of a training cannot be told from the quality of its context."
-    if luck.row is None or luck.row_correlation is None:
+        return "One seed: noise between training runs cannot be separated from policy quality."
+    if variance.row is None or variance.row_correlation is None:
         return ""
-    correlation = f"mean returns of the policies of two seeds correlate {luck.row_correlation:.2f}"
-    rows = f"luck of whole trainings is {whole_percent(luck.row)} of all variance"
-    if luck.lucky:
+    correlation = (
+        f"mean returns of the policies of two seeds correlate {variance.row_correlation:.2f}"
+    )
+    rows = f"noise between training runs is {whole_percent(variance.row)} of all variance"
+    if variance.better_runs:
         every = found.size.seeds * found.size.contexts
-        beaten = f"beat their source's others by {LUCKY:g} or more"
-        rows += f", {luck.lucky} of {every} policies {beaten}"
-    verdict = "Partly luck"
-    if luck.row_correlation < LUCK:
-        verdict = "Policies differ by luck"
-    elif luck.row_correlation >= REPEATABLE:
+        beaten = f"beat their source's others by {MUCH_BETTER:g} or more"
+        rows += f", {variance.better_runs} of {every} policies {beaten}"
+    verdict = "Partly repeatable"
+    if variance.row_correlation < VARIES:
+        verdict = "Policies differ by chance"
+    elif variance.row_correlation >= REPEATABLE:
         verdict = "Training is repeatable"
     return f"{verdict}: {correlation}; {rows}."
 
 
 def _defects(found: Anatomy) -> Iterator[str]:
     """What is wrong with evaluation, training or targets, if anything."""
-    noise, training, size = found.luck.evaluation_noise, found.training, found.size
+    noise, training, size = found.run_variance.evaluation_noise, found.training, found.size
     if noise is not None and noise >= NEGLIGIBLE:
         yield (
             f"Noisy evaluation: {size.episodes} episodes leave noise of {whole_percent(noise)} "
@@ -192,9 +194,9 @@ def _defects(found: Anatomy) -> Iterator[str]:
         )
     if training.own_is_best < OWN_IS_BEST:
         yield (
-            f"Training where it counts is no guarantee: in {whole_percent(training.own_is_best)} "
-            "of the contexts the own policy has 0.95 of the best one's return (mean "
-            f"{training.own:.3f}, best {training.best:.3f})."
+            "Training where it counts is not a guarantee: in "
+            f"{whole_percent(training.own_is_best)} of the contexts the own policy has 0.95 of "
+            f"the best one's return (mean {training.own:.3f}, best {training.best:.3f})."
         )
     if training.unsolved:
         count = len(training.unsolved)
@@ -203,20 +205,20 @@ def _defects(found: Anatomy) -> Iterator[str]:
             f"Out of reach: no policy gets half of the range on {targets} "
             f"({whole_percent(count / size.contexts)}): {training.unsolved_where}."
         )
-    if found.coverage.hard_targets >= SOME_HARD:
+    if found.few_policies.hard_targets >= SOME_HARD:
         yield (
-            f"Hard targets: on {whole_percent(found.coverage.hard_targets)} of the targets fewer "
-            "than 5 % of the policies have 0.9 of the best one's return."
+            f"Hard targets: on {whole_percent(found.few_policies.hard_targets)} of the targets "
+            "fewer than 5 % of the policies have 0.9 of the best one's return."
         )
 
 
 def _multi_task(found: Anatomy) -> str:
-    cover = found.coverage
-    compared = [k for k in cover.multi_task if k <= len(cover.oracle)]
+    few = found.few_policies
+    compared = [k for k in few.multi_task if k <= len(few.oracle)]
     if not compared:
         return ""
     k = max(compared)
-    multi_task, oracle, random = cover.multi_task[k], cover.oracle[k - 1], cover.random[k - 1]
+    multi_task, oracle, random = few.multi_task[k], few.oracle[k - 1], few.random[k - 1]
     if multi_task >= oracle:
         verdict = "is at least as good as the oracle"
     elif multi_task >= random:

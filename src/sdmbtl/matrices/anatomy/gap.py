@@ -23,7 +23,7 @@ class GapCurve:
     Attributes:
         name: Name of the dimension.
         differences: (B,) signed differences in unit coordinates, -1..1.
-        relative: (B,) mean of J less its target's mean: f and h together.
+        relative: (B,) mean of J minus its target's mean: f and h together.
         interaction: (B,) mean of h alone, in the orthogonal decomposition.
         mountain: (B,) what that would be if h were the weighted distance that fits it best.
     """
@@ -51,7 +51,7 @@ class Gap:
         positions_r2: R² of a sum of free functions of (x_d, y_d): difference and place. None for
             a list of targets, too.
         ceiling: The share of the interaction that the seeds agree on, which no model can exceed
-            except by luck; None with one seed.
+            except by chance; None with one seed.
         curves: One for each dimension.
     """
 
@@ -65,7 +65,7 @@ class Gap:
     curves: tuple[GapCurve, ...]
 
 
-def gap(rows: ObservedRows, interaction: Floats, ceiling: float | None) -> Gap:
+def measure_gap(rows: ObservedRows, interaction: Floats, ceiling: float | None) -> Gap:
     """Measure h on the rows of all sources and their (N, N) interaction."""
     space = rows.space
     slopes = estimate_slopes(rows, "within")
@@ -173,7 +173,7 @@ def _indicator_sums(bins: Sequence[_Bins], interaction: Floats) -> tuple[Floats,
 def _fit(
     interaction: Floats, products: Floats, moments: Floats, row_means: Floats, column_means: Floats
 ) -> tuple[Floats, float | None]:
-    """Regress an interaction on K features of the pairs, less their row and column means.
+    """Regress an interaction on K features of the pairs, minus their row and column means.
 
     Args:
         interaction: (N, N) the interaction.
@@ -212,9 +212,9 @@ def _positions_r2(space: ContextSpace, interaction: Floats) -> float | None:
     return explained / float((interaction**2).mean())
 
 
-def repeatable(returns: Floats, interaction: Floats) -> float | None:
-    """Share of the mean interaction's variance that is not the luck of the seeds."""
+def measure_agreement(returns: Floats, interaction: Floats) -> float | None:
+    """Share of the mean interaction's variance that is not noise between seeds."""
     if len(returns) < 2 or is_flat(interaction):
         return None
-    luck = np.mean([(SobolHoeffding.of(r).interaction - interaction) ** 2 for r in returns])
-    return max(1 - float(luck) / (len(returns) - 1) / float((interaction**2).mean()), 0.0)
+    noise = np.mean([(SobolHoeffding.of(r).interaction - interaction) ** 2 for r in returns])
+    return max(1 - float(noise) / (len(returns) - 1) / float((interaction**2).mean()), 0.0)

@@ -42,7 +42,7 @@ class Training:
 
 
 @dataclass(frozen=True)
-class Coverage:
+class FewPolicies:
     """How far few policies get; means over the seeds.
 
     Attributes:
@@ -53,11 +53,11 @@ class Coverage:
             seeds.
         random: (K,) the same expected for random choice.
         everything: The same with all policies.
-        margin: Oracle less random choice after `margin_round` policies.
+        margin: Oracle minus random choice after `margin_round` policies.
         margin_round: Number of policies at which the margin is taken.
         hard_targets: Share of targets on which fewer than 5 % of the policies have 0.9 of the best
             policy's return.
-        multi_task: Mean return of the multi-task policy with the steps of so many policies.
+        multi_task: Number of policies -> mean return of one multi-task policy with their steps.
     """
 
     at_top: float
@@ -72,7 +72,7 @@ class Coverage:
     multi_task: Mapping[int, float]
 
 
-def training(space: ContextSpace, returns: Floats) -> Training:
+def measure_training(space: ContextSpace, returns: Floats) -> Training:
     """Measure training; `returns` is (W, N, N), scaled."""
     best = returns.max(axis=1)  # (W, N)
     own = returns.diagonal(axis1=1, axis2=2)
@@ -111,14 +111,16 @@ def _where(space: ContextSpace, chosen: NDArray[np.intp]) -> str:
     return ", ".join(parts) or "all over the space"
 
 
-def coverage(dataset: TransferDataset, returns: Floats, low: float, high: float) -> Coverage:
-    """Measure coverage; `returns` is (W, N, N), scaled from `low` and `high`."""
+def measure_few_policies(
+    dataset: TransferDataset, returns: Floats, low: float, high: float
+) -> FewPolicies:
+    """Measure them; `returns` is (W, N, N), scaled from `low` and `high`."""
     rounds = min(ROUNDS, returns.shape[1])
     best = returns.max(axis=1)
     single = returns.mean(axis=2).argmax(axis=1)
     single_rows = returns[np.arange(len(returns)), single]  # (W, N)
     reach = (returns >= 0.9 * best[:, None]).mean(axis=1)  # (W, N) share of the policies
-    return Coverage(
+    return FewPolicies(
         at_top=float((returns >= 0.99).mean()),
         single=float(single_rows.mean()),
         single_covers=float((single_rows >= 0.95 * best).mean()),
@@ -129,7 +131,7 @@ def coverage(dataset: TransferDataset, returns: Floats, low: float, high: float)
         margin_round=min(CHOICE_ROUND, rounds),
         hard_targets=float((reach < 0.05).mean()),
         multi_task={
-            budget: float(min_max(np.asarray(values), low, high).mean())
-            for budget, values in sorted(dataset.multi_task.items())
+            k: float(min_max(np.asarray(values), low, high).mean())
+            for k, values in sorted(dataset.multi_task.items())
         },
     )
