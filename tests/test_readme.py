@@ -20,8 +20,8 @@ README = (ROOT / "README.md").read_text()
 #: What makes the long commands short; the README shows them as users will give them.
 SHORTER = {
     "CartPole": ["--levels", "3", "--steps", "4096", "--episodes", "2"],
-    "my_envs:make_pendulum": ["--set", "envs=2", "--set", "hyperparameters.n_steps=64"],
-    "BipedalWalker": ["--levels", "1", "--steps", "256", "--episodes", "1", "--set", "envs=2"],
+    "my_envs:make_pendulum": ["--set", "num_envs=2", "--set", "num_steps=64"],
+    "BipedalWalker": ["--levels", "1", "--steps", "256", "--episodes", "1", "--set", "num_envs=2"],
     "--dim": ["--trials", "2", "--rounds", "6"],
     "real": ["--matrices", "1", "--data", "bipedal-walker"],
     "matrix": ["--multi-task", "", "--seeds", "1", "--levels", "2"],
@@ -47,7 +47,7 @@ def shorter(command):
         command[command.index("--steps") + 1] = "256"
     if "BipedalWalker" in command:
         command[command.index("--budget") + 1] = "1"
-        command += ["--set", "hyperparameters.n_steps=64"]
+        command += ["--set", "num_steps=64"]
     return command
 
 

@@ -49,9 +49,7 @@ StepsOption = Annotated[
 ]
 SetOption = Annotated[
     list[str] | None,
-    training_option(
-        "--set", metavar="KEY=VALUE", help="Of the trainer, as hyperparameters.gamma=0.98"
-    ),
+    training_option("--set", metavar="KEY=VALUE", help="A setting of the trainer, as gamma=0.98"),
 ]
 EpisodesOption = Annotated[int, training_option(help="Episodes for each policy on each target.")]
 

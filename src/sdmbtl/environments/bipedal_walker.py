@@ -52,21 +52,20 @@ class BipedalWalker(EnvironmentFamily):
     # chooses the best policy by 10 episodes; these settings are usual for the walker.
     training: Mapping[str, Mapping[str, Any]] = {
         "sb3": {
-            "steps": 5_000_000,
-            "envs": 32,
-            "normalize": True,
-            "evaluate_every": 100_000,
-            "evaluate_episodes": 10,
-            "hyperparameters": {
-                "n_steps": 2048,
-                "batch_size": 64,
-                "n_epochs": 10,
-                "gamma": 0.999,
-                "gae_lambda": 0.95,
-                "ent_coef": 0.0,
-                "learning_rate": 0.0003,
-                "clip_range": 0.18,
-            },
+            "total_timesteps": 5_000_000,
+            "num_envs": 32,
+            "norm_obs": True,
+            "norm_reward": True,
+            "eval_every": 100_000,
+            "eval_episodes": 10,
+            "num_steps": 2048,
+            "minibatch_size": 64,
+            "update_epochs": 10,
+            "gamma": 0.999,
+            "gae_lambda": 0.95,
+            "ent_coef": 0.0,
+            "learning_rate": 0.0003,
+            "clip_coef": 0.18,
         },
     }
 

@@ -134,9 +134,13 @@ class Trainer(ABC):
         These are the keyword arguments of the constructor, which are kept under their names;
         `processes` changes nothing.
         """
-        arguments = inspect.signature(type(self)).parameters.values()
-        names = [a.name for a in arguments if a.kind is a.KEYWORD_ONLY and a.name != "processes"]
-        return {name: getattr(self, name) for name in names}
+        return {n: getattr(self, n) for n in self.own_settings() if n != "processes"}
+
+    @classmethod
+    def own_settings(cls) -> tuple[str, ...]:
+        """Names of the keyword arguments of the constructor."""
+        arguments = inspect.signature(cls).parameters.values()
+        return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
 
     def train(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
