@@ -176,7 +176,7 @@ def rewritten(content, **changes):
 def test_truncated_files_are_refused(content, keep, tmp_path):
     (tmp_path / "p").write_bytes(content[:keep])
     for read in (load_policy, load_notes):
-        with pytest.raises(PolicyError, match="p is no policy of sdmbtl, or it is damaged"):
+        with pytest.raises(PolicyError, match="p is not a policy of sdmbtl, or it is damaged"):
             read(tmp_path / "p")
 
 

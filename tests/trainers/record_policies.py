@@ -1,4 +1,4 @@
-"""Writes recorded_policies.json: hashes of what trainings, studies and matrices come out as.
+"""Writes recorded_policies.json: hashes of the outcomes of training runs, studies and matrices.
 
 Run it only when a change of the outcomes is meant, and say so in the changelog:
 
@@ -74,13 +74,13 @@ def trained(name, environment, sources, **options):
         TrainingJob(space.targets[list(targets)], seed=3 + number)
         for number, targets in enumerate(sources)
     ]
-    trainings = trainer.train(jobs)
+    runs = trainer.train(jobs)
     return outcome(
-        [t.policy for t in trainings],
-        [trainer.evaluate(t.policy, space.targets, episodes=3, seed=9) for t in trainings],
-        steps=[int(t.steps) for t in trainings],
-        curves=[[float(value) for _, value in t.curve] for t in trainings],
-        source_returns=[float(t.source_return) for t in trainings],
+        [t.policy for t in runs],
+        [trainer.evaluate(t.policy, space.targets, episodes=3, seed=9) for t in runs],
+        steps=[int(t.steps) for t in runs],
+        curves=[[float(value) for _, value in t.curve] for t in runs],
+        source_returns=[float(t.source_return) for t in runs],
     )
 
 

@@ -61,9 +61,9 @@ def test_evaluation_agrees_with_gymnasium(learned):
 def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
     trainer, training, _ = learned
     contexts = trainer.space.targets
-    whole = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
+    returns = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
     monkeypatch.setattr("sdmbtl.trainers.batched_ppo.EPISODES_AT_ONCE", 8)
-    assert np.array_equal(whole, trainer.evaluate(training.policy, contexts, episodes=5, seed=2))
+    assert np.array_equal(returns, trainer.evaluate(training.policy, contexts, episodes=5, seed=2))
 
 
 def test_processes_and_chunks():

@@ -193,7 +193,7 @@ def test_threads_are_put_back(monkeypatch):
 
 
 class Noted(gymnasium.Env):
-    """Five steps long; notes the contexts of its episodes, and raises `failure`, if there is one."""
+    """Five steps long; notes the contexts of its episodes, and raises `failure` if it is set."""
 
     observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -245,10 +245,14 @@ def test_every_episode_takes_one_of_the_contexts(noted):
 
 def test_of_many_contexts_some_are_evaluated():
     many = np.arange(500.0)[:, None]
-    assert np.array_equal(module._some(many[:64], 0), many[:64])
-    chosen = module._some(many, 3).tolist()
+    assert np.array_equal(module._choose_evaluated(many[:64], 0), many[:64])
+    chosen = module._choose_evaluated(many, 3).tolist()
     assert len(np.unique(chosen)) == 64
-    assert chosen == module._some(many, 3).tolist() != module._some(many, 4).tolist()
+    assert (
+        chosen
+        == module._choose_evaluated(many, 3).tolist()
+        != module._choose_evaluated(many, 4).tolist()
+    )
 
 
 # -- what can go wrong -------------------------------------------------------------------

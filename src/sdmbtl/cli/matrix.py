@@ -125,7 +125,8 @@ def _made(
     note(
         f"{recipe.family['name']}: {counted(n, 'context')} ({', '.join(recipe.space.names)}), "
         f"{counted(seeds, 'seed')}, trainer {recipe.trainer} with "
-        f"{recipe.training['total_timesteps']:,} steps, {counted(recipe.episodes, 'episode')} for each pair, in {factory.out}"
+        f"{recipe.training['total_timesteps']:,} steps, "
+        f"{counted(recipe.episodes, 'episode')} for each pair, in {factory.out}"
     )
     for damaged in factory.damaged(seeds):
         note(f"{damaged} is damaged and made again.")

@@ -45,7 +45,10 @@ PhysicsOption = Annotated[str | None, choice_option(help="The same as --option p
 
 TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
 StepsOption = Annotated[
-    int | None, training_option(help="Environment steps for each policy.", show_default="usual")
+    int | None,
+    training_option(
+        help="Environment steps for each policy: total_timesteps.", show_default="usual"
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,

@@ -69,7 +69,7 @@ class BatchedPPOTrainer(Trainer):
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
         _start_backend()
-        self._ppo = _compiled(
+        self._ppo = _compile(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
         )
 
@@ -102,7 +102,7 @@ class BatchedPPOTrainer(Trainer):
                 progress(done, total * len(jobs), float(returns.mean()))
         return [
             Training(
-                policy=self._policy(states, number, job),
+                policy=self._make_policy(states, number, job),
                 steps=total,
                 source_return=float(states.best_return[number]),
                 curve=curve,
@@ -115,7 +115,7 @@ class BatchedPPOTrainer(Trainer):
     ) -> NDArray[np.float64]:
         """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
         episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-        weights, scaling = self._loaded(policy)
+        weights, scaling = self._load_policy(policy)
         repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
         total = len(repeated[0])
         keys = np.asarray(
@@ -152,7 +152,7 @@ class BatchedPPOTrainer(Trainer):
         each = [self._tasks(job.contexts) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
 
-    def _policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
+    def _make_policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
         weights, scaling = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
         values = (states.best_return[number], weights, scaling)
         if not all(np.isfinite(x).all() for x in jax.tree.leaves(values)):
@@ -171,7 +171,7 @@ class BatchedPPOTrainer(Trainer):
             limit=OBSERVATION_LIMIT if norm_obs else None,
         )
 
-    def _loaded(self, policy: Policy) -> tuple[Weights, Scaling]:
+    def _load_policy(self, policy: Policy) -> tuple[Weights, Scaling]:
         """A policy as the compiled functions take it."""
         sizes = (self._ppo.n_inputs, *self.ppo_settings.hidden_sizes, self._ppo.n_outputs)
         shapes = list(pairwise(sizes))
@@ -191,7 +191,7 @@ class BatchedPPOTrainer(Trainer):
 
 
 @lru_cache(maxsize=8)
-def _compiled(environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int) -> PPO:
+def _compile(environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int) -> PPO:
     """The same functions for the same settings: compiling them takes seconds."""
     return PPO(environment, settings, n_coordinates)
 

@@ -1,7 +1,7 @@
 """Proximal policy optimisation as pure functions, for one policy or a batch of them.
 
 Everything here is compiled by JAX. A training run is a `TrainState` that `PPO.advance` takes a few
-iterations further; `PPO.play` plays whole episodes with the policy as it will be used.
+iterations further; `PPO.play` plays full episodes with the policy as it will be used.
 """
 
 from __future__ import annotations
@@ -429,7 +429,7 @@ class PPO:
         return EnvState(state, task, jnp.zeros(n, jnp.int32))
 
     def _play(self, weights: Weights, scaling: Scaling, tasks: Tasks, keys: jax.Array) -> jax.Array:
-        """(n,) returns of one whole episode in each of n contexts, with an (n, 2) key for each."""
+        """(n,) returns of one episode in each of n contexts, with an (n, 2) key for each."""
         parameters = tasks.parameters
         states = jax.vmap(self.environment.reset)(keys, parameters)
         each = jnp.arange(len(keys))
@@ -454,9 +454,9 @@ class PPO:
         """Evaluate the policy on its training contexts; remember it if it is the best so far."""
         key, play_key = jax.random.split(state.key)
         rows = self._evaluated_rows(len(tasks.parameters))
-        judged = jax.tree.map(lambda x: x[rows], tasks)
+        evaluated = jax.tree.map(lambda x: x[rows], tasks)
         keys = jax.random.split(play_key, len(rows))
-        mean = self._play(state.optimiser.weights, state.scaling, judged, keys).mean()
+        mean = self._play(state.optimiser.weights, state.scaling, evaluated, keys).mean()
         better = mean >= state.best_return  # of equally good ones the one trained longer
         now = (state.optimiser.weights, state.scaling)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, state.best)

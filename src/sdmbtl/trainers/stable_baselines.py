@@ -34,7 +34,7 @@ from sdmbtl.policies.stable_baselines import (
     policy_class_of,
 )
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
-from sdmbtl.trainers.rollout import evaluate_in_gymnasium, failures_named
+from sdmbtl.trainers.rollout import evaluate_in_gymnasium, name_context_in_errors
 
 #: Arguments of an algorithm that are not hyperparameters: ours to give, for output, or classes.
 _RESERVED = frozenset(
@@ -153,7 +153,7 @@ class StableBaselinesTrainer(Trainer):
             known_name("option", name, known, has=has, error=TrainerError)
             if not (name == "ent_coef" and isinstance(value, str)):  # SAC's may be "auto"
                 finite_number(name, value, low=0.0, error=TrainerError)
-        return _as_json_data(given)
+        return _copy_as_json(given)
 
     def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -171,7 +171,7 @@ class StableBaselinesTrainer(Trainer):
         self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
     ) -> NDArray[np.float64]:
         """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
-        with _one_thread():
+        with _use_one_thread():
             return evaluate_in_gymnasium(
                 policy,
                 self.family,
@@ -194,7 +194,7 @@ class StableBaselinesTrainer(Trainer):
         for_training, for_contexts, for_evaluation = (
             int(seed) for seed in np.random.SeedSequence(job.seed).generate_state(3)
         )
-        with _one_thread(), _contained_randomness(for_training):
+        with _use_one_thread(), _contain_randomness(for_training):
             environments = self._environments(job, for_contexts)
             try:
                 model = self._model(environments, for_training)
@@ -227,7 +227,7 @@ class StableBaselinesTrainer(Trainer):
         first = self.space.context(job.contexts[0])
 
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
-            with failures_named(first):
+            with name_context_in_errors(first):
                 env = self.family.make(first, observe_context=observed)
             return _OneContextEachEpisode(env, self.space, job.contexts, generator)
 
@@ -253,7 +253,7 @@ class StableBaselinesTrainer(Trainer):
         if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples
             arguments["train_freq"] = tuple(arguments["train_freq"])
         if arguments.get("action_noise") is not None:
-            arguments["action_noise"] = _noise(arguments["action_noise"], environments)
+            arguments["action_noise"] = _make_noise(arguments["action_noise"], environments)
         try:
             model = algorithm_class(self.algorithm)(
                 self.policy, environments, seed=seed, **arguments
@@ -285,7 +285,7 @@ class _Watcher(BaseCallback):
         self.curve: list[tuple[int, float]] = []
         self._trainer, self._job, self._report = trainer, job, report
         self._seed = seed
-        self._contexts = _some(job.contexts, seed)
+        self._contexts = _choose_evaluated(job.contexts, seed)
         self._next_evaluation = trainer.eval_every
         self._next_report = 0.0
 
@@ -349,12 +349,12 @@ class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Start an episode on another context."""
         number = int(self._generator.integers(len(self._contexts)))
         self._context = self._space.context(self._contexts[number])
-        with failures_named(self._context):
+        with name_context_in_errors(self._context):
             return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take one step."""
-        with failures_named(self._context):
+        with name_context_in_errors(self._context):
             return self.env.step(action)
 
 
@@ -380,7 +380,7 @@ def _check_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str
                 f"{name!r} is not given in 'hyperparameters': it is the setting {common[name]!r} "
                 f"of the trainer, as in {common[name]}={given[name]!r}."
             )
-    copied = _as_json_data(given)
+    copied = _copy_as_json(given)
     try:
         classes_from_names(copied.get("policy_kwargs") or {})
     except SdmbtlError as error:
@@ -392,7 +392,7 @@ def _check_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str
     return copied
 
 
-def _as_json_data(given: Mapping[str, Any]) -> dict[str, Any]:
+def _copy_as_json(given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         copied: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
     except (TypeError, ValueError) as error:
@@ -403,12 +403,12 @@ def _as_json_data(given: Mapping[str, Any]) -> dict[str, Any]:
     return copied
 
 
-def _noise(deviation: float, environments: VecEnv) -> NormalActionNoise:
+def _make_noise(deviation: float, environments: VecEnv) -> NormalActionNoise:
     zeros = np.zeros(environments.action_space.shape or ())
     return NormalActionNoise(zeros, zeros + deviation)
 
 
-def _some(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+def _choose_evaluated(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     """All of (M, D) contexts, or as many of them as an evaluation can play."""
     if len(contexts) <= MOST_EVALUATED:
         return contexts
@@ -417,7 +417,7 @@ def _some(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _use_one_thread() -> Iterator[None]:
     """One thread of PyTorch: small networks are faster so, and sums always the same."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -428,7 +428,7 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _contained_randomness(seed: int) -> Iterator[None]:
+def _contain_randomness(seed: int) -> Iterator[None]:
     """Give what draws from the global generators this seed, and put them back afterwards."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:
