@@ -147,9 +147,14 @@ class StableBaselinesTrainer(Trainer):
 
     def _check_common(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The hyperparameters of `COMMON_NAMES` as JSON data."""
-        known = (*_common_names(self.algorithm), *self.own_settings())
+        names = _common_names(self.algorithm)
+        known = (*names, *self.own_settings())
         has = f"{self.name!r} with {self.algorithm} has"
         for name, value in given.items():
+            if name not in known and name in _argument_names(self.algorithm):
+                ours = {theirs: name for name, theirs in names.items()}
+                way = f"{ours[name]!r}" if name in ours else f"'hyperparameters.{name}'"
+                raise TrainerError(f"{self.algorithm}'s {name!r} is given as {way}.")
             known_name("option", name, known, has=has, error=TrainerError)
             if not (name == "ent_coef" and isinstance(value, str)):  # SAC's may be "auto"
                 finite_number(name, value, low=0.0, error=TrainerError)
@@ -360,25 +365,28 @@ class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 def _common_names(algorithm: str) -> dict[str, str]:
     """Our names of an algorithm's hyperparameters, and its own."""
-    found = algorithm_class(algorithm)
-    arguments = inspect.signature(found).parameters
+    arguments = _argument_names(algorithm)
     names = {ours: theirs for ours, theirs in COMMON_NAMES.items() if theirs in arguments}
-    if not issubclass(found, OnPolicyAlgorithm):
+    if not issubclass(algorithm_class(algorithm), OnPolicyAlgorithm):
         names.pop("num_steps", None)  # there "n_steps" is something else: that of n-step returns
     return names
+
+
+def _argument_names(algorithm: str) -> list[str]:
+    """The hyperparameters of an algorithm, as Stable-Baselines3 calls them."""
+    arguments = inspect.signature(algorithm_class(algorithm)).parameters
+    return [name for name in arguments if name not in _RESERVED]
 
 
 def _check_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments that only this algorithm has, as JSON data."""
     common = {theirs: ours for ours, theirs in _common_names(algorithm).items()}
-    arguments = inspect.signature(algorithm_class(algorithm)).parameters
-    known = [name for name in arguments if name not in _RESERVED]
+    known = _argument_names(algorithm)
     for name in given:
         known_name("hyperparameter", name, known, has=f"{algorithm} has", error=TrainerError)
         if name in common:
             raise TrainerError(
-                f"{name!r} is not given in 'hyperparameters': it is the setting {common[name]!r} "
-                f"of the trainer, as in {common[name]}={given[name]!r}."
+                f"{algorithm}'s {name!r} is given as {common[name]!r}, not in 'hyperparameters'."
             )
     copied = _copy_as_json(given)
     try:
