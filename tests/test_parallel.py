@@ -50,7 +50,7 @@ def failing_at_zero(number):
     return 1 / number
 
 
-def test_what_went_well_comes_before_an_error(monkeypatch):
+def test_results_come_before_an_error(monkeypatch):
     monkeypatch.setattr(parallel, "wait", lambda futures, return_when: wait(futures))
     results = compute_all(failing_at_zero, [1, 0, 2, 4], 2)
     assert {next(results) for _ in range(3)} == {(1, 1.0), (2, 0.5), (4, 0.25)}

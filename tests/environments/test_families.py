@@ -242,7 +242,7 @@ def test_another_gymnasium_without_the_globals_is_named(monkeypatch):
     from sdmbtl.environments import bipedal_walker as ours
 
     text = "FRICTION = 2.5\ndef f():\n    SCALE = 3\n"
-    monkeypatch.setattr(ours, "_installed", lambda: ("walker.py", ast.parse(text)))
+    monkeypatch.setattr(ours, "_find_module", lambda: ("walker.py", ast.parse(text)))
     with pytest.raises(FamilyError, match="has no SCALE in walker.py"):
         copy_walker_module(0.123, 45.6)
 
@@ -275,7 +275,7 @@ def test_full_contexts_have_every_feature_in_order():
         ([1.0, 2.0], "is a mapping from ['length'"),
     ],
 )
-def test_contexts_that_are_none(context, message):
+def test_invalid_contexts(context, message):
     with pytest.raises(ContextError) as error:
         make_family("cartpole").make(context)
     assert message in str(error.value)

@@ -159,7 +159,7 @@ def test_contexts_that_make_no_sense():
         trainer.train([TrainingJob([[0.0]], 0)])
 
 
-def test_a_training_that_diverges():
+def test_a_run_that_diverges():
     family = make_family("Pendulum")
     space = family.space("wide", levels=1)
     trainer = make_trainer(
@@ -169,7 +169,7 @@ def test_a_training_that_diverges():
         trainer.train([TrainingJob(space.targets[:1], 0)])
 
 
-def test_multi_task_is_judged_on_the_same_contexts():
+def test_multi_task_is_evaluated_on_the_same_contexts():
     trainer = cartpole(observe_context=True, **QUICK)
     assert list(trainer._ppo._evaluated_rows(1)) == [0, 0]
     assert list(trainer._ppo._evaluated_rows(8)) == list(range(8))

@@ -73,7 +73,7 @@ def test_there_and_back():
     assert made.settings() == trainer.settings()
     assert made.space == SPACE
     assert made.family.settings()["options"]["physics"] == "carl"
-    with pytest.raises(TrainerError, match="does not specify a training"):
+    with pytest.raises(TrainerError, match="does not specify a training run"):
         TrainerSpec.from_dict({"trainer": "sb3"})
 
 

@@ -159,7 +159,7 @@ class StableBaselinesPolicy(Policy):
         """A copy of a model's policy as it is now, with the statistics of its VecNormalize.
 
         Raises:
-            PolicyError: If the model or its policy is none of Stable-Baselines3's own.
+            PolicyError: If the model or its policy is not one of Stable-Baselines3's own.
         """
         aliases = [a for a, p in model.policy_aliases.items() if p is model.policy_class]
         if not aliases:
