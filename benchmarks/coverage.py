@@ -86,8 +86,8 @@ def multi_task_coverage(k: int, seed: int) -> float:
     """One policy for all targets, trained for as many steps as K policies."""
     family = make_family("CartPole")
     space = family.space("wide")
-    each = make_trainer("ppo", family, space).settings()["steps"]
-    trainer = make_trainer("ppo", family, space, observe_context=True, steps=k * each)
+    each = make_trainer("ppo", family, space).settings()["total_timesteps"]
+    trainer = make_trainer("ppo", family, space, observe_context=True, total_timesteps=k * each)
     job = TrainingJob(space.targets, derived_seed(seed, "multi-task", k))
     (training,) = trainer.train([job])
     returns = trainer.evaluate(

@@ -203,7 +203,7 @@ def _options(family: dict[str, Any]) -> str:
 
 
 def _training(recipe: dict[str, Any], family: str, contexts: int) -> str:
-    steps = int(recipe["training"]["steps"])
+    steps = int(recipe["training"]["total_timesteps"])
     text = f"**Training:** trainer `{recipe['trainer']}`, {steps:,} steps for each policy"
     paper = PAPER_STEPS.get(family)
     if paper is not None:

@@ -24,7 +24,7 @@ SEEDS = 3
 
 #: Half the passes over the samples, with larger steps: twice as fast as CartPole's usual training.
 #: Policies do as well where they are trained, and differ more in what else they can do.
-FAST = ("--set", "epochs=5", "--set", "learning_rate=0.001")
+FAST = ("--set", "update_epochs=5", "--set", "learning_rate=0.001")
 
 #: What `sdmbtl matrix` is given for each; in the order in which they are made.
 ARGUMENTS = {
@@ -43,8 +43,8 @@ ARGUMENTS = {
     "bipedal-walker": [
         *("BipedalWalker", "--levels", "3", "--trainer", "sb3", "--steps", "60000"),
         *("--episodes", "3", "--multi-task", ""),
-        *("--set", "envs=8", "--set", "hyperparameters.n_steps=256"),
-        *("--set", "evaluate_every=20000", "--set", "evaluate_episodes=3"),
+        *("--set", "num_envs=8", "--set", "num_steps=256"),
+        *("--set", "eval_every=20000", "--set", "eval_episodes=3"),
     ],
 }
 

@@ -105,7 +105,7 @@ def main() -> None:
             "wall_seconds": wall,
             "cpu_seconds": cpu,
             "cores_used": cpu / wall,
-            "steps_per_wall_second": len(jobs) * several.settings()["steps"] / wall,
+            "steps_per_wall_second": len(jobs) * several.settings()["total_timesteps"] / wall,
         },
         "evaluation_steps_per_cpu_second": evaluation_rate(alone, jobs[0]),
     }

@@ -11,7 +11,7 @@ from concurrent.futures import wait
 import pytest
 
 from sdmbtl import parallel
-from sdmbtl.parallel import SINGLE_THREADED, computed, environment_variables
+from sdmbtl.parallel import SINGLE_THREADED, compute_all, environment_variables
 
 
 def described(number):
@@ -20,13 +20,13 @@ def described(number):
 
 
 def test_one_process_is_this_one_and_keeps_the_order():
-    results = list(computed(described, [3, 1, 2], 1))
+    results = list(compute_all(described, [3, 1, 2], 1))
     assert [item for item, _ in results] == [3, 1, 2]
     assert {pid for _, (_, pid, _) in results} == {os.getpid()}
 
 
 def test_several_processes_give_every_item_its_result():
-    results = dict(computed(described, list(range(9)), 2))
+    results = dict(compute_all(described, list(range(9)), 2))
     assert {item: square for item, (square, _, _) in results.items()} == {n: n**2 for n in range(9)}
     assert os.getpid() not in {pid for _, pid, _ in results.values()}
     assert {threads for _, _, threads in results.values()} == {"1"}
@@ -39,7 +39,7 @@ def failing(number):
 def test_an_error_comes_back_and_the_workers_end():
     others = multiprocessing.active_children()
     with pytest.raises(KeyError, match="7"):
-        list(computed(failing, [7], 2))
+        list(compute_all(failing, [7], 2))
     deadline = time.monotonic() + 60
     while set(multiprocessing.active_children()) - set(others):
         assert time.monotonic() < deadline, "a worker is still there"
@@ -50,9 +50,9 @@ def failing_at_zero(number):
     return 1 / number
 
 
-def test_what_went_well_comes_before_an_error(monkeypatch):
+def test_results_come_before_an_error(monkeypatch):
     monkeypatch.setattr(parallel, "wait", lambda futures, return_when: wait(futures))
-    results = computed(failing_at_zero, [1, 0, 2, 4], 2)
+    results = compute_all(failing_at_zero, [1, 0, 2, 4], 2)
     assert {next(results) for _ in range(3)} == {(1, 1.0), (2, 0.5), (4, 0.25)}
     with pytest.raises(ZeroDivisionError):
         next(results)
@@ -61,7 +61,7 @@ def test_what_went_well_comes_before_an_error(monkeypatch):
 SLEEPERS = """
 import time
 
-from sdmbtl.parallel import computed
+from sdmbtl.parallel import compute_all
 
 
 def sleep(number):
@@ -70,7 +70,7 @@ def sleep(number):
 
 
 if __name__ == "__main__":
-    list(computed(sleep, [1, 2], 2))
+    list(compute_all(sleep, [1, 2], 2))
 """
 
 
@@ -87,7 +87,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path):
 def test_other_processes_are_left_alone():
     bystander = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(60,))
     bystander.start()
-    list(computed(described, [], 2))
+    list(compute_all(described, [], 2))
     assert bystander.is_alive()
     bystander.terminate()
     bystander.join()

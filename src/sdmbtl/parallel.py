@@ -19,7 +19,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def computed(
+def compute_all(
     function: Callable[[Item], Result], items: Sequence[Item], processes: int
 ) -> Iterator[tuple[Item, Result]]:
     """Yield the items with their results as they are finished.

@@ -21,7 +21,7 @@ def card(name="walker", **changes):
         "family": {"name": "BipedalWalker", "options": {"space": SPACE.to_dict(), "mode": "x"}},
         "targets": SPACE.to_dict(),
         "trainer": "sb3",
-        "training": {"steps": 60_000},
+        "training": {"total_timesteps": 60_000},
         "episodes": 3,
         "seed": 0,
         "multi_task": [],
@@ -62,7 +62,7 @@ def written(script, tmp_path_factory):
     path = tmp_path_factory.mktemp("document")
     dataset(card()).save(path / "walker.npz")
     cartpole = {"name": "CartPole", "options": {}}
-    about = card("cart", family=cartpole, multi_task=[3], training={"steps": 500_000})
+    about = card("cart", family=cartpole, multi_task=[3], training={"total_timesteps": 500_000})
     dataset(about, {3: np.zeros((2, 6))}).save(path / "cart.npz")
     script(path / "walker.npz", path / "cart.npz", "--out", path)
     return path

@@ -16,9 +16,18 @@ from sdmbtl.lock import exclusive
 from sdmbtl.matrices import load_matrix
 
 SHORT = [
-    *("--steps", "512", "--set", "envs=2", "--set", "rollout=32", "--set", "minibatch=32"),
-    *("--set", "epochs=1", "--set", "hidden=[8]", "--set", "evaluate_every=4"),
-    *("--set", "evaluate_episodes=2", "--set", "chunk=4"),
+    *(
+        "--steps",
+        "512",
+        "--set",
+        "num_envs=2",
+        "--set",
+        "num_steps=32",
+        "--set",
+        "minibatch_size=32",
+    ),
+    *("--set", "update_epochs=1", "--set", "hidden_sizes=[8]", "--set", "eval_every=4"),
+    *("--set", "eval_episodes=2", "--set", "chunk=4"),
     *("--episodes", "2", "--multi-task", "2"),
 ]
 
@@ -163,7 +172,7 @@ class TestRefused:
         ("option", "value", "expected"),
         [
             ("--episodes", 0, "'episodes' must be a whole number >= 1. Got 0 instead."),
-            ("--steps", 0, "'steps' must be a whole number >= 1. Got 0 instead."),
+            ("--steps", 0, "'total_timesteps' must be a whole number >= 1. Got 0 instead."),
             ("--trainer", "pop", "Did you mean 'ppo'?"),
             ("--space", "wiide", "wide"),
         ],
@@ -185,7 +194,7 @@ def test_environments_of_ones_own(tmp_path):
         [
             *(sys.executable, "-m", "sdmbtl", "matrix", "my_envs:pendulum"),
             *("--space", "gravities.toml", "--seeds", "1", "--jobs", "2", "--json"),
-            *("--steps", "64", "--set", "hyperparameters.n_steps=32", "--set", "envs=2"),
+            *("--steps", "64", "--set", "num_steps=32", "--set", "num_envs=2"),
             *("--episodes", "2", "--multi-task", ""),
         ],
         cwd=tmp_path,

@@ -63,7 +63,7 @@ def test_an_environment_of_ones_own(tmp_path):
     finished = subprocess.run(
         [
             *(*SDMBTL, "run", "my_envs:pendulum", "--space", "gravities.toml"),
-            *("--steps", "256", "--set", "hyperparameters.n_steps=32", "--set", "envs=2"),
+            *("--steps", "256", "--set", "num_steps=32", "--set", "num_envs=2"),
             *("--episodes", "2", "--budget", "2", "--json"),
         ],
         cwd=tmp_path,

@@ -72,7 +72,7 @@ def test_options_become_the_configuration(command, tiny, tmp_path, monkeypatch):
     status = command.json(
         *("run", "CartPole", "--space", tiny, *QUICK, "--out", tmp_path / "s", "--retries", 0),
         *("--budget", 2, "--batch", 2, "--selector", "random", "--physics", "carl"),
-        *("--set", "learning_rate=0.002", "--set", "hidden=[16, 16]", "--observe-context"),
+        *("--set", "learning_rate=0.002", "--set", "hidden_sizes=[16, 16]", "--observe-context"),
     )
     assert status["stopped"] == "nothing was done"
     configuration = Study.open(tmp_path / "s").configuration
@@ -81,7 +81,7 @@ def test_options_become_the_configuration(command, tiny, tmp_path, monkeypatch):
     assert configuration.family["options"]["physics"] == "carl"
     settings = configuration.trainer["settings"]
     assert settings["learning_rate"] == 0.002
-    assert settings["hidden"] == [16, 16]
+    assert settings["hidden_sizes"] == [16, 16]
     assert settings["observe_context"] is True
 
 
@@ -354,7 +354,7 @@ def test_doctor(command, trained, copied):
         (["run", "envs:make"], "--space FILE.toml"),
         (["run", "CartPole", "--option", "phys=carl"], "Did you mean 'physics'?"),
         (["run", "CartPole", "--option", "physics"], "--option takes KEY=VALUE"),
-        (["run", "CartPole", "--set", "stepz=1"], "Did you mean 'steps'?"),
+        (["run", "CartPole", "--set", "num_stepz=1"], "Did you mean 'num_steps'?"),
         (["run", "CartPole", "--set", "a=1", "--set", "a.b=1"], "--set a.b is inside 'a'"),
         (["run", "CartPole", "--trainer", "pp"], "Did you mean 'ppo'?"),
         (["run", "CartPole", "--selector", "bset"], "Unknown selector 'bset'"),

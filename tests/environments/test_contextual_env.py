@@ -105,7 +105,7 @@ def test_seeds_and_other_options_are_passed_on(family):
     assert new.resets[1] == (None, None)
 
 
-def test_a_context_that_is_none_changes_nothing(family):
+def test_an_invalid_context_changes_nothing(family):
     env = family.make({"a": 1.0})
     env.reset(seed=0)
     for bad in ({"c": 1.0}, {"a": "x"}, [1.0]):

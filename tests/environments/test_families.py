@@ -10,7 +10,7 @@ import pytest
 
 from sdmbtl.environments import family_names, make_family
 from sdmbtl.environments.acrobot import PhysicalAcrobot
-from sdmbtl.environments.bipedal_walker import private_walker
+from sdmbtl.environments.bipedal_walker import copy_walker_module
 from sdmbtl.errors import ContextError, FamilyError
 
 ORIGINALS = {
@@ -210,7 +210,7 @@ def test_a_copy_of_the_walkers_module_is_consistent_and_private():
     from gymnasium.envs.box2d import bipedal_walker as installed
 
     before = dict(vars(installed))
-    module = private_walker(1.5, 15.0)
+    module = copy_walker_module(1.5, 15.0)
     assert (module.FRICTION, module.SCALE) == (1.5, 15.0)
     for derived in ("LEG_H", "LEG_W", "LEG_DOWN", "TERRAIN_STEP", "TERRAIN_HEIGHT", "LIDAR_RANGE"):
         assert getattr(module, derived) == pytest.approx(2 * getattr(installed, derived))
@@ -218,7 +218,7 @@ def test_a_copy_of_the_walkers_module_is_consistent_and_private():
         2 * installed.HULL_FD.shape.vertices[0][0]
     )
     assert module.__name__ not in sys.modules
-    assert private_walker(1.5, 15.0) is module
+    assert copy_walker_module(1.5, 15.0) is module
     assert dict(vars(installed)) == before
 
 
@@ -242,9 +242,9 @@ def test_another_gymnasium_without_the_globals_is_named(monkeypatch):
     from sdmbtl.environments import bipedal_walker as ours
 
     text = "FRICTION = 2.5\ndef f():\n    SCALE = 3\n"
-    monkeypatch.setattr(ours, "_installed", lambda: ("walker.py", ast.parse(text)))
+    monkeypatch.setattr(ours, "_find_module", lambda: ("walker.py", ast.parse(text)))
     with pytest.raises(FamilyError, match="has no SCALE in walker.py"):
-        private_walker(0.123, 45.6)
+        copy_walker_module(0.123, 45.6)
 
 
 def test_warnings_as_errors_do_not_crash_box2d():
@@ -275,7 +275,7 @@ def test_full_contexts_have_every_feature_in_order():
         ([1.0, 2.0], "is a mapping from ['length'"),
     ],
 )
-def test_contexts_that_are_none(context, message):
+def test_invalid_contexts(context, message):
     with pytest.raises(ContextError) as error:
         make_family("cartpole").make(context)
     assert message in str(error.value)

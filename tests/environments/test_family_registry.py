@@ -161,7 +161,7 @@ def test_modules_of_the_current_directory_are_found(tmp_path, monkeypatch):
         ("module:", "'module:function', for example"),
     ],
 )
-def test_functions_that_are_none(name, message):
+def test_invalid_functions(name, message):
     with pytest.raises(FamilyError) as error:
         make_family(name, space=SPACE)
     assert message in str(error.value)

@@ -15,8 +15,15 @@ from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.trainers import make_trainer
 
 HERE = Path(__file__).parent
-SHORT = {"steps": 512, "envs": 2, "rollout": 32, "minibatch": 32, "epochs": 1, "hidden": [8]}
-TRAINING = {**SHORT, "evaluate_every": 4, "evaluate_episodes": 2, "chunk": 4}
+SHORT = {
+    "total_timesteps": 512,
+    "num_envs": 2,
+    "num_steps": 32,
+    "minibatch_size": 32,
+    "update_epochs": 1,
+    "hidden_sizes": [8],
+}
+TRAINING = {**SHORT, "eval_every": 4, "eval_episodes": 2, "chunk": 4}
 
 
 @pytest.fixture(scope="session")

@@ -58,7 +58,7 @@ class TestNumbers:
     def test_multi_task_policy_has_more_steps_and_sees_its_context(self, recipe, reference):
         trainer, targets = recipe.specification(2).make_trainer(), recipe.space.targets
         assert trainer.observe_context
-        assert trainer.settings()["steps"] == 2 * recipe.training["steps"]
+        assert trainer.settings()["total_timesteps"] == 2 * recipe.training["total_timesteps"]
         job = TrainingJob(targets, derived_seed(3, "multi-task 2 training", 0, 0))
         played = trainer.evaluate(
             trainer.train([job])[0].policy,
@@ -184,10 +184,12 @@ class TestTheSameHoweverItGoes:
         family = make_family("CartPole", space=space)
         trainer = make_trainer(
             *("sb3", family, space),
-            steps=64,
-            envs=2,
-            hyperparameters={"n_steps": 32, "batch_size": 32, "n_epochs": 1},
-            evaluate_episodes=1,
+            total_timesteps=64,
+            num_envs=2,
+            num_steps=32,
+            minibatch_size=32,
+            update_epochs=1,
+            eval_episodes=1,
         )
         recipe = Recipe.of(trainer, episodes=2, multi_task=(2,))
         here, _ = made(tmp_path / "here", recipe, seeds=1, jobs=1)

@@ -44,7 +44,9 @@ class TestValues:
 
     def test_multi_task_needs_steps(self, recipe):
         data = {**recipe.to_dict(), "training": {"chunk": 4}}
-        with pytest.raises(MatrixError, match=r"'training' has no 'steps'.* Use multi_task=\(\)"):
+        with pytest.raises(
+            MatrixError, match=r"'training' has no 'total_timesteps'.* Use multi_task=\(\)"
+        ):
             Recipe.from_dict(data)
         assert Recipe.from_dict({**data, "multi_task": []}).multi_task == ()
 

@@ -176,7 +176,7 @@ def rewritten(content, **changes):
 def test_truncated_files_are_refused(content, keep, tmp_path):
     (tmp_path / "p").write_bytes(content[:keep])
     for read in (load_policy, load_notes):
-        with pytest.raises(PolicyError, match="p is no policy of sdmbtl, or it is damaged"):
+        with pytest.raises(PolicyError, match="p is not a policy of sdmbtl, or it is damaged"):
             read(tmp_path / "p")
 
 
@@ -184,7 +184,7 @@ def test_foreign_files_are_refused(content):
     foreign = safetensors.numpy.save({"x": np.zeros(3)})
     other = safetensors.numpy.save({"x": np.zeros(3)}, metadata={"sdmbtl": "[1]"})
     for given in (b"hello, world, this is a text", pickle.dumps(3), foreign, other):
-        with pytest.raises(PolicyError, match="no policy of sdmbtl"):
+        with pytest.raises(PolicyError, match="not a policy of sdmbtl"):
             policy_from_bytes(given)
 
 
@@ -203,9 +203,9 @@ def test_files_that_say_something_else_are_refused(content):
     [
         ({"algorithm": "ARS"}, "Unknown algorithm 'ARS'; known: PPO"),
         ({"policy": "MlpPolic"}, "Unknown policy 'MlpPolic'.*Did you mean 'MlpPolicy'"),
-        ({"policy_kwargs": {"net_arch": [9]}}, "weights are none of a MlpPolicy of PPO"),
+        ({"policy_kwargs": {"net_arch": [9]}}, "weights are not those of a MlpPolicy of PPO"),
         ({"policy_kwargs": {"activation_fn": "os.system"}}, "Unknown class 'os.system'"),
-        ({"policy_kwargs": {"no_such": 1}}, "weights are none of a MlpPolicy of PPO"),
+        ({"policy_kwargs": {"no_such": 1}}, "weights are not those of a MlpPolicy of PPO"),
         ({"action_space": {"type": "Sphere"}}, "Unknown type of space 'Sphere'"),
         ({"normalization": {"epsilon": 0.1, "clip": 1.0}}, "observation_mean"),
     ],
@@ -224,7 +224,7 @@ def test_missing_and_superfluous_weights_are_refused():
     name = "network.action_net.weight"
     fewer = {k: v for k, v in arrays.items() if k != name}
     for changed in (fewer, {**arrays, "network.more": arrays[name]}):
-        with pytest.raises(PolicyError, match="weights are none"):
+        with pytest.raises(PolicyError, match="weights are not those"):
             StableBaselinesPolicy.from_arrays(changed, policy.description())
 
 
@@ -386,18 +386,18 @@ def test_weights_that_are_more_than_weights_are_refused(archive, tmp_path, proto
     assert not mark.exists()
 
 
-def test_archives_that_are_none(archive, tmp_path):
+def test_invalid_archives(archive, tmp_path):
     family = make_family("Pendulum")
     (tmp_path / "text.zip").write_text("no zip")
     with zipfile.ZipFile(tmp_path / "empty.zip", "w") as empty:
         empty.writestr("data", "{}")
     for name in ("text.zip", "empty.zip"):
-        with pytest.raises(PolicyError, match="no archive of Stable-Baselines3"):
+        with pytest.raises(PolicyError, match="not an archive of Stable-Baselines3"):
             StableBaselinesPolicy.from_archive(tmp_path / name, family)
     buffer = io.BytesIO()
     torch.save([1, 2], buffer)
     bad = with_entry(archive, "policy.pth", buffer.getvalue(), tmp_path / "bad.zip")
-    with pytest.raises(PolicyError, match="no tensors by name"):
+    with pytest.raises(PolicyError, match="not tensors with names"):
         StableBaselinesPolicy.from_archive(bad, family)
-    with pytest.raises(PolicyError, match="weights are none of a MlpPolicy of PPO"):
+    with pytest.raises(PolicyError, match="weights are not those of a MlpPolicy of PPO"):
         StableBaselinesPolicy.from_archive(archive, family)

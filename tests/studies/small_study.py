@@ -6,7 +6,7 @@ import json
 from sdmbtl.environments import make_family
 from sdmbtl.studies import Study
 
-TRAINER = {"steps": 4096, "evaluate_every": 1, "epochs": 2, "evaluate_episodes": 2}
+TRAINER = {"total_timesteps": 4096, "eval_every": 1, "update_epochs": 2, "eval_episodes": 2}
 
 
 def open_small(path, **changes):

@@ -157,12 +157,15 @@ def test_returns_are_those_of_the_policies(finished):
 def test_another_configuration_is_refused(finished):
     with pytest.raises(ConfigurationError) as caught:
         open_small(
-            finished.path, seed=4, selector="random", trainer_options={**TRAINER, "steps": 8192}
+            finished.path,
+            seed=4,
+            selector="random",
+            trainer_options={**TRAINER, "total_timesteps": 8192},
         )
     text = str(caught.value)
     assert "seed: recorded 3, now 4" in text
     assert "selector.name: recorded 'auto', now 'random'" in text
-    assert "trainer.settings.steps: recorded 4096, now 8192" in text
+    assert "trainer.settings.total_timesteps: recorded 4096, now 8192" in text
     assert "another directory" in text
     assert open_small(finished.path).n_finished == 4
 
@@ -181,7 +184,7 @@ def test_the_same_space_by_another_name_is_the_same(tmp_path):
         ({"episodes": 0}, StudyError, "'episodes' must be a whole number >= 1"),
         ({"retries": -1}, StudyError, "'retries' must be a whole number >= 0"),
         ({"selector": "best"}, ValueError, "Unknown selector 'best'"),
-        ({"trainer_options": {"step": 5}}, TrainerError, "Did you mean 'steps'"),
+        ({"trainer_options": {"num_step": 5}}, TrainerError, "Did you mean 'num_steps'"),
     ],
 )
 def test_bad_settings_leave_nothing_behind(arguments, error, text, tmp_path):
@@ -221,7 +224,7 @@ def test_killed_while_being_made(tmp_path):
 
 
 def test_settings_are_compared_as_they_are_recorded(tmp_path):
-    options = {**TRAINER, "hidden": (8, 8)}
+    options = {**TRAINER, "hidden_sizes": (8, 8)}
     for _ in range(2):
         open_small(tmp_path / "study", trainer_options=options)
     with pytest.raises(StudyError, match="kept as JSON"):
@@ -248,7 +251,7 @@ def test_a_wrong_set_up_is_no_failed_training(tmp_path):
         "CartPole",
         space=ContextSpace(length=[0.3, 0.9]),
         trainer="sb3",
-        trainer_options={"algorithm": "SAC", "steps": 64},
+        trainer_options={"algorithm": "SAC", "total_timesteps": 64},
     )
     with pytest.raises(TrainerError):
         study.run(budget=1)
@@ -258,7 +261,7 @@ def test_a_wrong_set_up_is_no_failed_training(tmp_path):
 def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkeypatch):
     from sdmbtl.environments.cartpole import CartPole
 
-    monkeypatch.setattr(CartPole, "training", {"ppo": {"entropy": 0.5, "steps": 5}})
+    monkeypatch.setattr(CartPole, "training", {"ppo": {"ent_coef": 0.5, "total_timesteps": 5}})
     assert Study.open(finished.path).trainer.settings() == finished.trainer.settings()
 
 
@@ -530,10 +533,12 @@ def make(context):
 """
 
 QUICK_SB3 = {
-    "steps": 64,
-    "envs": 2,
-    "evaluate_episodes": 1,
-    "hyperparameters": {"n_steps": 32, "batch_size": 32, "n_epochs": 1},
+    "total_timesteps": 64,
+    "num_envs": 2,
+    "eval_episodes": 1,
+    "num_steps": 32,
+    "minibatch_size": 32,
+    "update_epochs": 1,
 }
 
 

@@ -1,4 +1,4 @@
-"""Writes recorded_policies.json: hashes of what trainings, studies and matrices come out as.
+"""Writes recorded_policies.json: hashes of the outcomes of training runs, studies and matrices.
 
 Run it only when a change of the outcomes is meant, and say so in the changelog:
 
@@ -37,15 +37,17 @@ SPACES = {
     "Pendulum": ContextSpace(mass=[0.5, 1.5], length=[0.7, 1.3]),
 }
 # Most of the time goes into compiling, so outcomes share numbers of policies and of steps.
-PPO = {"steps": 4096, "epochs": 2, "evaluate_every": 1, "evaluate_episodes": 2, "chunk": 3}
-MULTI_TASK = {**PPO, "steps": 8192, "observe_context": True}
-PENDULUM = {**PPO, "hidden": [16]}
+PPO = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2, "chunk": 3}
+MULTI_TASK = {**PPO, "total_timesteps": 8192, "observe_context": True}
+PENDULUM = {**PPO, "hidden_sizes": [16]}
 SB3 = {
-    "steps": 2048,
-    "envs": 2,
-    "evaluate_every": 1024,
-    "evaluate_episodes": 2,
-    "hyperparameters": {"n_steps": 128, "batch_size": 64, "n_epochs": 2},
+    "total_timesteps": 2048,
+    "num_envs": 2,
+    "eval_every": 1024,
+    "eval_episodes": 2,
+    "num_steps": 128,
+    "minibatch_size": 64,
+    "update_epochs": 2,
 }
 
 
@@ -72,13 +74,13 @@ def trained(name, environment, sources, **options):
         TrainingJob(space.targets[list(targets)], seed=3 + number)
         for number, targets in enumerate(sources)
     ]
-    trainings = trainer.train(jobs)
+    runs = trainer.train(jobs)
     return outcome(
-        [t.policy for t in trainings],
-        [trainer.evaluate(t.policy, space.targets, episodes=3, seed=9) for t in trainings],
-        steps=[int(t.steps) for t in trainings],
-        curves=[[float(value) for _, value in t.curve] for t in trainings],
-        source_returns=[float(t.source_return) for t in trainings],
+        [t.policy for t in runs],
+        [trainer.evaluate(t.policy, space.targets, episodes=3, seed=9) for t in runs],
+        steps=[int(t.steps) for t in runs],
+        curves=[[float(value) for _, value in t.curve] for t in runs],
+        source_returns=[float(t.source_return) for t in runs],
     )
 
 

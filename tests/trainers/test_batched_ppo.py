@@ -10,7 +10,7 @@ from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.trainers import TrainerSpec, TrainingJob, make_trainer, train
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
-QUICK = {"steps": 4096, "epochs": 2, "evaluate_every": 1, "evaluate_episodes": 2}
+QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
 
 
 def cartpole(**options):
@@ -23,7 +23,7 @@ def cartpole(**options):
 def learned():
     family = make_family("CartPole")
     space = ContextSpace(length=[0.5, 4.0], masspole=[0.1, 1.0])
-    trainer = make_trainer("ppo", family, space, steps=40_960)
+    trainer = make_trainer("ppo", family, space, total_timesteps=40_960)
     calls = []
     (training,) = trainer.train(
         [TrainingJob(space.targets[:1], 7)], lambda *progress: calls.append(progress)
@@ -61,9 +61,9 @@ def test_evaluation_agrees_with_gymnasium(learned):
 def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
     trainer, training, _ = learned
     contexts = trainer.space.targets
-    whole = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
+    returns = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
     monkeypatch.setattr("sdmbtl.trainers.batched_ppo.EPISODES_AT_ONCE", 8)
-    assert np.array_equal(whole, trainer.evaluate(training.policy, contexts, episodes=5, seed=2))
+    assert np.array_equal(returns, trainer.evaluate(training.policy, contexts, episodes=5, seed=2))
 
 
 def test_processes_and_chunks():
@@ -101,8 +101,8 @@ def test_multi_task():
 def test_normalized_observations_travel_with_the_policy():
     family = make_family("Acrobot")
     space = family.space("wide", levels=1)
-    trainer = make_trainer("ppo", family, space, steps=2048, epochs=1)
-    assert trainer.settings()["normalize"] is True
+    trainer = make_trainer("ppo", family, space, total_timesteps=2048, update_epochs=1)
+    assert trainer.settings()["norm_obs"] is True
     (training,) = trainer.train([TrainingJob(space.targets[:1], 0)])
     policy = training.policy
     assert policy.limit == 10.0
@@ -117,7 +117,7 @@ def test_normalized_observations_travel_with_the_policy():
 def test_continuous_actions_stay_within_bounds():
     family = make_family("Pendulum")
     space = family.space("wide", levels=1)
-    trainer = make_trainer("ppo", family, space, steps=2048, epochs=1)
+    trainer = make_trainer("ppo", family, space, total_timesteps=2048, update_epochs=1)
     (training,) = trainer.train([TrainingJob(space.targets[:1], 0)])
     assert training.policy.bounds == (-2.0, 2.0)
     action = training.policy.act(np.full((4, 3), 5.0))
@@ -129,7 +129,7 @@ def test_continuous_actions_stay_within_bounds():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"stepz": 5}, "Unknown option 'stepz'.*Did you mean 'steps'"),
+        ({"num_stepz": 5}, "Unknown option 'num_stepz'.*Did you mean 'num_steps'"),
         ({"chunk": 0}, "'chunk' must be a whole number >= 1"),
         ({"processes": 0}, "'processes' must be a whole number >= 1"),
     ],
@@ -159,15 +159,17 @@ def test_contexts_that_make_no_sense():
         trainer.train([TrainingJob([[0.0]], 0)])
 
 
-def test_a_training_that_diverges():
+def test_a_run_that_diverges():
     family = make_family("Pendulum")
     space = family.space("wide", levels=1)
-    trainer = make_trainer("ppo", family, space, steps=2048, epochs=1, learning_rate=1e38)
+    trainer = make_trainer(
+        "ppo", family, space, total_timesteps=2048, update_epochs=1, learning_rate=1e38
+    )
     with pytest.raises(TrainingError, match="not finite"):
         trainer.train([TrainingJob(space.targets[:1], 0)])
 
 
-def test_multi_task_is_judged_on_the_same_contexts():
+def test_multi_task_is_evaluated_on_the_same_contexts():
     trainer = cartpole(observe_context=True, **QUICK)
     assert list(trainer._ppo._evaluated_rows(1)) == [0, 0]
     assert list(trainer._ppo._evaluated_rows(8)) == list(range(8))

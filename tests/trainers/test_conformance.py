@@ -7,14 +7,23 @@ from sdmbtl.policies import MlpPolicy
 from sdmbtl.testing.trainers import check_trainer, trainer_checks
 from sdmbtl.trainers import Trainer, Training, make_trainer
 
-PPO = {"steps": 512, "envs": 2, "rollout": 32, "minibatch": 32, "epochs": 1, "hidden": [8]}
+PPO = {
+    "total_timesteps": 512,
+    "num_envs": 2,
+    "num_steps": 32,
+    "minibatch_size": 32,
+    "update_epochs": 1,
+    "hidden_sizes": [8],
+}
 TINY = {
-    "ppo": {**PPO, "evaluate_every": 4, "evaluate_episodes": 2, "chunk": 1, "processes": 1},
+    "ppo": {**PPO, "eval_every": 4, "eval_episodes": 2, "chunk": 1, "processes": 1},
     "sb3": {
-        "steps": 128,
-        "envs": 2,
-        "evaluate_episodes": 1,
-        "hyperparameters": {"n_steps": 32, "batch_size": 32, "n_epochs": 1},
+        "total_timesteps": 128,
+        "num_envs": 2,
+        "eval_episodes": 1,
+        "num_steps": 32,
+        "minibatch_size": 32,
+        "update_epochs": 1,
     },
 }
 

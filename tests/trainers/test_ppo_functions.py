@@ -11,18 +11,18 @@ from sdmbtl.environments.functional.cartpole import FunctionalCartPole
 from sdmbtl.environments.functional.pendulum import FunctionalPendulum
 from sdmbtl.errors import TrainerError
 from sdmbtl.trainers import ppo
-from sdmbtl.trainers.ppo import PPO, PPOSettings, Samples, Scaling, Tasks
+from sdmbtl.trainers.ppo import PPO, PPOSettings, Scaling, Tasks, Transition
 
 RNG = np.random.default_rng(0)
 
 
-def test_accumulated_is_the_weighted_sum_of_what_follows():
-    surprise, decay = RNG.normal(size=(6, 2)), RNG.uniform(size=(6, 2))
+def test_gae_is_the_weighted_sum_of_later_errors():
+    td_error, decay = RNG.normal(size=(6, 2)), RNG.uniform(size=(6, 2))
     expected = np.zeros((6, 2))
     for t in range(6):
         for later in range(t, 6):
-            expected[t] += surprise[later] * np.prod(decay[t:later], axis=0)
-    got = ppo._accumulated(jnp.array(surprise, jnp.float32), jnp.array(decay, jnp.float32))
+            expected[t] += td_error[later] * np.prod(decay[t:later], axis=0)
+    got = ppo._gae(jnp.array(td_error, jnp.float32), jnp.array(decay, jnp.float32))
     assert np.allclose(got, expected, atol=1e-5)
 
 
@@ -53,7 +53,7 @@ def test_orthogonal(shape):
 def test_gaussian_is_the_log_density():
     x, mean, log_std = RNG.normal(size=(3, 2)), RNG.normal(size=(3, 2)), np.array([0.3, -0.5])
     expected = scipy.stats.norm(mean, np.exp(log_std)).logpdf(x).sum(axis=1)
-    got = ppo._gaussian(*(jnp.array(v, jnp.float32) for v in (x, mean, log_std)))
+    got = ppo._gaussian_log_prob(*(jnp.array(v, jnp.float32) for v in (x, mean, log_std)))
     assert np.allclose(got, expected, atol=1e-5)
 
 
@@ -61,7 +61,7 @@ def test_running_statistics_are_those_of_everything_seen():
     parts = [RNG.normal(3.0, 2.0, size=(n, 2)) for n in (5, 50, 7)]
     scaling = Scaling(jnp.zeros(2), jnp.ones(2), jnp.float32(ppo.TINY))
     for part in parts:
-        scaling = ppo._updated(scaling, jnp.array(part, jnp.float32))
+        scaling = ppo._update_scaling(scaling, jnp.array(part, jnp.float32))
     seen = np.concatenate(parts)
     assert np.allclose(scaling.mean, seen.mean(axis=0), atol=1e-4)
     assert np.allclose(scaling.variance, seen.var(axis=0), atol=1e-4)
@@ -69,7 +69,7 @@ def test_running_statistics_are_those_of_everything_seen():
 
 def loss_of(**settings):
     algorithm = PPO(FunctionalCartPole(), PPOSettings(**settings))
-    weights = algorithm._initial(0)
+    weights = algorithm._initial_weights(0)
     n = 16
     rng = np.random.default_rng(1)
     observations = jnp.array(rng.normal(size=(n, 4)), jnp.float32)
@@ -77,61 +77,63 @@ def loss_of(**settings):
     old = jnp.array(np.log(rng.uniform(0.2, 0.9, n)), jnp.float32)
     advantages = jnp.array(rng.normal(size=n), jnp.float32)
     values = jnp.array(rng.normal(size=n), jnp.float32)
-    batch = Samples(observations, actions, old, advantages, values)
+    batch = Transition(observations, actions, old, advantages, values)
     return algorithm, weights, batch
 
 
-@pytest.mark.parametrize("entropy", [0.0, 0.1])
-def test_loss_by_hand(entropy):
-    algorithm, weights, batch = loss_of(entropy=entropy, clip=0.1, value=0.7)
-    forward = lambda layers: np.asarray(ppo._forward(layers, batch.observations))  # noqa: E731
+@pytest.mark.parametrize("ent_coef", [0.0, 0.1])
+def test_loss_by_hand(ent_coef):
+    algorithm, weights, batch = loss_of(ent_coef=ent_coef, clip_coef=0.1, vf_coef=0.7)
+    forward = lambda layers: np.asarray(ppo._forward(layers, batch.obs))  # noqa: E731
     logs = forward(weights.actor)
     logs = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
-    ratio = np.exp(logs[np.arange(16), np.asarray(batch.actions)] - batch.log_probabilities)
-    scaled = np.asarray(batch.advantages)
+    ratio = np.exp(logs[np.arange(16), np.asarray(batch.action)] - batch.log_prob)
+    scaled = np.asarray(batch.advantage)
     scaled = (scaled - scaled.mean()) / scaled.std()
-    gain = np.minimum(ratio * scaled, np.clip(ratio, 0.9, 1.1) * scaled).mean()
-    misjudged = ((forward(weights.critic)[:, 0] - batch.values) ** 2).mean()
-    bonus = -(np.exp(logs) * logs).sum(axis=1).mean()
+    policy_loss = -np.minimum(ratio * scaled, np.clip(ratio, 0.9, 1.1) * scaled).mean()
+    value_loss = ((forward(weights.critic)[:, 0] - batch.value_target) ** 2).mean()
+    entropy = -(np.exp(logs) * logs).sum(axis=1).mean()
     assert np.isclose(
-        algorithm._loss(weights, batch), 0.7 * misjudged - gain - entropy * bonus, atol=1e-5
+        algorithm._loss(weights, batch),
+        0.7 * value_loss + policy_loss - ent_coef * entropy,
+        atol=1e-5,
     )
 
 
-def test_an_episode_that_is_cut_off_counts_on_what_would_follow():
+def test_a_truncated_episode_counts_the_value_of_its_next_state():
     """Pendulum never ends: at its time limit the value of the next state stays in."""
-    settings = PPOSettings(envs=1, rollout=256, minibatch=256)
+    settings = PPOSettings(num_envs=1, num_steps=256, minibatch_size=256)
     algorithm = PPO(FunctionalPendulum(), settings)
     tasks = Tasks(jnp.array([[[10.0, 1.0, 1.0, 2.0]]]), jnp.zeros((1, 1, 0)))
     state = jax.tree.map(lambda x: x[0], algorithm.start(tasks, [0]))
     single = jax.tree.map(lambda x: x[0], tasks)
-    worlds, samples, seen = algorithm._rollout(state, single, jax.random.PRNGKey(0))
-    assert int(worlds.age[0]) == 56  # 256 steps, the 200th was the last of an episode
+    env_state, transitions, seen = algorithm._rollout(state, single, jax.random.PRNGKey(0))
+    assert int(env_state.elapsed_steps[0]) == 56  # 256 steps, the 200th was the last of an episode
     assert seen.shape == (256, 3)
     assert not np.allclose(seen[199], seen[200], atol=0.05)
     # values + advantages at the cut: reward plus the discounted value of the state reached, whose
-    # successor is another episode's; with gae the surprise of step 199 stands alone.
+    # successor is another episode's; with gae the td_error of step 199 stands alone.
     layers = state.optimiser.weights.critic
     critic = lambda x: np.asarray(ppo._forward(layers, x))[..., 0]  # noqa: E731
     step = FunctionalPendulum().step
     angle = np.arctan2(seen[199, 1], seen[199, 0])
     reached, reward, _ = step(
-        jnp.array([angle, seen[199, 2]]), samples.actions[199, 0], single.parameters[0]
+        jnp.array([angle, seen[199, 2]]), transitions.action[199, 0], single.parameters[0]
     )
     after = FunctionalPendulum().observe(reached, single.parameters[0])
-    assert np.isclose(samples.values[199, 0], reward + 0.99 * critic(after), atol=1e-3)
+    assert np.isclose(transitions.value_target[199, 0], reward + 0.99 * critic(after), atol=1e-3)
 
 
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"steps": 0}, "'steps' must be a whole number >= 1"),
+        ({"total_timesteps": 0}, "'total_timesteps' must be a whole number >= 1"),
         ({"learning_rate": -1.0}, "'learning_rate' must be a finite number >= 0"),
-        ({"hidden": 64}, "'hidden' must list the units of each layer. Got 64"),
-        ({"gae": 1.5}, "'gae' must be at most 1. Got 1.5"),
-        ({"normalize": "no"}, "'normalize' must be true or false. Got 'no'"),
-        ({"hidden": (64, 0)}, "'hidden' must be a whole number >= 1"),
-        ({"minibatch": 100}, "must divide envs \\* rollout = 2048. Got 100"),
+        ({"hidden_sizes": 64}, "'hidden_sizes' must list the units of each layer. Got 64"),
+        ({"gae_lambda": 1.5}, "'gae_lambda' must be at most 1. Got 1.5"),
+        ({"norm_obs": "no"}, "'norm_obs' must be true or false. Got 'no'"),
+        ({"hidden_sizes": (64, 0)}, "'hidden_sizes' must be a whole number >= 1"),
+        ({"minibatch_size": 100}, "must divide num_envs \\* num_steps = 2048. Got 100"),
         ({"reward_scale": "x"}, "'reward_scale' must be a finite number"),
     ],
 )
@@ -141,5 +143,5 @@ def test_unusable_settings(settings, text):
 
 
 def test_iterations_are_rounded_up():
-    assert PPOSettings(steps=2049).iterations == 2
-    assert PPOSettings(steps=2048).iterations == 1
+    assert PPOSettings(total_timesteps=2049).num_iterations == 2
+    assert PPOSettings(total_timesteps=2048).num_iterations == 1

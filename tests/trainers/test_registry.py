@@ -42,27 +42,33 @@ def test_recommended_settings_are_usable(family):
 
 def test_the_papers_steps_for_the_walker():
     trainer = made(family="BipedalWalker")
-    assert (trainer.steps, trainer.envs, trainer.normalize) == (5_000_000, 32, True)
-    assert trainer.hyperparameters["clip_range"] == 0.18
+    assert (trainer.total_timesteps, trainer.num_envs) == (5_000_000, 32)
+    assert trainer.norm_obs
+    assert trainer.norm_reward
+    assert trainer.settings()["clip_coef"] == 0.18
 
 
 def test_options_come_before_the_recommended_ones():
     usual = made().settings()
-    trainer = made(steps=77, hyperparameters={"gamma": 0.5})
-    changed = {**usual["hyperparameters"], "gamma": 0.5}
-    assert trainer.settings() == {**usual, "steps": 77, "hyperparameters": changed}
+    trainer = made(total_timesteps=77, gamma=0.5)
+    assert trainer.settings() == {**usual, "total_timesteps": 77, "gamma": 0.5}
+    assert usual["gamma"] == 0.98
+    pendulum = made(family="Pendulum", hyperparameters={"sde_sample_freq": 9})
+    assert pendulum.hyperparameters == {"use_sde": True, "sde_sample_freq": 9}
     assert made().settings() == usual, "the family's settings must not change"
 
 
 def test_recommended_settings_are_for_their_algorithm():
-    assert made(algorithm="PPO").hyperparameters == made().hyperparameters
+    assert made(algorithm="PPO").settings() == made().settings()
     other = made(algorithm="DQN", hyperparameters={"buffer_size": 50})
-    assert other.hyperparameters == {"buffer_size": 50}
+    assert other.algorithm_arguments() == {"buffer_size": 50}
 
 
 def test_unknown_options():
-    with pytest.raises(TrainerError, match="'stepps'; 'sb3' has.*Did you mean 'steps'"):
-        made(stepps=3)
+    with pytest.raises(
+        TrainerError, match="'num_stepps'; 'sb3' with PPO has.*Did you mean 'num_steps'"
+    ):
+        made(num_stepps=3)
     with pytest.raises(TrainerError, match="Unknown option 'family_name'"):
         made(family_name=3)
 

@@ -61,7 +61,7 @@ JOBS = [TrainingJob(SPACE.targets[[i]], seed=i, attempt=1) for i in range(4)]
 
 def test_there_and_back():
     family = make_family("CartPole", physics="carl")
-    trainer = make_trainer("sb3", family, SPACE, steps=77, processes=3)
+    trainer = make_trainer("sb3", family, SPACE, total_timesteps=77, processes=3)
     spec = TrainerSpec.of(trainer)
     assert spec.make_trainer() is trainer
     assert spec.make_family() is family
@@ -73,7 +73,7 @@ def test_there_and_back():
     assert made.settings() == trainer.settings()
     assert made.space == SPACE
     assert made.family.settings()["options"]["physics"] == "carl"
-    with pytest.raises(TrainerError, match="does not specify a training"):
+    with pytest.raises(TrainerError, match="does not specify a training run"):
         TrainerSpec.from_dict({"trainer": "sb3"})
 
 

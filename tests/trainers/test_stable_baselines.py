@@ -19,12 +19,8 @@ from sdmbtl.trainers import Failure, TrainerSpec, TrainingJob, make_trainer, tra
 from sdmbtl.trainers import stable_baselines as module
 from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
 
-TINY_PPO = {
-    "n_steps": 32,
-    "batch_size": 32,
-    "n_epochs": 1,
-    "policy_kwargs": {"net_arch": [8], "activation_fn": "torch.nn.ReLU"},
-}
+TINY_PPO = {"num_steps": 32, "minibatch_size": 32, "update_epochs": 1}
+NETWORK = {"policy_kwargs": {"net_arch": [8], "activation_fn": "torch.nn.ReLU"}}
 SPACES = {
     "cartpole": ContextSpace(length=[0.5, 1.0, 2.0]),
     "Pendulum": ContextSpace(gravity=[9.0, 10.0]),
@@ -36,11 +32,12 @@ def tiny(family="cartpole", **options):
     if isinstance(family, str):
         family = make_family(family, space=SPACES[family])
     options = {
-        "steps": 256,
-        "envs": 2,
-        "hyperparameters": TINY_PPO,
-        "evaluate_every": 100,
-        "evaluate_episodes": 2,
+        "total_timesteps": 256,
+        "num_envs": 2,
+        "hyperparameters": NETWORK,
+        "eval_every": 100,
+        "eval_episodes": 2,
+        **(TINY_PPO if options.get("algorithm", "PPO") == "PPO" else {}),
     } | options
     return StableBaselinesTrainer(family, family.space(), **options)
 
@@ -56,7 +53,7 @@ def trained(job=JOB, **options):
 def test_it_learns_to_balance():
     family = make_family("cartpole")
     space = ContextSpace(length=[0.5, 0.6])
-    trainer = make_trainer("sb3", family, space, steps=15_000, evaluate_every=5_000)
+    trainer = make_trainer("sb3", family, space, total_timesteps=15_000, eval_every=5_000)
     (training,) = trainer.train([TrainingJob([[0.5]], seed=0)])
     assert training.steps == 15_104, "whole rollouts of 8 x 32 steps"
     assert training.source_return == max(value for _, value in training.curve) > 100
@@ -74,13 +71,13 @@ def test_it_learns_to_balance():
 def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
     seen, asked = [], []
 
-    def told(self, policy, contexts, *, episodes, seed):
+    def reported(self, policy, contexts, *, episodes, seed):
         seen.append(policy_bytes(policy))
         asked.append((contexts.tolist(), episodes, seed))
         return np.full((1, 2), float(means[len(seen) - 1]))
 
-    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", told)
-    training = trained(normalize=True)
+    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", reported)
+    training = trained(norm_obs=True, norm_reward=True)
     assert policy_bytes(training.policy) == seen[best]
     assert training.source_return == means[best]
     assert training.curve == list(zip([100, 200, 256], means, strict=True))
@@ -89,19 +86,25 @@ def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
     assert statistics[0] != statistics[1] != statistics[2]
 
 
-def test_normalisation_uses_the_discount_of_the_algorithm(monkeypatch):
-    discounts = []
+def test_normalisation_uses_the_gamma_of_the_algorithm(monkeypatch):
+    calls = []
     original = module.VecNormalize
 
-    def recorded(environments, gamma):
-        discounts.append(gamma)
-        return original(environments, gamma=gamma)
+    def recorded(environments, **options):
+        calls.append(options)
+        return original(environments, **options)
 
     monkeypatch.setattr(module, "VecNormalize", recorded)
-    trained(normalize=True)
-    trained(normalize=True, hyperparameters={**TINY_PPO, "gamma": 0.5})
-    assert discounts == [0.99, 0.5]
+    trained(norm_obs=True, norm_reward=True)
+    assert trained(norm_reward=True, gamma=0.5).policy.normalization is None
+    assert trained(norm_obs=True).policy.normalization is not None
+    assert calls == [
+        {"norm_obs": True, "norm_reward": True, "gamma": 0.99},
+        {"norm_obs": False, "norm_reward": True, "gamma": 0.5},
+        {"norm_obs": True, "norm_reward": False, "gamma": 0.99},
+    ]
     assert trained().policy.normalization is None
+    assert len(calls) == 3, "without normalisation there is no wrapper"
 
 
 def test_the_context_is_observed():
@@ -112,7 +115,6 @@ def test_the_context_is_observed():
 OFF_POLICY = {
     "buffer_size": 200,
     "learning_starts": 20,
-    "batch_size": 8,
     "policy_kwargs": {"net_arch": [8]},
 }
 
@@ -121,7 +123,7 @@ OFF_POLICY = {
     ("algorithm", "family", "hyperparameters"),
     [
         ("A2C", "Pendulum", {"policy_kwargs": {"net_arch": [8]}}),
-        ("PPO", "Pendulum", {**TINY_PPO, "use_sde": True}),
+        ("PPO", "Pendulum", {**NETWORK, "use_sde": True}),
         ("SAC", "Pendulum", OFF_POLICY),
         ("TD3", "Pendulum", {**OFF_POLICY, "action_noise": 0.2}),
         ("DDPG", "Pendulum", {**OFF_POLICY, "train_freq": [2, "step"]}),
@@ -133,9 +135,10 @@ def test_every_algorithm(algorithm, family, hyperparameters):
     options = {
         "family": family,
         "algorithm": algorithm,
-        "steps": 60,
-        "evaluate_episodes": 1,
+        "total_timesteps": 60,
+        "eval_episodes": 1,
         "hyperparameters": hyperparameters,
+        **({} if algorithm == "A2C" else {"minibatch_size": 8}),
     }
     training = trained(job, **options)
     again = policy_from_bytes(policy_bytes(training.policy))
@@ -155,16 +158,16 @@ def global_states():
 
 
 def test_the_same_job_gives_the_same_policy_whatever_happened_before():
-    first = trained(normalize=True)
+    first = trained(norm_obs=True, norm_reward=True)
     random.seed(99)
     np.random.seed(99)  # noqa: NPY002
     torch.manual_seed(99)
     before = global_states()
-    second = trained(normalize=True)
+    second = trained(norm_obs=True, norm_reward=True)
     assert global_states() == before, "global generators are put back"
     assert policy_bytes(first.policy) == policy_bytes(second.policy)
     assert first.curve == second.curve
-    other = trained(TrainingJob(JOB.contexts, seed=8), normalize=True)
+    other = trained(TrainingJob(JOB.contexts, seed=8), norm_obs=True, norm_reward=True)
     assert policy_bytes(other.policy) != policy_bytes(first.policy)
 
 
@@ -190,7 +193,7 @@ def test_threads_are_put_back(monkeypatch):
 
 
 class Noted(gymnasium.Env):
-    """Five steps long; notes the contexts of its episodes, and fails where it is told to."""
+    """Five steps long; notes the contexts of its episodes, and raises `failure` if it is set."""
 
     observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
     action_space = spaces.Discrete(2)
@@ -227,14 +230,14 @@ THREE = TrainingJob([[0.0], [1.0], [2.0]], seed=0)
 
 
 def test_every_episode_takes_one_of_the_contexts(noted):
-    first = trained(THREE, family=noted, evaluate_every=10_000, evaluate_episodes=1)
+    first = trained(THREE, family=noted, eval_every=10_000, eval_episodes=1)
     episodes = Noted.resets.copy()
     shares = [episodes.count(a) / len(episodes) for a in (0.0, 1.0, 2.0)]
     assert len(episodes) > 40
     assert all(0.15 < share < 0.55 for share in shares)
     Noted.resets.clear()
     np.random.seed(5)  # noqa: NPY002
-    second = trained(THREE, family=noted, evaluate_every=10_000, evaluate_episodes=1)
+    second = trained(THREE, family=noted, eval_every=10_000, eval_episodes=1)
     assert Noted.resets == episodes
     assert policy_bytes(first.policy) == policy_bytes(second.policy)
     assert first.source_return == 5.0
@@ -242,16 +245,20 @@ def test_every_episode_takes_one_of_the_contexts(noted):
 
 def test_of_many_contexts_some_are_evaluated():
     many = np.arange(500.0)[:, None]
-    assert np.array_equal(module._some(many[:64], 0), many[:64])
-    chosen = module._some(many, 3).tolist()
+    assert np.array_equal(module._choose_evaluated(many[:64], 0), many[:64])
+    chosen = module._choose_evaluated(many, 3).tolist()
     assert len(np.unique(chosen)) == 64
-    assert chosen == module._some(many, 3).tolist() != module._some(many, 4).tolist()
+    assert (
+        chosen
+        == module._choose_evaluated(many, 3).tolist()
+        != module._choose_evaluated(many, 4).tolist()
+    )
 
 
 # -- what can go wrong -------------------------------------------------------------------
 
 
-def test_a_failing_environment_is_told_with_its_context(noted):
+def test_errors_of_an_environment_name_its_context(noted):
     Noted.failure = ZeroDivisionError("the wheel came off")
     with pytest.raises(
         TrainingError, match=r"context \{'a': 1.0\}: ZeroDivisionError: the wheel came off"
@@ -260,11 +267,11 @@ def test_a_failing_environment_is_told_with_its_context(noted):
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_returns_that_are_not_finite_end_the_training(noted):
+def test_returns_that_are_not_finite_end_the_run(noted):
     Noted.reward = float("nan")
     with pytest.raises(TrainingError, match=r"context \{'a': 1.0\} with seed 0 failed: "):
         trained(TrainingJob([[1.0]], 0), family=noted)
-    with pytest.raises(TrainingError, match="training on 3 contexts with seed 0 failed"):
+    with pytest.raises(TrainingError, match="training run on 3 contexts with seed 0 failed"):
         trained(THREE, family=noted)
 
 
@@ -276,7 +283,7 @@ def test_the_mean_return_must_be_finite(monkeypatch):
         trained()
 
 
-def test_weights_that_are_not_finite_end_the_training(monkeypatch):
+def test_weights_that_are_not_finite_end_the_run(monkeypatch):
     original = module.StableBaselinesPolicy.from_model
 
     def spoilt(model):
@@ -314,14 +321,26 @@ def test_what_progress_raises_passes():
     [
         ({"algorithm": "PP0"}, "Unknown algorithm 'PP0'.*Did you mean 'PPO'"),
         ({"policy": "Mlp"}, "Unknown policy 'Mlp'; PPO has MlpPolicy"),
-        ({"steps": 0}, "'steps' must be a whole number >= 1"),
-        ({"envs": 1.5}, "'envs' must be"),
-        ({"evaluate_every": 0}, "'evaluate_every' must be"),
-        ({"evaluate_episodes": 0}, "'evaluate_episodes' must be"),
+        ({"total_timesteps": 0}, "'total_timesteps' must be a whole number >= 1"),
+        ({"num_envs": 1.5}, "'num_envs' must be"),
+        ({"eval_every": 0}, "'eval_every' must be"),
+        ({"eval_episodes": 0}, "'eval_episodes' must be"),
         ({"processes": 0}, "'processes' must be"),
         ({"hyperparameters": {"learning_rat": 1}}, "'learning_rat'.*Did you mean 'learning_rate'"),
         ({"hyperparameters": {"seed": 1}}, "Unknown hyperparameter 'seed'"),
-        ({"hyperparameters": {"gamma": float("nan")}}, "must be JSON data"),
+        ({"hyperparameters": {"target_kl": float("nan")}}, "must be JSON data"),
+        ({"hyperparameters": {"gamma": 0.5}}, "PPO's 'gamma' is given as 'gamma', not in 'hyper"),
+        ({"hyperparameters": {"n_steps": 5}}, "'n_steps' is given as 'num_steps', not in"),
+        ({"n_epochs": 5}, "PPO's 'n_epochs' is given as 'update_epochs'"),
+        ({"algorithm": "SAC", "tau": 0.1}, "SAC's 'tau' is given as 'hyperparameters.tau'"),
+        ({"seed": 5}, "Unknown option 'seed'"),
+        ({"gamma": float("nan")}, "'gamma' must be a finite number >= 0"),
+        ({"ent_coef": -1}, "'ent_coef' must be a finite number >= 0"),
+        ({"clip_coeff": 0.2}, "'clip_coeff'; 'sb3' with PPO has.*Did you mean 'clip_coef'"),
+        ({"algorithm": "SAC", "clip_coef": 0.2}, "'clip_coef'; 'sb3' with SAC has learning_rate"),
+        ({"algorithm": "SAC", "num_steps": 3}, "'num_steps'; 'sb3' with SAC has"),
+        ({"algorithm": "A2C", "minibatch_sise": 3}, "Unknown option 'minibatch_sise'"),
+        ({"norm_obs": 1}, "'norm_obs' must be true or false"),
         (
             {"hyperparameters": {"policy_kwargs": {"activation_fn": torch.nn.ReLU}}},
             "must be JSON data.*Give classes by name",
@@ -357,30 +376,58 @@ def test_no_temporary_files_are_left(tmp_path, monkeypatch):
 # -- settings, progress, processes -------------------------------------------------------
 
 
+def test_hyperparameters_reach_the_algorithm_under_its_names():
+    common = {
+        "learning_rate": 1e-3,
+        "num_steps": 16,
+        "minibatch_size": 8,
+        "update_epochs": 2,
+        "gamma": 0.98,
+        "gae_lambda": 0.9,
+        "clip_coef": 0.1,
+        "ent_coef": 0.01,
+        "vf_coef": 0.4,
+        "max_grad_norm": 0.3,
+    }
+    assert set(common) == set(module.COMMON_NAMES)
+    trainer = tiny(**common)
+    assert common.items() <= trainer.settings().items()
+    model = trainer._model(trainer._environments(JOB, 0), 0)
+    own = {theirs: getattr(model, theirs) for theirs in module.COMMON_NAMES.values()}
+    own["clip_range"] = own["clip_range"](1.0)
+    assert own == {module.COMMON_NAMES[ours]: value for ours, value in common.items()}
+
+
+def test_what_an_algorithm_calls_otherwise_is_its_own():
+    """Off-policy algorithms have n_steps too, for returns of n steps."""
+    sac = tiny("Pendulum", algorithm="SAC", ent_coef="auto", hyperparameters={"n_steps": 3})
+    assert sac.algorithm_arguments() == {"ent_coef": "auto", "n_steps": 3}
+
+
 def test_the_number_of_processes_does_not_change_the_outcome():
     assert "processes" not in tiny(processes=2).settings()
 
 
 def test_progress_goes_from_nothing_to_all():
     calls = []
-    trainings = tiny(steps=250).train([JOB, JOB], lambda *call: calls.append(call))
+    runs = tiny(total_timesteps=250).train([JOB, JOB], lambda *call: calls.append(call))
     done = [steps for steps, _, _ in calls]
-    assert [t.steps for t in trainings] == [256, 256]
+    assert [t.steps for t in runs] == [256, 256]
     assert done == sorted(done)
     assert len(set(done)) > 50
     assert done[0] < 10
     assert done[-1] == 500
     assert {total for _, total, _ in calls} == {500}
     assert np.isnan(calls[0][2]), "no episode has ended"
-    assert calls[-1][2] == trainings[1].source_return
+    assert calls[-1][2] == runs[1].source_return
 
 
 def test_several_processes_give_the_same_policies():
     jobs = [JOB, TrainingJob([[1.0], [2.0]], 3), JOB]
     calls = []
-    spec = TrainerSpec.of(tiny(normalize=True, processes=2))
+    spec = TrainerSpec.of(tiny(norm_obs=True, norm_reward=True, processes=2))
     together = train(spec, jobs, lambda *call: calls.append(call))
-    alone = tiny(normalize=True).train(jobs)
+    alone = tiny(norm_obs=True, norm_reward=True).train(jobs)
     for ours, expected in zip(together, alone, strict=True):
         assert policy_bytes(ours.policy) == policy_bytes(expected.policy)
         assert (ours.steps, ours.source_return) == (expected.steps, expected.source_return)

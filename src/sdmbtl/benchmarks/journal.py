@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.parallel import computed
+from sdmbtl.parallel import compute_all
 
 Key = tuple[str, ...]
 Record = dict[str, Any]
@@ -88,7 +88,7 @@ class Journal:
         done = len(every) - len(todo)
         if progress:
             progress(done, len(every), "")
-        for unit, records in computed(methodcaller("compute"), todo, jobs):
+        for unit, records in compute_all(methodcaller("compute"), todo, jobs):
             for key, record in records:
                 self.write(key, record)
             done += 1

@@ -129,7 +129,7 @@ def family(
 def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
     """Settings of a trainer, from --set and --steps."""
     found = nested_settings(set_ or (), "--set")
-    return found if steps is None else {**found, "steps": steps}
+    return found if steps is None else {**found, "total_timesteps": steps}
 
 
 def context(given: Iterable[str]) -> dict[str, Any]:

@@ -124,8 +124,9 @@ def _made(
     n = len(recipe.space)
     note(
         f"{recipe.family['name']}: {counted(n, 'context')} ({', '.join(recipe.space.names)}), "
-        f"{counted(seeds, 'seed')}, trainer {recipe.trainer} with {recipe.training['steps']:,} "
-        f"steps, {counted(recipe.episodes, 'episode')} for each pair, in {factory.out}"
+        f"{counted(seeds, 'seed')}, trainer {recipe.trainer} with "
+        f"{recipe.training['total_timesteps']:,} steps, "
+        f"{counted(recipe.episodes, 'episode')} for each pair, in {factory.out}"
     )
     for damaged in factory.damaged(seeds):
         note(f"{damaged} is damaged and made again.")

@@ -45,13 +45,14 @@ PhysicsOption = Annotated[str | None, choice_option(help="The same as --option p
 
 TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
 StepsOption = Annotated[
-    int | None, training_option(help="Environment steps for each policy.", show_default="usual")
+    int | None,
+    training_option(
+        help="Environment steps for each policy: total_timesteps.", show_default="usual"
+    ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    training_option(
-        "--set", metavar="KEY=VALUE", help="Of the trainer, as hyperparameters.gamma=0.98"
-    ),
+    training_option("--set", metavar="KEY=VALUE", help="A setting of the trainer, as gamma=0.98"),
 ]
 EpisodesOption = Annotated[int, training_option(help="Episodes for each policy on each target.")]
 

@@ -46,12 +46,20 @@ class Acrobot(EnvironmentFamily):
     positive = frozenset({"link_length_1", "link_length_2", "link_mass_1", "link_mass_2"})
     return_range = (-500.0, 0.0)
     training: Mapping[str, Mapping[str, Any]] = {
-        "ppo": {"steps": 100_000, "normalize": True, "gae": 0.94, "epochs": 4},
+        "ppo": {
+            "total_timesteps": 100_000,
+            "norm_obs": True,
+            "gae_lambda": 0.94,
+            "update_epochs": 4,
+        },
         "sb3": {
-            "steps": 500_000,
-            "envs": 16,
-            "normalize": True,
-            "hyperparameters": {"n_steps": 256, "n_epochs": 4, "gae_lambda": 0.94},
+            "total_timesteps": 500_000,
+            "num_envs": 16,
+            "norm_obs": True,
+            "norm_reward": True,
+            "num_steps": 256,
+            "update_epochs": 4,
+            "gae_lambda": 0.94,
         },
     }
 

@@ -34,7 +34,7 @@ class BipedalWalker(EnvironmentFamily):
     The space "paper" has 0.2 to 1.6 times the usual values. It is as wide as the physics bears.
 
     There is no range of returns that fits all contexts: falling costs 100, motors up to 179 more,
-    and the whole way is worth 364 at the usual scale, where 300 is called solved, but
+    and the full track is worth 364 at the usual scale, where 300 is called solved, but
     364 * (30 / scale)² at others.
     """
 
@@ -52,27 +52,26 @@ class BipedalWalker(EnvironmentFamily):
     # chooses the best policy by 10 episodes; these settings are usual for the walker.
     training: Mapping[str, Mapping[str, Any]] = {
         "sb3": {
-            "steps": 5_000_000,
-            "envs": 32,
-            "normalize": True,
-            "evaluate_every": 100_000,
-            "evaluate_episodes": 10,
-            "hyperparameters": {
-                "n_steps": 2048,
-                "batch_size": 64,
-                "n_epochs": 10,
-                "gamma": 0.999,
-                "gae_lambda": 0.95,
-                "ent_coef": 0.0,
-                "learning_rate": 0.0003,
-                "clip_range": 0.18,
-            },
+            "total_timesteps": 5_000_000,
+            "num_envs": 32,
+            "norm_obs": True,
+            "norm_reward": True,
+            "eval_every": 100_000,
+            "eval_episodes": 10,
+            "num_steps": 2048,
+            "minibatch_size": 64,
+            "update_epochs": 10,
+            "gamma": 0.999,
+            "gae_lambda": 0.95,
+            "ent_coef": 0.0,
+            "learning_rate": 0.0003,
+            "clip_coef": 0.18,
         },
     }
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """BipedalWalker-v3 with the context's values."""
-        module = private_walker(context["friction"], context["scale"])
+        module = copy_walker_module(context["friction"], context["scale"])
         env = make_variant("BipedalWalker-v3", render_mode, module.BipedalWalker)
         inner: Any = env.unwrapped
         inner.world.gravity = (0.0, -context["gravity"])  # the world stays the same at resets
@@ -80,7 +79,7 @@ class BipedalWalker(EnvironmentFamily):
 
 
 @lru_cache(maxsize=COPIES)
-def private_walker(friction: float, scale: float) -> ModuleType:
+def copy_walker_module(friction: float, scale: float) -> ModuleType:
     """A copy of Gymnasium's module with these values.
 
     The module reads its globals when a walker is made, reset and moved, and computes others from
@@ -90,9 +89,9 @@ def private_walker(friction: float, scale: float) -> ModuleType:
     Raises:
         FamilyError: If Box2D is missing, or this release of Gymnasium is written otherwise.
     """
-    path, tree = _installed()
+    path, tree = _find_module()
     values = {"FRICTION": friction, "SCALE": scale}
-    body = [_replaced(statement, values) for statement in tree.body]
+    body = [_replace_value(statement, values) for statement in tree.body]
     if values:
         raise FamilyError(
             f"Gymnasium {gymnasium.__version__} has no {' and no '.join(values)} in {path}, so "
@@ -107,7 +106,7 @@ def private_walker(friction: float, scale: float) -> ModuleType:
 
 
 @lru_cache(maxsize=1)
-def _installed() -> tuple[Path, ast.Module]:
+def _find_module() -> tuple[Path, ast.Module]:
     """Where Gymnasium's module is, and its parsed text."""
     try:
         with warnings.catch_warnings():
@@ -125,7 +124,7 @@ def _installed() -> tuple[Path, ast.Module]:
     return path, ast.parse(path.read_text(encoding="utf-8"))
 
 
-def _replaced(statement: ast.stmt, values: dict[str, float]) -> ast.stmt:
+def _replace_value(statement: ast.stmt, values: dict[str, float]) -> ast.stmt:
     """A statement, or its assignment of one of the values, which is taken out of `values`."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)]) if name in values:

@@ -69,16 +69,14 @@ class CartPole(EnvironmentFamily):
     return_range = (0.0, 500.0)
     training: Mapping[str, Mapping[str, Any]] = {
         "sb3": {
-            "steps": 100_000,
-            "envs": 8,
-            "hyperparameters": {
-                "n_steps": 32,
-                "batch_size": 256,
-                "n_epochs": 20,
-                "gamma": 0.98,
-                "gae_lambda": 0.8,
-                "learning_rate": 0.001,
-            },
+            "total_timesteps": 100_000,
+            "num_envs": 8,
+            "num_steps": 32,
+            "minibatch_size": 256,
+            "update_epochs": 20,
+            "gamma": 0.98,
+            "gae_lambda": 0.8,
+            "learning_rate": 0.001,
         },
     }
 

@@ -26,7 +26,7 @@ from sdmbtl.errors import ContextError, FamilyError
 #: Steps of an episode that are compared.
 STEPS = 200
 
-#: Actions are held for so many steps: swings have to be met to come near speed limits.
+#: Numbers of steps for which actions are held: only swings come near speed limits.
 HOLDS = (1, 2, 4, 8, 16, 32, 64)
 
 SEED = 7
@@ -76,7 +76,7 @@ def check_contextual_env(
         Traceback (most recent call last):
         sdmbtl.errors.FamilyError: The dimension 'masscart' does nothing: ...
     """
-    family, contexts = family_and_space(environments, space)
+    family, contexts = read_family(environments, space)
     check_spaces_are_the_same_in_all_contexts(family, contexts)
     check_same_seed_same_episode(family, contexts)
     # Before the dimensions: one that leaks looks as if it did nothing.
@@ -129,18 +129,18 @@ def check_environment(
     Raises:
         FamilyError: If a check fails; the message says what is wrong.
     """
-    family, contexts = family_and_space(environments, space)
+    family, contexts = read_family(environments, space)
     for check in environment_checks():
         check(family, contexts)
 
 
-def family_and_space(
+def read_family(
     environments: object, space: SpaceLike | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
     """What is to be checked as a family, and the contexts to check it with.
 
     Raises:
-        FamilyError: If it is none, or a function without a space.
+        FamilyError: If it is not a family, or a function without a space.
     """
     if isinstance(environments, str):
         environments = make_family(environments, space=space)
@@ -194,7 +194,7 @@ def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace)
         ]
         where = ("a second reset of the same environment", "a new environment")
         for name, episode in zip(where, episodes[1:], strict=True):
-            step = _first_difference(episodes[0], episode)
+            step = _find_first_difference(episodes[0], episode)
             if step is not None:
                 raise FamilyError(
                     f"The same seed and actions do not give the same episode: {name} differs at "
@@ -210,7 +210,7 @@ def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace
         if low == high:
             continue
         envs = [family.make({**middle, name: value}) for value in (low, high)]
-        differences = (episodes_differ_at(*envs, hold=hold) for hold in HOLDS)
+        differences = (find_difference(*envs, hold=hold) for hold in HOLDS)
         step = next((d for d in differences if d is not None), None)
         if step is None:
             raise FamilyError(
@@ -242,7 +242,7 @@ def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -
         (low, alone[0], disturbed, "if one of another context is made meanwhile"),
     )
     for context, expected, got, when in cases:
-        at = _first_difference(expected, got)
+        at = _find_first_difference(expected, got)
         if at is not None:
             raise FamilyError(
                 f"Contexts leak between environments: that of {context} goes another way from "
@@ -263,7 +263,7 @@ def check_reset_switches_the_context(family: EnvironmentFamily, space: ContextSp
     )
     for options, seed, when in cases:
         switched = _play(env, actions, seed, options)
-        step = _first_difference(_play(family.make(high), actions, seed), switched)
+        step = _find_first_difference(_play(family.make(high), actions, seed), switched)
         if step is not None:
             raise FamilyError(
                 f"{when} the environment is not that of {high}: it differs from a new one at "
@@ -351,7 +351,7 @@ def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace)
     target = space.target(0)
     _require(
         again.settings() == settings
-        and episodes_differ_at(family.make(target), again.make(target)) is None,
+        and find_difference(family.make(target), again.make(target)) is None,
         f"make_family(name, **options) of {settings} makes other environments. Return from "
         "'options' whatever the constructor was given.",
     )
@@ -449,11 +449,11 @@ def _steps(
 
 
 def _play(*episode: Any) -> list[Step]:
-    """The whole of an episode."""
+    """All steps of an episode."""
     return list(_steps(*episode))
 
 
-def episodes_differ_at(
+def find_difference(
     first: gymnasium.Env[Any, Any], second: gymnasium.Env[Any, Any], *, hold: int = 4
 ) -> int | None:
     """The first step at which the same seed and actions lead to different episodes, or None.
@@ -464,10 +464,10 @@ def episodes_differ_at(
         hold: For how many steps each action is held.
     """
     actions = _actions(first, hold)
-    return _first_difference(_play(first, actions), _play(second, actions))
+    return _find_first_difference(_play(first, actions), _play(second, actions))
 
 
-def _first_difference(first: list[Step], second: list[Step]) -> int | None:
+def _find_first_difference(first: list[Step], second: list[Step]) -> int | None:
     """The first step at which two episodes are not exactly the same, or None."""
     for number, steps in enumerate(itertools.zip_longest(first, second)):
         if not data_equivalence(*steps, exact=True):

@@ -94,7 +94,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         """Take one step in the context in force."""
         observation, reward, terminated, truncated, info = self._env.step(action)
         info = {**info, "context": self.context}
-        # Some of Gymnasium's rewards are NumPy's float32, which is no float to trainers.
+        # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
         return self._extended(observation), float(reward), terminated, truncated, info
 
     def render(self) -> Any:

@@ -53,7 +53,7 @@ class FactoryFamily(EnvironmentFamily):
         *,
         return_range: tuple[float, float] | None = None,
     ) -> None:
-        self._factory = _imported(factory) if isinstance(factory, str) else factory
+        self._factory = _import_factory(factory) if isinstance(factory, str) else factory
         self.name = factory if isinstance(factory, str) else _name(factory)
         if not callable(self._factory):
             raise FamilyError(
@@ -104,7 +104,7 @@ class FactoryFamily(EnvironmentFamily):
         return super().settings()
 
 
-def _imported(name: str) -> Any:
+def _import_factory(name: str) -> Any:
     """What "module:function" stands for."""
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
@@ -112,7 +112,7 @@ def _imported(name: str) -> Any:
             f"A factory is given as 'module:function', for example 'my_envs:make'. Got {name!r}."
         )
     try:
-        with _current_directory_importable():
+        with _search_current_directory():
             value = importlib.import_module(module_name)
     except Exception as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -137,7 +137,7 @@ def _imported(name: str) -> Any:
 
 
 @contextmanager
-def _current_directory_importable() -> Iterator[None]:
+def _search_current_directory() -> Iterator[None]:
     """Let imports find modules of the current directory, as `python script.py` would."""
     directory = str(Path.cwd())
     sys.path.insert(0, directory)

@@ -119,7 +119,7 @@ class EnvironmentFamily(ABC):
         """Check a context and fill in the usual values of what it leaves out.
 
         Raises:
-            ContextError: If a feature is unknown, no finite number, or not positive where the
+            ContextError: If a feature is unknown, not a finite number, or not positive where the
                 physics needs it.
         """
         if not isinstance(context, Mapping):

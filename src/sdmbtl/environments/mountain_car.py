@@ -41,19 +41,22 @@ class MountainCar(EnvironmentFamily):
     return_range = (-200.0, 0.0)
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
-            "steps": 500_000,
-            "normalize": True,
-            "gae": 0.98,
-            "epochs": 4,
-            "envs": 16,
-            "rollout": 128,
-            "evaluate_every": 10,
+            "total_timesteps": 500_000,
+            "norm_obs": True,
+            "gae_lambda": 0.98,
+            "update_epochs": 4,
+            "num_envs": 16,
+            "num_steps": 128,
+            "eval_every": 10,
         },
         "sb3": {
-            "steps": 1_000_000,
-            "envs": 16,
-            "normalize": True,
-            "hyperparameters": {"n_steps": 16, "n_epochs": 4, "gae_lambda": 0.98},
+            "total_timesteps": 1_000_000,
+            "num_envs": 16,
+            "norm_obs": True,
+            "norm_reward": True,
+            "num_steps": 16,
+            "update_epochs": 4,
+            "gae_lambda": 0.98,
         },
     }
 

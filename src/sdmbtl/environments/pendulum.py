@@ -49,21 +49,18 @@ class Pendulum(EnvironmentFamily):
     return_range = (-2000.0, 0.0)
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
-            "steps": 200_000,
-            "discount": 0.9,
+            "total_timesteps": 200_000,
+            "gamma": 0.9,
             "learning_rate": 0.001,
             "reward_scale": 0.1,
         },
         "sb3": {
-            "steps": 200_000,
-            "envs": 4,
-            "hyperparameters": {
-                "n_steps": 1024,
-                "gamma": 0.9,
-                "learning_rate": 0.001,
-                "use_sde": True,
-                "sde_sample_freq": 4,
-            },
+            "total_timesteps": 200_000,
+            "num_envs": 4,
+            "num_steps": 1024,
+            "gamma": 0.9,
+            "learning_rate": 0.001,
+            "hyperparameters": {"use_sde": True, "sde_sample_freq": 4},
         },
     }
 

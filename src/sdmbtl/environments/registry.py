@@ -71,7 +71,7 @@ def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) ->
         {'name': 'CartPole', 'options': {'physics': 'carl'}}
     """
     if isinstance(name, str) and ":" in name:
-        return _from_function(name, space, options)
+        return _make_from_function(name, space, options)
     by_plain = {_plain(known): known for known in _FACTORIES}
     known = by_plain.get(_plain(str(name)))
     if known is None:
@@ -125,7 +125,7 @@ def make_environment(
     )
 
 
-def _from_function(
+def _make_from_function(
     name: str, space: SpaceLike | None, options: Mapping[str, Any]
 ) -> EnvironmentFamily:
     if space is None:

@@ -20,7 +20,7 @@ from sdmbtl.matrices.recipe import Recipe, keep_recipe
 from sdmbtl.matrices.software import keep_software, software_of
 from sdmbtl.matrices.transfer_matrices import TransferMatrices
 from sdmbtl.matrices.units import Rows, Unit, compute_with_retries, units
-from sdmbtl.parallel import computed
+from sdmbtl.parallel import compute_all
 
 #: Called with the work done and the work in all, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]
@@ -163,7 +163,7 @@ class MatrixFactory:
     def _results(self, todo: list[Unit], jobs: int) -> Iterator[tuple[Unit, Rows]]:
         """The rows of the units as they are finished."""
         try:
-            yield from computed(partial(compute_with_retries, self.recipe), todo, jobs)
+            yield from compute_all(partial(compute_with_retries, self.recipe), todo, jobs)
         except BrokenProcessPool as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "

@@ -70,10 +70,11 @@ class Recipe:
 
     def _checked_multi_task(self) -> tuple[int, ...]:
         numbers = {whole_number("multi_task", b, low=1, error=MatrixError) for b in self.multi_task}
-        if numbers and "steps" not in self.training:
+        if numbers and "total_timesteps" not in self.training:
             raise MatrixError(
                 "The steps of multi-task policies are counted in those of the others, but "
-                f"'training' has no 'steps': {short_text(self.training)}. Use multi_task=()."
+                f"'training' has no 'total_timesteps': {short_text(self.training)}. "
+                "Use multi_task=()."
             )
         return tuple(sorted(numbers))
 
@@ -126,7 +127,8 @@ class Recipe:
         """
         settings = dict(self.training)
         if multi_task is not None:
-            settings |= {"steps": settings["steps"] * multi_task, "observe_context": True}
+            steps = settings["total_timesteps"] * multi_task
+            settings |= {"total_timesteps": steps, "observe_context": True}
         options = {name: v for name, v in self.family["options"].items() if name != "space"}
         environment = {"name": self.family["name"], "options": options}
         return TrainerSpec(environment, self.targets, self.trainer, settings)

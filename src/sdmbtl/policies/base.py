@@ -66,7 +66,7 @@ def policy_bytes(policy: Policy, notes: Mapping[str, Any] | None = None) -> byte
         policy: The policy.
         notes: Anything worth keeping with it, as JSON data: where it was trained, with what.
     """
-    safetensors = _safetensors()
+    safetensors = _import_safetensors()
     header = {
         "version": VERSION,
         "kind": policy.kind,
@@ -87,11 +87,11 @@ def load_policy(path: str | Path) -> Policy:
     """Read a policy back; nothing from the file is executed.
 
     Raises:
-        PolicyError: If the file is damaged, or no policy of this package.
+        PolicyError: If the file is damaged, or not a policy of this package.
         MissingPackageError: If safetensors is not installed.
         FileNotFoundError: If there is no file.
     """
-    return policy_from_bytes(_content(path), str(path))
+    return policy_from_bytes(_read_bytes(path), str(path))
 
 
 def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
@@ -102,9 +102,9 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
         source: Where it is from, for messages.
 
     Raises:
-        PolicyError: If it is damaged, or no policy of this package.
+        PolicyError: If it is damaged, or not a policy of this package.
     """
-    header, arrays = _opened(content, source)
+    header, arrays = _read_content(content, source)
     kind = header["kind"]
     if kind not in _KINDS:
         raise PolicyError(f"{source} holds a policy of kind {kind!r}; known: {', '.join(_KINDS)}.")
@@ -113,24 +113,24 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     try:
         return policy_class.from_arrays(arrays, header["description"])
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(source, error) from None
+        raise _damage_error(source, error) from None
 
 
 def load_notes(path: str | Path) -> dict[str, Any]:
     """Read the notes that were kept with a policy."""
-    header, _ = _opened(_content(path), str(path))
+    header, _ = _read_content(_read_bytes(path), str(path))
     return dict(header["notes"])
 
 
-def _content(path: str | Path) -> bytes:
+def _read_bytes(path: str | Path) -> bytes:
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no policy file {str(path)!r}.")
     return Path(path).read_bytes()
 
 
-def _opened(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _read_content(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and the arrays, each checked."""
-    safetensors = _safetensors()
+    safetensors = _import_safetensors()
     try:
         arrays = safetensors.numpy.load(content)
         # The format: eight bytes of length, then as much JSON, which has the metadata.
@@ -140,13 +140,13 @@ def _opened(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDAr
         if not {"kind", "description", "notes"} <= set(header):
             raise KeyError("kind, description, notes")
     except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise _damaged(source, error) from None
+        raise _damage_error(source, error) from None
     if version != VERSION:
         raise PolicyError(f"{source} has format version {version}; this release reads {VERSION}.")
     return dict(header), arrays
 
 
-def _safetensors() -> Any:
+def _import_safetensors() -> Any:
     """The package that policy files are read and written with.
 
     Raises:
@@ -163,5 +163,5 @@ def _safetensors() -> Any:
     return safetensors
 
 
-def _damaged(source: str, error: Exception) -> PolicyError:
-    return PolicyError(f"{source} is no policy of sdmbtl, or it is damaged ({error}).")
+def _damage_error(source: str, error: Exception) -> PolicyError:
+    return PolicyError(f"{source} is not a policy of sdmbtl, or it is damaged ({error}).")

@@ -123,7 +123,7 @@ class Architecture:
             network.load_state_dict(dict(weights), strict=True)
         except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError) as error:
             raise PolicyError(
-                f"The weights are none of a {self.policy} of {self.algorithm} with "
+                f"The weights are not those of a {self.policy} of {self.algorithm} with "
                 f"policy_kwargs={short_text(dict(self.policy_kwargs))}: {error}"
             ) from None
         network.set_training_mode(False)
@@ -159,7 +159,7 @@ class StableBaselinesPolicy(Policy):
         """A copy of a model's policy as it is now, with the statistics of its VecNormalize.
 
         Raises:
-            PolicyError: If the model or its policy is none of Stable-Baselines3's own.
+            PolicyError: If the model or its policy is not one of Stable-Baselines3's own.
         """
         aliases = [a for a, p in model.policy_aliases.items() if p is model.policy_class]
         if not aliases:
@@ -173,7 +173,7 @@ class StableBaselinesPolicy(Policy):
         architecture = Architecture(
             type(model).__name__,
             aliases[0],
-            _converted(used, _name_of),
+            _convert(used, _name_of),
             model.observation_space,
             model.action_space,
         )
@@ -209,7 +209,7 @@ class StableBaselinesPolicy(Policy):
             normalization: Statistics of the model's VecNormalize, if it had one.
 
         Raises:
-            PolicyError: If the file holds no such policy, or more than weights.
+            PolicyError: If the file does not hold such a policy, or holds more than weights.
             FileNotFoundError: If there is no file.
         """
         environment = environment.make() if hasattr(environment, "make") else environment
@@ -219,7 +219,7 @@ class StableBaselinesPolicy(Policy):
         architecture = Architecture(
             algorithm, policy, dict(policy_kwargs or {}), observed, environment.action_space
         )
-        return cls(architecture, _archived_weights(path), normalization)
+        return cls(architecture, _read_archive(path), normalization)
 
     def act(self, observation: ArrayLike) -> Any:
         """The action for one observation, or for a batch of them (one more leading axis)."""
@@ -336,16 +336,16 @@ def classes_from_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A copy of arguments of a policy with the class instead of each name.
 
     Raises:
-        PolicyError: If a text is no name of a known class.
+        PolicyError: If a text is not the name of a known class.
     """
-    return {name: _converted(value, _class_of) for name, value in arguments.items()}
+    return {name: _convert(value, _class_of) for name, value in arguments.items()}
 
 
-def _converted(value: Any, leaf: Callable[[Any], Any]) -> Any:
+def _convert(value: Any, leaf: Callable[[Any], Any]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _converted(inner, leaf) for key, inner in value.items()}
+        return {key: _convert(inner, leaf) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_converted(inner, leaf) for inner in value]
+        return [_convert(inner, leaf) for inner in value]
     return leaf(value)
 
 
@@ -433,7 +433,7 @@ def _bound_from_json(data: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) ->
 # -- archives ----------------------------------------------------------------------------
 
 
-def _archived_weights(path: str | Path) -> dict[str, torch.Tensor]:
+def _read_archive(path: str | Path) -> dict[str, torch.Tensor]:
     """The state dict of a policy in an archive; the pickled rest is not opened."""
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no archive {str(path)!r}.")
@@ -442,7 +442,7 @@ def _archived_weights(path: str | Path) -> dict[str, torch.Tensor]:
             content = archive.read("policy.pth")
     except (zipfile.BadZipFile, KeyError) as error:
         raise PolicyError(
-            f"{path} is no archive of Stable-Baselines3, as model.save() writes ({error})."
+            f"{path} is not an archive of Stable-Baselines3, as model.save() writes ({error})."
         ) from None
     try:
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
@@ -456,5 +456,5 @@ def _archived_weights(path: str | Path) -> dict[str, torch.Tensor]:
         isinstance(name, str) and isinstance(tensor, torch.Tensor)
         for name, tensor in weights.items()
     ):
-        raise PolicyError(f"The weights in {path} are no tensors by name.")
+        raise PolicyError(f"The weights in {path} are not tensors with names.")
     return dict(weights)

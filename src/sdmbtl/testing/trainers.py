@@ -43,69 +43,69 @@ def check_trainer(factory: TrainerFactory) -> None:
 
 
 def check_trains_a_policy_for_each_job(factory: TrainerFactory) -> None:
-    """One training for each job, in order, whether it is called by `train` or itself."""
-    trainer = _made(factory)
+    """One training run for each job, in order, whether it is called by `train` or itself."""
+    trainer = _make(factory)
     jobs = [_job(0), _job(3)]
-    trainings = trainer.train(jobs)
-    assert len(trainings) == 2, f"two jobs must give two trainings. Got {len(trainings)}"
-    for training in trainings:
+    runs = trainer.train(jobs)
+    assert len(runs) == 2, f"two jobs must give two policies. Got {len(runs)}"
+    for training in runs:
         assert isinstance(training, Training), f"not a Training: {training!r}"
         assert isinstance(training.policy, Policy), f"not a Policy: {training.policy!r}"
-        assert training.steps > 0, "a training takes steps"
+        assert training.steps > 0, "a training run takes steps"
         assert np.isfinite(training.source_return), "the return on the source must be finite"
         steps = [at for at, _ in training.curve]
         assert steps == sorted(steps), "a learning curve goes forward"
     again = train(TrainerSpec.of(trainer), jobs)
     assert all(isinstance(result, Training) for result in again), f"failed: {again}"
-    assert _bytes(trainings) == _bytes([t for t in again if isinstance(t, Training)]), (
+    assert _bytes(runs) == _bytes([t for t in again if isinstance(t, Training)]), (
         "train(spec, jobs) must give what trainer.train(jobs) gives"
     )
 
 
 def check_same_job_same_policy(factory: TrainerFactory) -> None:
     """The policy depends on the job alone: not on what was trained before, nor on who trains."""
-    trainer = _made(factory)
+    trainer = _make(factory)
     first = _bytes(trainer.train([_job(0)]))
     assert _bytes(trainer.train([_job(0)])) == first, "the same job gave another policy"
-    assert _bytes(_made(factory).train([_job(0)])) == first, "another trainer gave another policy"
+    assert _bytes(_make(factory).train([_job(0)])) == first, "another trainer gave another policy"
     assert _bytes(trainer.train([_job(0, seed=1)])) != first, "another seed gave the same policy"
 
 
 def check_trains_on_several_contexts(factory: TrainerFactory) -> None:
     """A job may have several contexts, as the multi-task baseline has."""
-    trainer = _made(factory)
+    trainer = _make(factory)
     (training,) = trainer.train([TrainingJob(_SPACE.targets, 0)])
-    assert _played(trainer, training.policy).shape == (len(_SPACE), _EPISODES)
+    assert _play(trainer, training.policy).shape == (len(_SPACE), _EPISODES)
 
 
 def check_evaluates_each_context(factory: TrainerFactory) -> None:
     """A return for each context and episode; the same seed gives the same, another one others."""
-    trainer = _made(factory)
+    trainer = _make(factory)
     (training,) = trainer.train([_job(0)])
-    returns = _played(trainer, training.policy)
+    returns = _play(trainer, training.policy)
     assert returns.shape == (len(_SPACE), _EPISODES), f"wrong shape {returns.shape}"
     assert np.isfinite(returns).all(), "returns must be finite"
-    assert np.array_equal(returns, _played(trainer, training.policy)), (
+    assert np.array_equal(returns, _play(trainer, training.policy)), (
         "the same seed gave other returns"
     )
-    assert not np.array_equal(returns, _played(trainer, training.policy, seed=6)), (
+    assert not np.array_equal(returns, _play(trainer, training.policy, seed=6)), (
         "another seed gave the same returns"
     )
 
 
 def check_policies_survive_their_file(factory: TrainerFactory) -> None:
     """A policy that is written and read back plays the same."""
-    trainer = _made(factory)
+    trainer = _make(factory)
     (training,) = trainer.train([_job(3)])
     again = policy_from_bytes(policy_bytes(training.policy))
-    assert np.array_equal(_played(trainer, again), _played(trainer, training.policy)), (
+    assert np.array_equal(_play(trainer, again), _play(trainer, training.policy)), (
         "the policy plays differently after it was written and read"
     )
 
 
 def check_settings_make_it_again(factory: TrainerFactory) -> None:
     """The settings are JSON data, from which the trainer can be made again."""
-    trainer = _made(factory)
+    trainer = _make(factory)
     spec = TrainerSpec.of(trainer)
     assert spec.make_trainer() is trainer, "in this process the trainer itself is used"
     again = TrainerSpec.from_dict(json.loads(json.dumps(spec.to_dict(), allow_nan=False)))
@@ -119,7 +119,7 @@ def check_settings_make_it_again(factory: TrainerFactory) -> None:
 
 def check_progress_is_reported(factory: TrainerFactory) -> None:
     """Progress goes forward to the end; what the callback raises is not swallowed."""
-    trainer = _made(factory)
+    trainer = _make(factory)
     calls: list[tuple[int, int, float]] = []
     trainer.train([_job(0), _job(3)], lambda *call: calls.append(call))
     done = [steps for steps, _, _ in calls]
@@ -139,15 +139,15 @@ def check_progress_is_reported(factory: TrainerFactory) -> None:
 
 def check_bad_contexts_are_refused(factory: TrainerFactory) -> None:
     """Contexts of another shape, or in which the physics makes no sense, are errors."""
-    trainer = _made(factory)
+    trainer = _make(factory)
     (training,) = trainer.train([_job(0)])
     for contexts, error in (([[0.3]], TrainerError), ([[-1.0, 0.1]], ContextError)):
         array = np.array(contexts)
-        _refused(error, lambda array=array: trainer.train([TrainingJob(array, 0)]))  # type: ignore[misc]
-        _refused(error, lambda array=array: _played(trainer, training.policy, array))  # type: ignore[misc]
+        _expect_error(error, lambda array=array: trainer.train([TrainingJob(array, 0)]))  # type: ignore[misc]
+        _expect_error(error, lambda array=array: _play(trainer, training.policy, array))  # type: ignore[misc]
 
 
-def _made(factory: TrainerFactory) -> Trainer:
+def _make(factory: TrainerFactory) -> Trainer:
     return factory(make_family("CartPole", space=_SPACE), _SPACE)
 
 
@@ -155,11 +155,11 @@ def _job(target: int, seed: int = 0) -> TrainingJob:
     return TrainingJob(_SPACE.targets[[target]], seed)
 
 
-def _bytes(trainings: list[Training]) -> list[bytes]:
-    return [policy_bytes(training.policy) for training in trainings]
+def _bytes(runs: list[Training]) -> list[bytes]:
+    return [policy_bytes(training.policy) for training in runs]
 
 
-def _played(
+def _play(
     trainer: Trainer,
     policy: Policy,
     contexts: NDArray[np.float64] = _SPACE.targets,
@@ -168,7 +168,7 @@ def _played(
     return trainer.evaluate(policy, contexts, episodes=_EPISODES, seed=seed)
 
 
-def _refused(error: type[SdmbtlError], call: Callable[[], object]) -> None:
+def _expect_error(error: type[SdmbtlError], call: Callable[[], object]) -> None:
     try:
         call()
     except error:

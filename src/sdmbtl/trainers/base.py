@@ -22,7 +22,7 @@ Progress = Callable[[int, int, float], None]
 
 
 class ProgressError(BaseException):
-    """Carries an error of the progress callback past those who handle errors of a training."""
+    """Carries an error of the progress callback past those who handle errors of a training run."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(cause)
@@ -37,7 +37,7 @@ class TrainingJob:
         contexts: (M, D) contexts it is trained on, in the order of the space's dimensions: one
             for a source policy, all targets for the multi-task baseline. Every episode takes one
             of them at random.
-        seed: Root of every random number of this training.
+        seed: Root of every random number of this run.
         attempt: How often this policy was tried before, for whoever retries.
 
     Raises:
@@ -51,7 +51,7 @@ class TrainingJob:
     def __post_init__(self) -> None:
         contexts = context_array(self.contexts)
         if not len(contexts):
-            raise TrainerError("A training needs at least one context. Got none.")
+            raise TrainerError("A training run needs at least one context. Got none.")
         contexts.setflags(write=False)
         object.__setattr__(self, "contexts", contexts)
         for name in ("seed", "attempt"):
@@ -67,8 +67,9 @@ class Training:
         policy: The best policy seen, by its mean return on the training contexts.
         steps: Environment steps that were really taken.
         source_return: Mean return of the policy on its training contexts, in the evaluation by
-            which it was found the best: a little lucky.
-        curve: (steps, mean return on the training contexts), as training went on.
+            which it was found the best: a little too high, because the best of several noisy
+            means is chosen.
+        curve: (steps, mean return on the training contexts) during training.
     """
 
     policy: Policy
@@ -116,8 +117,8 @@ class Trainer(ABC):
         """Train one policy for each of at most `chunk` jobs. The same jobs give the same policies.
 
         Raises:
-            TrainingError: If a training went wrong.
-            TrainerError: If the set-up is wrong, so that no training could go well.
+            TrainingError: If a training run failed.
+            TrainerError: If the set-up is wrong, so that no run could succeed.
         """
 
     @abstractmethod
@@ -134,9 +135,13 @@ class Trainer(ABC):
         These are the keyword arguments of the constructor, which are kept under their names;
         `processes` changes nothing.
         """
-        arguments = inspect.signature(type(self)).parameters.values()
-        names = [a.name for a in arguments if a.kind is a.KEYWORD_ONLY and a.name != "processes"]
-        return {name: getattr(self, name) for name in names}
+        return {n: getattr(self, n) for n in self.own_settings() if n != "processes"}
+
+    @classmethod
+    def own_settings(cls) -> tuple[str, ...]:
+        """Names of the keyword arguments of the constructor."""
+        arguments = inspect.signature(cls).parameters.values()
+        return tuple(a.name for a in arguments if a.kind is a.KEYWORD_ONLY)
 
     def train(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -144,7 +149,7 @@ class Trainer(ABC):
         """Train one policy for each job, one chunk after another.
 
         Raises:
-            TrainingError: If a training went wrong.
+            TrainingError: If a training run failed.
         """
         trained: list[Training] = []
         for chunk in self.chunks(jobs):
@@ -210,7 +215,7 @@ def part_of_progress(
 ) -> Progress | None:
     """How a chunk reports, so that it comes out as progress of all jobs.
 
-    What `progress` raises comes as a `ProgressError`, which is no `Exception`.
+    What `progress` raises comes as a `ProgressError`, which is not an `Exception`.
 
     Args:
         progress: Called with the progress of all jobs.

@@ -65,17 +65,18 @@ class BatchedPPOTrainer(Trainer):
         processes = available_cores() if processes is None else processes
         self.chunk = whole_number("chunk", chunk, low=1, error=TrainerError)
         self.processes = whole_number("processes", processes, low=1, error=TrainerError)
-        known_options("ppo", settings, [f.name for f in fields(PPOSettings)], error=TrainerError)
+        known = [f.name for f in fields(PPOSettings)]
+        known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
         _start_backend()
-        self._ppo = _compiled(
+        self._ppo = _compile(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
         )
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
         settings = {**super().settings(), **asdict(self.ppo_settings)}
-        return {**settings, "hidden": list(self.ppo_settings.hidden)}
+        return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
 
     def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -86,23 +87,23 @@ class BatchedPPOTrainer(Trainer):
         different: the rounding of products depends on how many are computed at once.
         """
         settings = self.ppo_settings
-        whole = settings.iterations * settings.batch
+        total = settings.num_iterations * settings.batch_size
         tasks = self._stacked_tasks(jobs)
         states = self._ppo.start(tasks, [job.seed for job in jobs])
         curves: list[list[tuple[int, float]]] = [[] for _ in jobs]
-        for first in range(0, settings.iterations, settings.evaluate_every):
-            last = min(first + settings.evaluate_every, settings.iterations)
+        for first in range(0, settings.num_iterations, settings.eval_every):
+            last = min(first + settings.eval_every, settings.num_iterations)
             states, means = self._ppo.advance(states, tasks, jnp.arange(first, last))
             returns = np.asarray(means, dtype=np.float64)
             for curve, value in zip(curves, returns, strict=True):
-                curve.append((last * settings.batch, float(value)))
+                curve.append((last * settings.batch_size, float(value)))
             if progress is not None:
-                done = last * settings.batch * len(jobs)
-                progress(done, whole * len(jobs), float(returns.mean()))
+                done = last * settings.batch_size * len(jobs)
+                progress(done, total * len(jobs), float(returns.mean()))
         return [
             Training(
-                policy=self._policy(states, number, job),
-                steps=whole,
+                policy=self._make_policy(states, number, job),
+                steps=total,
                 source_return=float(states.best_return[number]),
                 curve=curve,
             )
@@ -114,7 +115,7 @@ class BatchedPPOTrainer(Trainer):
     ) -> NDArray[np.float64]:
         """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
         episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-        weights, scaling = self._loaded(policy)
+        weights, scaling = self._load_policy(policy)
         repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
         total = len(repeated[0])
         keys = np.asarray(
@@ -151,28 +152,28 @@ class BatchedPPOTrainer(Trainer):
         each = [self._tasks(job.contexts) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
 
-    def _policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
+    def _make_policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
         weights, scaling = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
         values = (states.best_return[number], weights, scaling)
         if not all(np.isfinite(x).all() for x in jax.tree.leaves(values)):
             raise TrainingError(
-                f"The training on {self.shown(job)} with seed {job.seed} gave returns or weights "
-                "that are not finite. A smaller learning_rate may help."
+                f"The training run on {self.shown(job)} with seed {job.seed} gave returns or "
+                "weights that are not finite. A smaller learning_rate may help."
             )
-        normalize = self.ppo_settings.normalize
+        norm_obs = self.ppo_settings.norm_obs
         size = self._ppo.n_inputs
         return MlpPolicy(
             [w for w, _ in weights.actor],
             [b for _, b in weights.actor],
-            shift=scaling.mean if normalize else np.zeros(size, np.float32),
-            scale=1 / np.sqrt(scaling.variance + TINY) if normalize else np.ones(size, np.float32),
+            shift=scaling.mean if norm_obs else np.zeros(size, np.float32),
+            scale=1 / np.sqrt(scaling.variance + TINY) if norm_obs else np.ones(size, np.float32),
             bounds=self._ppo.bounds,
-            limit=OBSERVATION_LIMIT if normalize else None,
+            limit=OBSERVATION_LIMIT if norm_obs else None,
         )
 
-    def _loaded(self, policy: Policy) -> tuple[Weights, Scaling]:
+    def _load_policy(self, policy: Policy) -> tuple[Weights, Scaling]:
         """A policy as the compiled functions take it."""
-        sizes = (self._ppo.n_inputs, *self.ppo_settings.hidden, self._ppo.n_outputs)
+        sizes = (self._ppo.n_inputs, *self.ppo_settings.hidden_sizes, self._ppo.n_outputs)
         shapes = list(pairwise(sizes))
         if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:
             raise TrainerError(
@@ -190,14 +191,14 @@ class BatchedPPOTrainer(Trainer):
 
 
 @lru_cache(maxsize=8)
-def _compiled(environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int) -> PPO:
+def _compile(environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int) -> PPO:
     """The same functions for the same settings: compiling them takes seconds."""
     return PPO(environment, settings, n_coordinates)
 
 
 def _start_backend() -> None:
     """Start JAX as small networks need it; without effect if it has been started before."""
-    # Computations that go on behind Python's back outlive a Ctrl-C, and crash at the exit.
+    # Computations in the background outlive a Ctrl-C, and crash at the exit.
     jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
     # XLA's number of threads: a second one only costs time here.
     with environment_variables({"NPROC": "1"}):

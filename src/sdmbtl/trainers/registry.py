@@ -57,7 +57,7 @@ def make_trainer(
     """
     known_name("trainer", name, trainer_names(), error=TrainerError)
     chosen = recommended_trainer(family) if name == AUTO else name
-    settings = _merged(family.training.get(chosen, {}), options)
+    settings = _merge_settings(family.training.get(chosen, {}), options)
     return trainer_from_settings(chosen, family, space, settings)
 
 
@@ -65,7 +65,7 @@ def trainer_from_settings(
     name: str, family: EnvironmentFamily, space: ContextSpace, settings: Mapping[str, Any]
 ) -> Trainer:
     """Make a trainer again from its `settings()`, whatever the family recommends by now."""
-    trainer_class = _loaded(name)
+    trainer_class = _load_class(name)
     _check_options(name, trainer_class, settings)
     return trainer_class(family, space, **settings)
 
@@ -80,7 +80,7 @@ def _is_installed(name: str) -> bool:
     return find_spec(_TRAINERS[name].package) is not None
 
 
-def _loaded(name: str) -> type[Trainer]:
+def _load_class(name: str) -> type[Trainer]:
     entry = _TRAINERS[name]
     if not _is_installed(name):
         raise TrainerError(
@@ -92,7 +92,7 @@ def _loaded(name: str) -> type[Trainer]:
     return found
 
 
-def _merged(recommended: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
     algorithm = recommended.get("algorithm", "PPO")
     if options.get("algorithm", algorithm) != algorithm:
         return dict(options)

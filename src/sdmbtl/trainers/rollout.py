@@ -18,7 +18,7 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 
-#: Episodes played side by side. A policy always acts on so many observations, used or not: the
+#: Episodes played side by side. A policy always acts on this many observations, used or not: the
 #: last digits of a product depend on the size of a batch, and returns must not.
 LANES = 64
 
@@ -60,7 +60,7 @@ def evaluate_in_gymnasium(
         """An episode in an environment of its own, and its first observation."""
         context = space.context(contexts[episode[0]])
         own_seed = int(np.random.SeedSequence([seed, *episode]).generate_state(1)[0])
-        with failures_named(context):
+        with name_context_in_errors(context):
             # A new one: Box2D's results depend on what its world did before the reset.
             environment = family.make(context, observe_context=observed)
             try:
@@ -99,7 +99,7 @@ def _play(
                 observations[number] = lane.observation
             actions = policy.act(observations)
             for number, lane in list(lanes.items()):
-                with failures_named(lane.context):
+                with name_context_in_errors(lane.context):
                     lane.observation, reward, terminated, truncated, _ = lane.environment.step(
                         actions[number]
                     )
@@ -115,7 +115,7 @@ def _play(
 
 
 @contextmanager
-def failures_named(context: Mapping[str, float]) -> Iterator[None]:
+def name_context_in_errors(context: Mapping[str, float]) -> Iterator[None]:
     """Turn what an environment raises into an error that names its context."""
     try:
         yield

@@ -20,7 +20,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
-from sdmbtl.parallel import computed
+from sdmbtl.parallel import compute_all
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.base import (
     Progress,
@@ -57,7 +57,7 @@ class TrainerSpec:
     def of(cls, trainer: Trainer) -> TrainerSpec:
         """The specification of a trainer, which is used itself in this process."""
         parts = {
-            "environment": _environment(trainer.family),
+            "environment": _describe_environment(trainer.family),
             "space": trainer.space.to_dict(),
             "settings": trainer.settings(),
         }
@@ -85,7 +85,7 @@ class TrainerSpec:
         try:
             return cls(**data)
         except TypeError as error:
-            raise TrainerError(f"This does not specify a training: {error}.") from None
+            raise TrainerError(f"This does not specify a training run: {error}.") from None
 
     def make_family(self) -> EnvironmentFamily:
         """The environments: made once in each process.
@@ -95,21 +95,21 @@ class TrainerSpec:
         """
         if self.live is not None:
             return self.live.family
-        return _made_family(json.dumps(self.environment), json.dumps(self.space))
+        return _make_family(json.dumps(self.environment), json.dumps(self.space))
 
     def make_trainer(self) -> Trainer:
         """The trainer: made, and compiled, once in each process."""
         if self.live is not None:
             return self.live
-        return _made_trainer(json.dumps(self.to_dict()))
+        return _make_trainer(json.dumps(self.to_dict()))
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A training, or an evaluation, that went wrong.
+    """A training run, or an evaluation, that failed.
 
     Attributes:
-        error: What went wrong.
+        error: The error, as text.
         attempt: Number of the attempt, as the job had it.
     """
 
@@ -135,11 +135,11 @@ def train(
         progress: Called now and then; what it raises passes through.
 
     Returns:
-        For each job a training, or what went wrong. If several jobs that were trained together
+        For each job the training run, or why it failed. If several jobs that were trained together
         failed, each was tried alone, to find out which of them it was.
 
     Raises:
-        TrainerError: If the set-up is wrong, so that no job could go well.
+        TrainerError: If the set-up is wrong, so that no job could succeed.
         TrainingError: If a worker process died.
     """
     trainer = spec.make_trainer()
@@ -150,7 +150,7 @@ def train(
     results: list[Training | Failure] = []
     for chunk in chunks:
         part = part_of_progress(progress, len(results), len(chunk), len(jobs))
-        results += _tried(trainer, chunk, part)
+        results += _try_jobs(trainer, chunk, part)
     return results
 
 
@@ -196,7 +196,7 @@ def _train_in_workers(
     work = partial(_train_numbered, replace(spec, live=None))
     done: dict[int, list[Training | Failure]] = {}
     try:
-        for (number, _), results in computed(work, list(enumerate(chunks)), processes):
+        for (number, _), results in compute_all(work, list(enumerate(chunks)), processes):
             done[number] = results
             if progress is not None:
                 trained = [t for each in done.values() for t in each if isinstance(t, Training)]
@@ -217,7 +217,7 @@ def _train_numbered(
     return train(spec, chunk[1])
 
 
-def _tried(
+def _try_jobs(
     trainer: Trainer, jobs: Sequence[TrainingJob], progress: Progress | None
 ) -> list[Training | Failure]:
     try:
@@ -229,10 +229,10 @@ def _tried(
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
         if len(jobs) == 1:
             return [Failure.of(error, jobs[0].attempt)]
-    return [result for job in jobs for result in _tried(trainer, [job], progress)]
+    return [result for job in jobs for result in _try_jobs(trainer, [job], progress)]
 
 
-def _environment(family: EnvironmentFamily) -> dict[str, Any]:
+def _describe_environment(family: EnvironmentFamily) -> dict[str, Any]:
     try:
         settings = family.settings()
     except FamilyError:  # made by a function that has no name to import it by
@@ -242,7 +242,7 @@ def _environment(family: EnvironmentFamily) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=4)
-def _made_family(environment: str, space: str) -> EnvironmentFamily:
+def _make_family(environment: str, space: str) -> EnvironmentFamily:
     data = json.loads(environment)
     if not data.get("importable", True):
         raise FamilyError(
@@ -253,7 +253,7 @@ def _made_family(environment: str, space: str) -> EnvironmentFamily:
 
 
 @lru_cache(maxsize=4)
-def _made_trainer(text: str) -> Trainer:
+def _make_trainer(text: str) -> Trainer:
     spec = TrainerSpec.from_dict(json.loads(text))
     space = ContextSpace.from_dict(spec.space)
     return trainer_from_settings(spec.trainer, spec.make_family(), space, spec.settings)

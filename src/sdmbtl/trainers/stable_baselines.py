@@ -19,6 +19,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
 from sdmbtl.checks import finite_number, known_name, short_text, truth_value, whole_number
@@ -33,7 +34,7 @@ from sdmbtl.policies.stable_baselines import (
     policy_class_of,
 )
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
-from sdmbtl.trainers.rollout import evaluate_in_gymnasium, failures_named
+from sdmbtl.trainers.rollout import evaluate_in_gymnasium, name_context_in_errors
 
 #: Arguments of an algorithm that are not hyperparameters: ours to give, for output, or classes.
 _RESERVED = frozenset(
@@ -44,10 +45,24 @@ _RESERVED = frozenset(
     }
 )
 
-#: Of a job with more contexts, so many are evaluated during training, drawn once.
+#: Names of hyperparameters that all trainers share, and those of Stable-Baselines3.
+COMMON_NAMES = {
+    "learning_rate": "learning_rate",
+    "num_steps": "n_steps",
+    "minibatch_size": "batch_size",
+    "update_epochs": "n_epochs",
+    "gamma": "gamma",
+    "gae_lambda": "gae_lambda",
+    "clip_coef": "clip_range",
+    "ent_coef": "ent_coef",
+    "vf_coef": "vf_coef",
+    "max_grad_norm": "max_grad_norm",
+}
+
+#: At most this many contexts of a job are evaluated during training, drawn once.
 MOST_EVALUATED = 64
 
-#: How often progress is reported in a training, besides at its end.
+#: How often progress is reported in a training run, besides at its end.
 REPORTS = 100
 
 
@@ -63,18 +78,22 @@ class StableBaselinesTrainer(Trainer):
         observe_context: Whether policies see their context; see `Trainer`.
         algorithm: "PPO", "A2C", "SAC", "TD3", "DDPG" or "DQN".
         policy: Stable-Baselines3's short name of the policy.
-        steps: Environment steps for each policy; the algorithm rounds up to whole rollouts.
-        envs: Environments that are played side by side.
-        normalize: Whether observations and rewards are normalised by running statistics. Those
-            of the observations travel with the policy.
-        hyperparameters: Arguments of the algorithm as JSON data. In "policy_kwargs", classes are
-            given by name, for example {"activation_fn": "torch.nn.ReLU"}; "action_noise" is the
-            standard deviation of normal noise.
-        evaluate_every: Steps between two evaluations.
-        evaluate_episodes: Episodes on each context in an evaluation.
+        total_timesteps: Environment steps for each policy; the algorithm rounds up to whole
+            rollouts.
+        num_envs: Environments that are played side by side.
+        norm_obs: Whether observations are normalised by running statistics, which travel with
+            the policy.
+        norm_reward: Whether rewards are normalised by running statistics in training.
+        eval_every: Steps between two evaluations.
+        eval_episodes: Episodes on each context in an evaluation.
         processes: Worker processes for several jobs. They are spawned, so a script needs its
             `if __name__ == "__main__":`. A family that cannot be made again by name is trained
             in this process.
+        hyperparameters: Other arguments of the algorithm as JSON data, under their own names. In
+            "policy_kwargs", classes are given by name, for example
+            {"activation_fn": "torch.nn.ReLU"}; "action_noise" is the standard deviation of normal
+            noise.
+        **common: Hyperparameters that the algorithm has under a name of `COMMON_NAMES`.
 
     Raises:
         TrainerError: If a setting is unknown or unusable.
@@ -90,13 +109,15 @@ class StableBaselinesTrainer(Trainer):
         observe_context: bool = False,
         algorithm: str = "PPO",
         policy: str = "MlpPolicy",
-        steps: int = 100_000,
-        envs: int = 8,
-        normalize: bool = False,
-        hyperparameters: Mapping[str, Any] | None = None,
-        evaluate_every: int = 10_000,
-        evaluate_episodes: int = 5,
+        total_timesteps: int = 100_000,
+        num_envs: int = 8,
+        norm_obs: bool = False,
+        norm_reward: bool = False,
+        eval_every: int = 10_000,
+        eval_episodes: int = 5,
         processes: int = 1,
+        hyperparameters: Mapping[str, Any] | None = None,
+        **common: Any,
     ) -> None:
         super().__init__(family, space, observe_context=observe_context)
         try:
@@ -104,13 +125,40 @@ class StableBaselinesTrainer(Trainer):
         except PolicyError as error:
             raise TrainerError(str(error)) from None
         self.algorithm, self.policy = algorithm, policy
-        self.normalize = truth_value("normalize", normalize, error=TrainerError)
-        self.hyperparameters = _checked_hyperparameters(algorithm, hyperparameters or {})
+        self.norm_obs = truth_value("norm_obs", norm_obs, error=TrainerError)
+        self.norm_reward = truth_value("norm_reward", norm_reward, error=TrainerError)
         count = partial(whole_number, low=1, error=TrainerError)
-        self.steps, self.envs = count("steps", steps), count("envs", envs)
-        self.evaluate_every = count("evaluate_every", evaluate_every)
-        self.evaluate_episodes = count("evaluate_episodes", evaluate_episodes)
+        self.total_timesteps = count("total_timesteps", total_timesteps)
+        self.num_envs = count("num_envs", num_envs)
+        self.eval_every = count("eval_every", eval_every)
+        self.eval_episodes = count("eval_episodes", eval_episodes)
         self.processes = count("processes", processes)
+        self.common = self._check_common(common)
+        self.hyperparameters = _check_hyperparameters(algorithm, hyperparameters or {})
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data."""
+        return {**super().settings(), **self.common}
+
+    def algorithm_arguments(self) -> dict[str, Any]:
+        """All hyperparameters under the names that the algorithm has for them."""
+        names = _common_names(self.algorithm)
+        return {**{names[name]: v for name, v in self.common.items()}, **self.hyperparameters}
+
+    def _check_common(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The hyperparameters of `COMMON_NAMES` as JSON data."""
+        names = _common_names(self.algorithm)
+        known = (*names, *self.own_settings())
+        has = f"{self.name!r} with {self.algorithm} has"
+        for name, value in given.items():
+            if name not in known and name in _argument_names(self.algorithm):
+                ours = {theirs: name for name, theirs in names.items()}
+                way = f"{ours[name]!r}" if name in ours else f"'hyperparameters.{name}'"
+                raise TrainerError(f"{self.algorithm}'s {name!r} is given as {way}.")
+            known_name("option", name, known, has=has, error=TrainerError)
+            if not (name == "ent_coef" and isinstance(value, str)):  # SAC's may be "auto"
+                finite_number(name, value, low=0.0, error=TrainerError)
+        return _copy_as_json(given)
 
     def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -118,7 +166,7 @@ class StableBaselinesTrainer(Trainer):
         """Train one policy for each job; a chunk is a single one. The same job, the same policy.
 
         Raises:
-            TrainingError: If a training went wrong; the message has the context and the cause.
+            TrainingError: If a training run failed; the message has the context and the cause.
             TrainerError: If the algorithm does not take the settings or the environment.
             ContextError: If a context is not usable.
         """
@@ -128,7 +176,7 @@ class StableBaselinesTrainer(Trainer):
         self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
     ) -> NDArray[np.float64]:
         """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
-        with _one_thread():
+        with _use_one_thread():
             return evaluate_in_gymnasium(
                 policy,
                 self.family,
@@ -139,19 +187,19 @@ class StableBaselinesTrainer(Trainer):
                 seed=seed,
             )
 
-    # -- one training --------------------------------------------------------------------
+    # -- one training run --------------------------------------------------------------------
 
     def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
         def report(steps: int, mean_return: float) -> None:
             if progress is not None:
-                progress(min(steps, self.steps), self.steps, mean_return)
+                progress(min(steps, self.total_timesteps), self.total_timesteps, mean_return)
 
         self.usable_contexts(job.contexts)
         # One seed for each purpose: equal ones would make these depend on each other.
         for_training, for_contexts, for_evaluation = (
             int(seed) for seed in np.random.SeedSequence(job.seed).generate_state(3)
         )
-        with _one_thread(), _contained_randomness(for_training):
+        with _use_one_thread(), _contain_randomness(for_training):
             environments = self._environments(job, for_contexts)
             try:
                 model = self._model(environments, for_training)
@@ -159,14 +207,14 @@ class StableBaselinesTrainer(Trainer):
                 self._learn(model, watcher, job)
             finally:
                 environments.close()
-        report(self.steps, watcher.best_return)
+        report(self.total_timesteps, watcher.best_return)
         return Training(
             watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
         )
 
     def _learn(self, model: BaseAlgorithm, watcher: _Watcher, job: TrainingJob) -> None:
         try:
-            model.learn(self.steps, callback=watcher)
+            model.learn(self.total_timesteps, callback=watcher)
             watcher.evaluate()
         except TrainingError:
             raise
@@ -174,9 +222,9 @@ class StableBaselinesTrainer(Trainer):
             raise self.failed(job, f"{type(error).__name__}: {error}") from error
 
     def failed(self, job: TrainingJob, cause: str) -> TrainingError:
-        """The error for a training that went wrong."""
+        """The error for a training run that failed."""
         return TrainingError(
-            f"The training on {self.shown(job)} with seed {job.seed} failed: {cause}."
+            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}."
         )
 
     def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
@@ -184,28 +232,33 @@ class StableBaselinesTrainer(Trainer):
         first = self.space.context(job.contexts[0])
 
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
-            with failures_named(first):
+            with name_context_in_errors(first):
                 env = self.family.make(first, observe_context=observed)
             return _OneContextEachEpisode(env, self.space, job.contexts, generator)
 
-        generators = np.random.default_rng(seed).spawn(self.envs)
+        generators = np.random.default_rng(seed).spawn(self.num_envs)
         environments: VecEnv = VecMonitor(DummyVecEnv([partial(make, g) for g in generators]))
-        if self.normalize:
-            environments = VecNormalize(environments, gamma=self._discount())
+        if self.norm_obs or self.norm_reward:
+            environments = VecNormalize(
+                environments,
+                norm_obs=self.norm_obs,
+                norm_reward=self.norm_reward,
+                gamma=self._gamma(),
+            )
         return environments
 
-    def _discount(self) -> float:
+    def _gamma(self) -> float:
         usual = inspect.signature(algorithm_class(self.algorithm)).parameters["gamma"].default
-        return float(self.hyperparameters.get("gamma", usual))
+        return float(self.common.get("gamma", usual))
 
     def _model(self, environments: VecEnv, seed: int) -> BaseAlgorithm:
-        arguments: dict[str, Any] = {"device": "cpu", **self.hyperparameters}
+        arguments: dict[str, Any] = {"device": "cpu", **self.algorithm_arguments()}
         if "policy_kwargs" in arguments:
             arguments["policy_kwargs"] = classes_from_names(arguments["policy_kwargs"] or {})
         if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples
             arguments["train_freq"] = tuple(arguments["train_freq"])
         if arguments.get("action_noise") is not None:
-            arguments["action_noise"] = _noise(arguments["action_noise"], environments)
+            arguments["action_noise"] = _make_noise(arguments["action_noise"], environments)
         try:
             model = algorithm_class(self.algorithm)(
                 self.policy, environments, seed=seed, **arguments
@@ -213,9 +266,9 @@ class StableBaselinesTrainer(Trainer):
         except (AssertionError, TypeError, ValueError) as error:
             raise TrainerError(
                 f"{self.algorithm} cannot be used on {self.family.name} with the hyperparameters "
-                f"{short_text(self.hyperparameters)}: {error}"
+                f"{short_text(self.algorithm_arguments())}: {error}"
             ) from error
-        # Without a logger of ours, every training would leave a folder for temporary files.
+        # Without a logger of ours, every training run would leave a folder for temporary files.
         model.set_logger(Logger(folder=None, output_formats=[]))
         return model
 
@@ -237,8 +290,8 @@ class _Watcher(BaseCallback):
         self.curve: list[tuple[int, float]] = []
         self._trainer, self._job, self._report = trainer, job, report
         self._seed = seed
-        self._contexts = _some(job.contexts, seed)
-        self._next_evaluation = trainer.evaluate_every
+        self._contexts = _choose_evaluated(job.contexts, seed)
+        self._next_evaluation = trainer.eval_every
         self._next_report = 0.0
 
     def evaluate(self) -> None:
@@ -251,7 +304,7 @@ class _Watcher(BaseCallback):
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
             raise self._failed("weights are not finite")
         returns = self._trainer.evaluate(
-            policy, self._contexts, episodes=self._trainer.evaluate_episodes, seed=self._seed
+            policy, self._contexts, episodes=self._trainer.eval_episodes, seed=self._seed
         )
         mean = float(returns.mean())
         if not math.isfinite(mean):
@@ -265,11 +318,11 @@ class _Watcher(BaseCallback):
 
     def _on_step(self) -> bool:
         # When all steps are taken, one more update follows, and the evaluation of the end.
-        if self._next_evaluation <= self.num_timesteps < self._trainer.steps:
+        if self._next_evaluation <= self.num_timesteps < self._trainer.total_timesteps:
             self.evaluate()
-            self._next_evaluation = self.num_timesteps + self._trainer.evaluate_every
+            self._next_evaluation = self.num_timesteps + self._trainer.eval_every
         if self.num_timesteps >= self._next_report:
-            self._next_report = self.num_timesteps + self._trainer.steps / REPORTS
+            self._next_report = self.num_timesteps + self._trainer.total_timesteps / REPORTS
             self._report(self.num_timesteps, self._latest_return())
         return True
 
@@ -301,40 +354,69 @@ class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Start an episode on another context."""
         number = int(self._generator.integers(len(self._contexts)))
         self._context = self._space.context(self._contexts[number])
-        with failures_named(self._context):
+        with name_context_in_errors(self._context):
             return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take one step."""
-        with failures_named(self._context):
+        with name_context_in_errors(self._context):
             return self.env.step(action)
 
 
-def _checked_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyperparameters as the JSON data they are."""
+def _common_names(algorithm: str) -> dict[str, str]:
+    """Our names of an algorithm's hyperparameters, and its own."""
+    arguments = _argument_names(algorithm)
+    names = {ours: theirs for ours, theirs in COMMON_NAMES.items() if theirs in arguments}
+    if not issubclass(algorithm_class(algorithm), OnPolicyAlgorithm):
+        names.pop("num_steps", None)  # there "n_steps" is something else: that of n-step returns
+    return names
+
+
+def _argument_names(algorithm: str) -> list[str]:
+    """The hyperparameters of an algorithm, as Stable-Baselines3 calls them."""
     arguments = inspect.signature(algorithm_class(algorithm)).parameters
-    known = [name for name in arguments if name not in _RESERVED]
+    return [name for name in arguments if name not in _RESERVED]
+
+
+def _check_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments that only this algorithm has, as JSON data."""
+    common = {theirs: ours for ours, theirs in _common_names(algorithm).items()}
+    known = _argument_names(algorithm)
     for name in given:
         known_name("hyperparameter", name, known, has=f"{algorithm} has", error=TrainerError)
+        if name in common:
+            raise TrainerError(
+                f"{algorithm}'s {name!r} is given as {common[name]!r}, not in 'hyperparameters'."
+            )
+    copied = _copy_as_json(given)
     try:
-        copied: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
         classes_from_names(copied.get("policy_kwargs") or {})
-    except (TypeError, ValueError) as error:
-        reason = error if isinstance(error, SdmbtlError) else f"{error}. Give classes by name."
+    except SdmbtlError as error:
         raise TrainerError(
-            f"Hyperparameters must be JSON data. Got {short_text(dict(given))}: {reason}"
+            f"Hyperparameters must be JSON data. Got {short_text(dict(given))}: {error}"
         ) from None
     if copied.get("action_noise") is not None:
         finite_number("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
     return copied
 
 
-def _noise(deviation: float, environments: VecEnv) -> NormalActionNoise:
+def _copy_as_json(given: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        copied: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise TrainerError(
+            f"Hyperparameters must be JSON data. Got {short_text(dict(given))}: {error}. "
+            "Give classes by name."
+        ) from None
+    return copied
+
+
+def _make_noise(deviation: float, environments: VecEnv) -> NormalActionNoise:
     zeros = np.zeros(environments.action_space.shape or ())
     return NormalActionNoise(zeros, zeros + deviation)
 
 
-def _some(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
+def _choose_evaluated(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
     """All of (M, D) contexts, or as many of them as an evaluation can play."""
     if len(contexts) <= MOST_EVALUATED:
         return contexts
@@ -343,7 +425,7 @@ def _some(contexts: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _use_one_thread() -> Iterator[None]:
     """One thread of PyTorch: small networks are faster so, and sums always the same."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -354,7 +436,7 @@ def _one_thread() -> Iterator[None]:
 
 
 @contextmanager
-def _contained_randomness(seed: int) -> Iterator[None]:
+def _contain_randomness(seed: int) -> Iterator[None]:
     """Give what draws from the global generators this seed, and put them back afterwards."""
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
     try:

@@ -39,7 +39,7 @@ class FunctionalAcrobot(FunctionalEnvironment):
         k3 = _derivative(state + TIME_STEP / 2 * k2, torque, parameters)
         k4 = _derivative(state + TIME_STEP * k3, torque, parameters)
         angle_1, angle_2, spin_1, spin_2 = state + TIME_STEP / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
-        angle_1, angle_2 = _wrapped(angle_1), _wrapped(angle_2)
+        angle_1, angle_2 = _wrap_angle(angle_1), _wrap_angle(angle_2)
         spin_1 = jnp.clip(spin_1, -MAX_SPIN_1, MAX_SPIN_1)
         spin_2 = jnp.clip(spin_2, -MAX_SPIN_2, MAX_SPIN_2)
         length_1, length_2 = parameters[0], parameters[1]
@@ -63,7 +63,7 @@ class FunctionalAcrobot(FunctionalEnvironment):
         )
 
 
-def _wrapped(angle: jax.Array) -> jax.Array:
+def _wrap_angle(angle: jax.Array) -> jax.Array:
     return (angle + math.pi) % (2 * math.pi) - math.pi
 
 

@@ -56,6 +56,6 @@ class FunctionalCartPole(FunctionalEnvironment):
         spin_rate = (gravity * sin - cos * drive) / (length * (4 / 3 - pole * cos**2 / total))
         acceleration = drive - moment * spin_rate * cos / total
         new = state + TIME_STEP * jnp.stack([velocity, acceleration, spin, spin_rate])
-        # So that a state which is no number is an end, too.
+        # So that a state that is not a number ends the episode, too.
         within = (jnp.abs(new[0]) <= POSITION_LIMIT) & (jnp.abs(new[2]) <= ANGLE_LIMIT)
         return new, jnp.float32(1.0), ~within
