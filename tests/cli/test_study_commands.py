@@ -241,7 +241,7 @@ def test_next_steps_of_environments_from_a_function(command, tmp_path):
         return gymnasium.make("CartPole-v1", max_episode_steps=int(context["limit"]))
 
     space = ContextSpace(limit=[5, 9])
-    options = {"steps": 64, "envs": 1, "hyperparameters": {"n_steps": 64, "n_epochs": 1}}
+    options = {"total_timesteps": 64, "num_envs": 1, "num_steps": 64, "update_epochs": 1}
     study = Study.open(tmp_path / "own", make_env, space=space, trainer_options=options, episodes=1)
     study.run(budget=1)
     text = command("status", tmp_path / "own").stdout
