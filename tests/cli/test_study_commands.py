@@ -49,7 +49,7 @@ def test_json_is_all_there_is_on_stdout(command, copied):
     assert [set(entry["context"]) for entry in status["rounds"]] == [CONTEXT] * 3
 
 
-def test_the_same_command_goes_on(command, copied, tiny):
+def test_the_same_command_continues(command, copied, tiny):
     same = ["run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", copied]
     again = command(*same)
     assert "Continuing after 3 finished policies." in again.stderr
