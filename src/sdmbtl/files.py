@@ -1,4 +1,4 @@
-"""Files that are there whole, or not at all."""
+"""Files that are written completely, or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file so that it is on disk, whole, or not there at all."""
+    """Write a file so that it is on disk completely, or not there at all."""
     with replaced_atomically(path) as temporary:
         temporary.write_bytes(content)
 

@@ -212,7 +212,9 @@ class TestProgress:
 
     def test_longest_first_and_seed_by_seed(self, tmp_path, small_recipe, monkeypatch):
         todo = []
-        monkeypatch.setattr(factory, "computed", lambda f, given, _: todo.extend(given) or iter(()))
+        monkeypatch.setattr(
+            factory, "compute_all", lambda f, given, _: todo.extend(given) or iter(())
+        )
         with pytest.raises(MatrixError, match="lacks seed 0, sources 0 to 3"):
             MatrixFactory(tmp_path, small_recipe(multi_task=(9, 2))).make(2)
         assert [(u.trial, u.weight) for u in todo] == [

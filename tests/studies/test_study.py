@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from small_study import TRAINER, open_small
 
-from sdmbtl import ContextSpace
+from sdmbtl import ContextSpace, trainers
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import (
     ConfigurationError,
@@ -38,6 +38,7 @@ from sdmbtl.studies import (
     database,
 )
 from sdmbtl.studies.doctor import examine
+from sdmbtl.trainers import Failure
 from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
@@ -825,3 +826,66 @@ def test_fresh_evaluation(finished):
 def test_a_gain_is_a_share():
     with pytest.raises(StudyError, match=r"a share of the range of returns.*Got 5 instead"):
         NoGain(5)
+
+
+# -- what a batch, a cluster and somebody else's trainer may do ------------------------------------
+
+
+def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
+    """A part of a batch would be trained in other company after a crash, and come out otherwise."""
+    study = open_small(tmp_path / "study", batch=2, selector="independent")
+    train, written = trainers.train, []
+
+    def fail_the_first(spec, jobs, progress=None):
+        return [Failure("RuntimeError: no", 0), *train(spec, jobs, progress)[1:]]
+
+    monkeypatch.setattr(trainers, "train", fail_the_first)
+    write = database.StudyDatabase.write
+    monkeypatch.setattr(
+        database.StudyDatabase,
+        "write",
+        lambda self, *trials, **more: (
+            written.append([t.id for t in trials]) or write(self, *trials, **more)
+        ),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        study.run(budget=2, observer=interrupt_at("failed"))
+    assert written == [[0, 1], [0, 1]]
+    first, second = Study.open(study.path).trials
+    assert (first.run.attempt, first.run.errors) == (1, ("RuntimeError: no",))
+    assert second.run.policy_sha256 is not None
+
+
+def interrupt_at(stage):
+    def observe(event):
+        if event.stage == stage:
+            raise KeyboardInterrupt
+
+    return observe
+
+
+def test_no_more_than_a_batch_is_trained_at_once(tmp_path):
+    study = open_small(tmp_path / "study", selector="independent")
+    study.ask(3)
+    study.run(budget=1)
+    assert [t.status for t in study.trials] == ["finished", "finished", "finished"]
+    sizes = []
+    study.ask(2)
+    study.run(budget=5, observer=lambda e: e.stage == "trained" and sizes.append(e.trial.id))
+    assert sizes == [3, 4]
+
+
+def test_reported_policies_are_members_beside_trained_ones(tmp_path):
+    study = open_small(tmp_path / "study")
+    study.run(budget=1)
+    study.tell({"length": 0.2, "masscart": 1.0, "masspole": 0.1}, np.full(len(study.space), 999.0))
+    portfolio = study.portfolio()
+    assert [member.policy is None for member in portfolio] == [False, True]
+    assert portfolio.choose(study.space.target(0)).policy == 1
+
+
+def test_what_was_asked_is_in_the_copy_of_the_database(tmp_path):
+    study = Study.open(tmp_path / "study", space=SPACE)
+    asked = study.ask(2)
+    copy = database.StudyDatabase(study.database.backup_path)
+    assert [t.source for t in copy.trials(study.space)] == [t.source for t in asked]

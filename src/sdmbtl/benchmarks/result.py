@@ -22,6 +22,7 @@ from sdmbtl.benchmarks.columns import (
 )
 from sdmbtl.benchmarks.published import Printed, printed_beside
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow, mark_best
+from sdmbtl.checks import known_name
 from sdmbtl.detection import MOUNTAIN
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
@@ -240,8 +241,14 @@ class BenchmarkResult:
     # -- numbers ---------------------------------------------------------------------------------
 
     def problem(self, name: str) -> ProblemResult:
-        """The result on one problem."""
-        return next(problem for problem in self.problems if problem.name == name)
+        """The result on one problem.
+
+        Raises:
+            BenchmarkError: If there is no such problem.
+        """
+        found = {problem.name: problem for problem in self.problems}
+        known_name("problem", name, found, error=BenchmarkError)
+        return found[name]
 
     def entering(self, k: int) -> tuple[ProblemResult, ...]:
         """The problems that enter the aggregate for `k` policies.

@@ -391,7 +391,7 @@ class Selector(ABC):
             strategy=proposal.strategy,
             reason=proposal.reason,
             structure=proposal.structure,
-            numbers=dict(proposal.numbers),
+            numbers={name: float(value) for name, value in proposal.numbers.items()},
         )
 
     def _warm_start(self, context: ContextLike) -> Trial:

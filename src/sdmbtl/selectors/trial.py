@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import ContextError, StateError
+from sdmbtl.errors import StateError
 from sdmbtl.json_data import as_json
 from sdmbtl.transfer import as_row
 
@@ -117,7 +117,7 @@ class Trial:
                 "run": None if run is None else TrainingRun.from_dict(run),
             }
             trial = cls(**{**data, **read})
-        except (ContextError, KeyError, TypeError) as error:
+        except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"Trial {number} is damaged: {error}.") from None
         if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):
             raise StateError(

@@ -80,7 +80,7 @@ class Configuration:
             raise ConfigurationError(
                 f"The study in {str(path)!r} was made with another configuration:\n"
                 + "\n".join(f"  {line}" for line in lines)
-                + "\nGo on with the recorded one (sdmbtl resume, or Study.open(path) alone), or "
+                + "\nContinue with the recorded one (sdmbtl resume, or Study.open(path) alone), or "
                 "choose another directory."
             )
 

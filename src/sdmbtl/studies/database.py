@@ -312,8 +312,8 @@ class StudyDatabase:
 
     def _damaged(self, reason: object = "a record has changed on disk") -> DamagedStudyError:
         return DamagedStudyError(
-            f"The database {str(self.path)!r} is damaged ({reason}). What is left, and how to go "
-            f"on, says: sdmbtl doctor {self.path.parent}"
+            f"The database {str(self.path)!r} is damaged ({reason}). What is left, and how to "
+            f"continue: sdmbtl doctor {self.path.parent}"
         )
 
 

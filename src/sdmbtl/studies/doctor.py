@@ -238,7 +238,8 @@ def _free_name(path: Path) -> Path:
 def _mark_lost_policies(study: Study) -> list[str]:
     done = []
     for trial in study.trained:
-        if trial.run is None or study.policy_state(trial) == "intact":
+        is_needed = trial.status in ("finished", "pending")
+        if trial.run is None or not is_needed or study.policy_state(trial) == "intact":
             continue
         run = TrainingRun(trial.run.attempt, trial.run.errors)
         study.record(trial.updated(status="pending", row=None, run=run))

@@ -80,7 +80,8 @@ class Loop:
                 if reason is not None:
                     return reason
             try:
-                round_trials = self.study.pending or self._ask_batch(budget)
+                waiting = self.study.pending[: self.study.configuration.batch]
+                round_trials = waiting or self._ask_batch(budget)
             except ExhaustedError:
                 return "every target has been trained on"
             self._work(round_trials)
@@ -141,15 +142,16 @@ class Loop:
         begun = time.monotonic()
         results = train(self.study.training, jobs, progress)
         seconds = {(trials[0].id, "training"): time.monotonic() - begun}
-        trained = []
-        for trial, job, result in zip(trials, jobs, results, strict=True):
-            if isinstance(result, Failure):
-                self._retry_or_give_up(trial, result)
-            else:
-                trained.append(self._saved(trial, job, result))
-        self.study.record(*trained, seconds=seconds)
-        for trial in trained:
-            self.tell(Event("trained", trial))
+        events = [
+            Event("failed", self._retry_or_give_up(trial, result))
+            if isinstance(result, Failure)
+            else Event("trained", self._save(trial, job, result))
+            for trial, job, result in zip(trials, jobs, results, strict=True)
+        ]
+        # All of a batch at once: a part of it would be trained in other company, and differ.
+        self.study.record(*[event.trial for event in events], seconds=seconds)
+        for event in events:
+            self.tell(event)
 
     def _job(self, trial: Trial) -> TrainingJob:
         from sdmbtl.trainers import TrainingJob
@@ -158,7 +160,7 @@ class Loop:
         seed = derived_seed(self.study.configuration.seed, "train", trial.id, attempt)
         return TrainingJob(trial.source.vector[None], seed, attempt)
 
-    def _saved(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
+    def _save(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
         """Write the policy file; the trial as it is to be recorded then."""
         notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
         content = policy_bytes(training.policy, {**notes, "steps": training.steps})
@@ -171,9 +173,9 @@ class Loop:
         self.tell(Event("saved", trial))
         run = replace(
             _run(trial),
-            steps=training.steps,
-            training_return=training.source_return,
-            curve=tuple(training.curve),
+            steps=int(training.steps),  # numbers of NumPy are not JSON
+            training_return=float(training.source_return),
+            curve=tuple((int(steps), float(value)) for steps, value in training.curve),
             policy_sha256=hashlib.sha256(content).hexdigest(),
         )
         return trial.updated(run=run)
@@ -188,7 +190,9 @@ class Loop:
         except TrainerError:
             raise
         except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
-            self._retry_or_give_up(trial, Failure.of(error, _run(trial).attempt))
+            failed = self._retry_or_give_up(trial, Failure.of(error, _run(trial).attempt))
+            self.study.record(failed)
+            self.tell(Event("failed", failed))
             return
         seconds = {(trial.id, "evaluation"): time.monotonic() - begun}
         row = mean_over_episodes(returns)
@@ -215,14 +219,12 @@ class Loop:
             return returns, None
         return returns[:-1], float(returns[-1].mean())
 
-    def _retry_or_give_up(self, trial: Trial, failure: Failure) -> None:
-        """Record what went wrong; retry with another seed, or give the context up."""
+    def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
+        """The trial after a failure: to be retried with another seed, or given up."""
         retry = failure.attempt < self.study.configuration.retries
         attempt = failure.attempt + 1 if retry else failure.attempt
         run = TrainingRun(attempt, (*_run(trial).errors, failure.error))
-        failed = trial.updated(run=run, status=trial.status if retry else "failed")
-        self.study.record(failed)
-        self.tell(Event("failed", failed))
+        return trial.updated(run=run, status=trial.status if retry else "failed")
 
 
 def _run(trial: Trial) -> TrainingRun:

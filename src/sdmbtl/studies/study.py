@@ -359,6 +359,7 @@ class Study:
         with self._alone():
             trials = self.selector.next_trials(1 if n is None else n)
             self.record(*trials)
+            self.database.back_up()  # somebody trains them: their ids must not be given away
         return trials[0] if n is None else trials
 
     def tell(
@@ -425,19 +426,18 @@ class Study:
             StudyError: If there is none yet.
         """
         finished = [t for t in self.trials if t.row is not None]
-        trained = [t for t in self.trained if t.row is not None]
+        trained = {t.id for t in self.trained}
         members = []
         episodes = self._episodes() if finished else {}
-        for trial in trained or finished:
-            state = self.policy_state(trial) if trained else None
-            if state in ("missing", "damaged"):
+        for trial in finished:
+            if trial.id in trained and (state := self.policy_state(trial)) != "intact":
                 warnings.warn(
                     f"The policy file {self.policy_path(trial.id)} is {state}; policy {trial.id} "
                     f"is left out. Run: sdmbtl doctor {self.path}",
                     stacklevel=2,
                 )
                 continue
-            policy = load_policy(self.policy_path(trial.id)) if trained else None
+            policy = load_policy(self.policy_path(trial.id)) if trial.id in trained else None
             members.append(Member(trial.id, trial.context, policy, episodes[trial.id]))
         if not members:
             way_out = "Continue with: sdmbtl resume" if self._training else "See: sdmbtl tell"
