@@ -5,7 +5,14 @@ import io
 import pytest
 from rich.console import Console
 
-from sdmbtl.cli.arguments import ArgumentError, context, nested_settings, seconds, settings
+from sdmbtl.cli.arguments import (
+    ArgumentError,
+    context,
+    nested_settings,
+    seconds,
+    settings,
+    trainer_options,
+)
 from sdmbtl.cli.progress import RunDisplay
 from sdmbtl.studies import Event, Study
 
@@ -56,3 +63,9 @@ def test_a_terminal_shows_what_happens_now(trained):
     assert "return 31.5" in text
     assert "left" in text
     assert "4/9" in text
+
+
+def test_the_number_of_steps_is_given_once():
+    assert trainer_options(["total_timesteps=5"], 5) == {"total_timesteps": 5}
+    with pytest.raises(ArgumentError, match="Give one of them"):
+        trainer_options(["total_timesteps=5"], 6)

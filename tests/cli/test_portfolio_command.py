@@ -13,7 +13,7 @@ from sdmbtl.portfolio import Portfolio
 
 def test_description(command, trained):
     text = command("portfolio", trained[0]).stdout
-    assert text.startswith("3 policies, 8 targets, coverage ")
+    assert text.startswith("3 policies, 8 targets: coverage ")
     data = command.json("portfolio", trained[0])
     assert [policy["id"] for policy in data["by_policy"]] == [0, 1, 2]
     assert sum(policy["targets"] for policy in data["by_policy"]) == 8

@@ -176,7 +176,7 @@ class TestWinnersCurse:
         flattered = scipy.stats.norm.expect(lambda x: 5 * x * scipy.stats.norm.cdf(x) ** 4)
         assert portfolio.best_means.mean() == pytest.approx(flattered / episodes**0.5, rel=0.05)
         error = portfolio.expected_returns.std() / n**0.5
-        assert abs(portfolio.coverage) < 3 * error < 0.05
+        assert abs(portfolio.mean_return) < 3 * error < 0.05
 
     def test_cautious_among_different_members(self):
         """Never too high on the average; nearer to the truth than the largest mean."""
@@ -188,7 +188,7 @@ class TestWinnersCurse:
         portfolio = Portfolio(space, [member(i, row, space=space) for i, row in enumerate(rows)])
         real = truth[portfolio.best_policies, np.arange(n)].mean()
         assert portfolio.best_means.mean() - real > 0.2
-        assert -0.06 < portfolio.coverage - real < 0.01
+        assert -0.06 < portfolio.mean_return - real < 0.01
 
     def test_intervals_hold_what_they_say(self):
         n = 400
@@ -334,7 +334,7 @@ class TestBetweenTargets:
             "the same way, are 2.06 off."
         )
         assert portfolio.best_policies.tolist() == [0, -1, 0, 1]
-        assert portfolio.coverage == pytest.approx((1 + 3 + 2) / 3)
+        assert portfolio.mean_return == pytest.approx((1 + 3 + 2) / 3)
 
     def test_beyond_what_a_member_was_evaluated_on(self):
         """Inside the box, but past the targets that were evaluated, little is known."""

@@ -104,17 +104,18 @@ class TestCoverage:
         portfolio = on_line([1.0, 5.0, NAN, 4.0], [3.0, 4.0, NAN, 1.0], return_range=(-2, 8))
         assert portfolio.best_policies.tolist() == [1, 0, -1, 0]
         np.testing.assert_array_equal(portfolio.expected_returns, [3, 5, NAN, 4])
-        assert portfolio.coverage == 4.0
-        assert portfolio.share(portfolio.coverage) == 0.6
+        assert portfolio.mean_return == 4.0
+        assert portfolio.share(portfolio.mean_return) == 0.6
         assert on_line([1.0] * 4).share(1.0) is None
 
     def test_in_words(self):
         portfolio = on_line(
             [1.0, 5.0, NAN, 4.0], [3.0, 4.0, NAN, 1.0], [0.0, 0.0, NAN, 0.0], return_range=(-2, 8)
         )
-        assert repr(portfolio) == "Portfolio(3 policies, 4 targets, coverage 4 (60 %))"
+        summary = "3 policies, 4 targets: coverage 0.600, expected mean return 4"
+        assert repr(portfolio) == f"Portfolio({summary})"
         assert portfolio.describe().splitlines() == [
-            "3 policies, 4 targets, coverage 4 (60 %)",
+            summary,
             "policy 0, trained on a=0: 2 targets, mean return 4.5",
             "policy 1, trained on a=0: 1 target, mean return 3",
             "policy 2, trained on a=0: no target, others are better everywhere",
@@ -127,7 +128,10 @@ class TestCoverage:
         assert math.isnan(portfolio.table()[2]["mean_return"])
 
     def test_one_policy_without_a_range(self):
-        assert repr(on_line([1.0, 2.0, 3.0, 4.0])) == "Portfolio(1 policy, 4 targets, coverage 2.5)"
+        assert (
+            repr(on_line([1.0, 2.0, 3.0, 4.0]))
+            == "Portfolio(1 policy, 4 targets: expected mean return 2.5)"
+        )
         assert "not evaluated" not in on_line([1.0] * 4).describe()
 
 
@@ -137,7 +141,7 @@ class TestSmallest:
         portfolio = on_line(*narrow, [9.0] * 4, family={"name": "x", "options": {}})
         fewer = portfolio.smallest()
         assert [m.id for m in fewer] == [4]
-        assert fewer.coverage == portfolio.coverage
+        assert fewer.mean_return == portfolio.mean_return
         assert fewer.family == {"name": "x", "options": {}}
 
     def test_the_greedy_first_choice_may_become_superfluous(self):

@@ -510,6 +510,17 @@ class TestRemainingGain:
         assert selector.remaining_gain() == pytest.approx(left)
         assert selector.ask().expected_gain == pytest.approx(left)
 
+    def test_is_never_more_than_the_highest_return_leaves(self):
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        run_rounds(selector, matrix, 5)
+        choice = selector.next_trials(1)[0]
+        left = 0.5 * choice.expected_gain
+        selector.highest_return = selector.rows.best.mean() + left
+        assert selector.remaining_gain() == pytest.approx(left)
+        bounded = selector.ask()
+        assert bounded.expected_gain == pytest.approx(left)
+        assert bounded.source == choice.source
+
     def test_falls_as_targets_are_covered(self):
         selector, matrix = PredictiveSelector(GRID), mountain()
         gains = []

@@ -129,7 +129,14 @@ def family(
 def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
     """Settings of a trainer, from --set and --steps."""
     found = nested_settings(set_ or (), "--set")
-    return found if steps is None else {**found, "total_timesteps": steps}
+    if steps is None:
+        return found
+    if found.get("total_timesteps", steps) != steps:
+        raise ArgumentError(
+            f"--steps {steps} and --set total_timesteps={found['total_timesteps']} are the same "
+            "setting. Give one of them."
+        )
+    return {**found, "total_timesteps": steps}
 
 
 def context(given: Iterable[str]) -> dict[str, Any]:

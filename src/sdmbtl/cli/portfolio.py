@@ -100,8 +100,8 @@ def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> d
     return {
         "policies": len(portfolio),
         "targets": len(portfolio.space),
-        "expected_return": portfolio.coverage,
-        "coverage": portfolio.share(portfolio.coverage),
+        "expected_return": portfolio.mean_return,
+        "coverage": portfolio.share(portfolio.mean_return),
         "return_range": portfolio.return_range,
         "by_policy": portfolio.table(),
         "choice": None if choice is None else asdict(choice),

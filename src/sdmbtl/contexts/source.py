@@ -16,9 +16,8 @@ from sdmbtl.errors import ContextError
 class Source:
     """What a policy is trained on: one context, a point of the box.
 
-    Code that passes a source on (selectors, studies, files) treats it as a value. Only the context
-    space, the models and the trainers look inside, so that a source can become more than a point
-    without anybody else noticing.
+    Selectors, studies and files pass a source on as a value and turn it into arrays only where
+    it is used, so that it can become more than a point: a region, a policy to start from.
 
     Attributes:
         center: The context, in the order of the space's dimensions.

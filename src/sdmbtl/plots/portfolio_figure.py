@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.errors import PortfolioError
 from sdmbtl.plots.colours import POLICIES
-from sdmbtl.portfolio import Portfolio
+from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.wording import counted
 
 #: No more slices of a grid than this stand side by side.
@@ -31,10 +31,10 @@ Floats = NDArray[np.float64]
 def portfolio_figure(portfolio: Portfolio) -> Figure:
     """Draw a portfolio whose targets are a grid of two dimensions or more.
 
-    Slices along the first dimension show the next two, the others at the middle of their values.
-    The colour says which policy serves a target, a pale one that it does not do well there; stars
-    are the contexts that policies were trained on. Beside them, the coverage with the first
-    policies.
+    Slices along the first dimension, through the sources of the policies that serve most targets,
+    show the next two, the others at the middle of their values. The colour says which policy
+    serves a target, a pale one that it does not do well there; stars are the contexts that these
+    policies were trained on. Beside them, the coverage with the first policies.
 
     Args:
         portfolio: The portfolio.
@@ -48,14 +48,14 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
             "A portfolio is drawn over a grid of two dimensions or more. "
             f"Got {len(space)} targets in {counted(space.n_dimensions, 'dimension')}."
         )
-    slices = _slices(space)
+    slices = _slices(portfolio)
     figure = Figure(figsize=(SLICE * len(slices) + CURVE, HEIGHT), layout="constrained")
     *maps, curve = figure.subplots(
         1, len(slices) + 1, width_ratios=[SLICE] * len(slices) + [CURVE], squeeze=False
     ).ravel()
     picture = _picture(portfolio)
     for axes, index in zip(maps, slices, strict=True):
-        _draw_slice(axes, space, picture[index], index)
+        _draw_slice(axes, space, picture[index], index, is_first=axes is maps[0])
     _draw_sources(maps, slices, portfolio)
     _draw_curve(curve, portfolio)
     return figure
@@ -65,12 +65,29 @@ def _levels(space: ContextSpace) -> list[Floats]:
     return [d.values for d in space.dimensions.values() if isinstance(d, Levels)]
 
 
-def _slices(space: ContextSpace) -> list[int]:
-    """Which values of the first dimension are shown; with two dimensions there is one slice."""
+def _slices(portfolio: Portfolio) -> list[int]:
+    """Which values of the first dimension are shown; with two dimensions there is one slice.
+
+    First those of the policies that serve most targets, then others that lie evenly.
+    """
+    space = portfolio.space
     if space.n_dimensions == 2:
         return [0]
     count = space.shape[0]
-    return sorted(set(np.linspace(0, count - 1, min(count, MOST_SLICES)).round().astype(int)))
+    even = np.linspace(0, count - 1, min(count, MOST_SLICES)).round().astype(int).tolist()
+    of_sources = [_place(space, member)[0] for member in _used(portfolio)]
+    return sorted(list(dict.fromkeys([*of_sources, *even]))[:MOST_SLICES])
+
+
+def _used(portfolio: Portfolio) -> list[Member]:
+    """The policies that serve a target, those that serve most first."""
+    served = {m.id: int((portfolio.best_policies == m.id).sum()) for m in portfolio}
+    return sorted((m for m in portfolio if served[m.id]), key=lambda m: -served[m.id])
+
+
+def _place(space: ContextSpace, member: Member) -> tuple[int, ...]:
+    """Indices of the target nearest to where a policy was trained, one for each dimension."""
+    return tuple(int(i) for i in np.unravel_index(space.nearest(member.context), space.shape))
 
 
 def _picture(portfolio: Portfolio) -> NDArray[np.float64]:
@@ -79,7 +96,7 @@ def _picture(portfolio: Portfolio) -> NDArray[np.float64]:
     shares = _normalised(portfolio, portfolio.expected_returns)
     strength = np.clip(PALEST + (1 - PALEST) * shares, 0.0, 1.0)
     colours = np.ones((len(space), 3))
-    for member in portfolio:
+    for member in _used(portfolio):
         served = portfolio.best_policies == member.id
         white = 1 - np.array(to_rgb(_colour(portfolio, member.id)))
         colours[served] = 1 - strength[served, None] * white
@@ -98,12 +115,13 @@ def _normalised(portfolio: Portfolio, returns: Floats) -> Floats:
 
 def _colour(portfolio: Portfolio, member: int) -> str:
     """Policies that serve most targets get the colours that differ most."""
-    counts = {m.id: -int((portfolio.best_policies == m.id).sum()) for m in portfolio}
-    order = sorted(counts, key=lambda number: counts[number])
+    order = [m.id for m in _used(portfolio)]
     return POLICIES[order.index(member) % len(POLICIES)]
 
 
-def _draw_slice(axes: Axes, space: ContextSpace, picture: Floats, index: int) -> None:
+def _draw_slice(
+    axes: Axes, space: ContextSpace, picture: Floats, index: int, *, is_first: bool
+) -> None:
     levels, names = _levels(space), space.names
     across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
     axes.imshow(picture.transpose(1, 0, 2), origin="lower", aspect="auto")
@@ -112,7 +130,7 @@ def _draw_slice(axes: Axes, space: ContextSpace, picture: Floats, index: int) ->
     axes.set_xlabel(names[across], fontsize=9)
     axes.set_xticks([0, len(levels[across]) - 1], [f"{levels[across][i]:.3g}" for i in (0, -1)])
     axes.set_yticks([0, len(levels[up]) - 1], [f"{levels[up][i]:.3g}" for i in (0, -1)])
-    if index == 0:
+    if is_first:
         axes.set_ylabel(names[up], fontsize=9, labelpad=-8)
     else:
         axes.set_yticklabels([])
@@ -120,15 +138,14 @@ def _draw_slice(axes: Axes, space: ContextSpace, picture: Floats, index: int) ->
 
 
 def _draw_sources(maps: list[Axes], slices: list[int], portfolio: Portfolio) -> None:
-    """A star for each policy that serves a target, in the nearest slice, with its number."""
+    """A star for each policy that serves a target and was trained in a slice, with its number."""
     space = portfolio.space
-    used = [m for m in portfolio if (portfolio.best_policies == m.id).any()]
-    for member in used:
-        place = np.unravel_index(space.nearest(member.context), space.shape)
-        across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
-        axes = maps[0]
-        if space.n_dimensions > 2:
-            axes = maps[int(np.argmin([abs(s - place[0]) for s in slices]))]
+    across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
+    for member in _used(portfolio):
+        place = _place(space, member)
+        if space.n_dimensions > 2 and place[0] not in slices:
+            continue
+        axes = maps[slices.index(place[0])] if space.n_dimensions > 2 else maps[0]
         colour = _colour(portfolio, member.id)
         axes.plot(place[across], place[up], "*", ms=14, mfc=colour, mec="black", mew=1.1)
         axes.annotate(

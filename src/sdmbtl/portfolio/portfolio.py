@@ -24,7 +24,7 @@ from sdmbtl.portfolio.acting import Actor, ContextPolicy
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Member, checked_member
-from sdmbtl.wording import counted, percent, shown_context
+from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv
@@ -246,7 +246,7 @@ class Portfolio:
         return ids[self._evaluations.best]
 
     @property
-    def coverage(self) -> float:
+    def mean_return(self) -> float:
         """Mean of `expected_returns` over the targets that somebody was evaluated on."""
         return float(np.nanmean(self.expected_returns))
 
@@ -398,11 +398,11 @@ class Portfolio:
         )
 
     def _summary(self) -> str:
-        share = self.share(self.coverage)
-        of_range = "" if share is None else f" ({percent(share)})"
+        share = self.share(self.mean_return)
+        coverage = "" if share is None else f"coverage {share:.3f}, "
         policies = counted(len(self), "policy", "policies")
         targets = counted(len(self.space), "target")
-        return f"{policies}, {targets}, coverage {self.coverage:.4g}{of_range}"
+        return f"{policies}, {targets}: {coverage}expected mean return {self.mean_return:.4g}"
 
 
 def _checked_family(given: Mapping[str, Any] | None) -> dict[str, Any] | None:

@@ -96,6 +96,8 @@ class Selector(ABC):
         self.space = space
         self.seed = whole_number("seed", seed, low=0, error=SelectorError)
         self.history = History(space, self.seed)
+        #: The highest return there is, if it is known: bounds forecasts, changes no choice.
+        self.highest_return: float | None = None
 
     # -- what a selector of your own implements --------------------------------------------
 
@@ -286,6 +288,17 @@ class Selector(ABC):
         With partial rows the targets it counts may change from round to round.
         """
         return self.rows.performance
+
+    def bound_gain(self, gain: float, before: float) -> float:
+        """A forecast of a gain, not more than the highest return leaves.
+
+        Args:
+            gain: The forecast.
+            before: The mean best return that it is added to.
+        """
+        if self.highest_return is None:
+            return gain
+        return min(gain, max(self.highest_return - before, 0.0))
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.

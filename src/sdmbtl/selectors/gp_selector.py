@@ -102,7 +102,7 @@ class GPSelector(Selector):
         if gains[index] <= 0:
             return self._lowest_target(best, free, "the model predicts no gain anywhere")
         above = mean[index] + gap.change(self.space.unit_targets[[index]])[0] - best
-        expected = float(expected_improvement(above).mean())
+        expected = self.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(
             self.space.source(index),
             self.name,

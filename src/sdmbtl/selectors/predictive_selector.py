@@ -107,7 +107,8 @@ class PredictiveSelector(Selector):
             proposal = self._first_choice.propose(history)
             reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
             return Proposal(proposal.source, proposal.strategy, reason, model)
-        expected = _corrected_gain(gain, float(best.mean()), verdict, history)
+        before = float(best.mean())
+        expected = self.bound_gain(_corrected_gain(gain, before, verdict, history), before)
         forecast = f"Training here is predicted to raise the mean best return by {expected:.3g}."
         reason = " ".join([*why, forecast, found])
         return Proposal(
@@ -220,7 +221,8 @@ class PredictiveSelector(Selector):
             index, _ = self._largest_gain(self.history, verdict, best, free)
             best = best + _improvement(verdict, self.space.unit_targets[index], best)
             free[index] = False
-        return _corrected_gain(float(best.mean()) - before, before, verdict, self.history)
+        gain = _corrected_gain(float(best.mean()) - before, before, verdict, self.history)
+        return self.bound_gain(gain, before)
 
     # -- rows in part --------------------------------------------------------------------------
 

@@ -95,7 +95,9 @@ class StructureDetectionSelector(Selector):
                 f"The detector returned {structure!r}, for which there is no strategy; "
                 f"strategies were given for {sorted(self.strategies)}."
             )
-        proposal = self.strategies[structure].propose(history)
+        strategy = self.strategies[structure]
+        strategy.highest_return = self.highest_return
+        proposal = strategy.propose(history)
         detected = None if self.detection is None else structure
         return replace(proposal, structure=detected, reason=f"{why} {proposal.reason}")
 
