@@ -74,7 +74,7 @@ def test_a_finished_policy_takes_two_lines_of_a_narrow_terminal(study_and_trial)
     RunDisplay(study, where, budget=12)(Event("finished", trial))
     first, second = written(where)
     assert first.startswith(" 4/12  policy 2  length=")
-    assert "  trained " in first
+    assert "  own return " in first
     assert second.startswith("       coverage 0.")
     assert second.endswith("(+0.000, expected +0.021)  additive-quality")
 

@@ -32,11 +32,11 @@ def test_a_run_shows_every_policy_and_a_summary(trained):
     lines = result.stderr.splitlines()
     assert lines[0].startswith("CartPole: 8 targets (length, masscart, masspole), trainer ppo")
     assert [line[:14] for line in lines[1:4]] == [f"{k}/3  policy {k - 1} " for k in (1, 2, 3)]
-    assert all("trained " in line and "coverage 0." in line for line in lines[1:4])
+    assert all("own return " in line and "coverage 0." in line for line in lines[1:4])
     assert lines[1].endswith("  m-mbtl")
     assert re.search(r"coverage 0\.\d{3} \(\+0\.\d{3}, expected \+0\.\d{3}\)  first row$", lines[2])
     assert lines[3].endswith(")  plateau")  # the one that is used while nothing was tested
-    assert "policy  length  masscart  masspole  trained  coverage" in result.stdout
+    assert "policy  length  masscart  masspole  own return  coverage" in result.stdout
     assert "Stopped: the budget of 3 policies is used." in result.stdout
     assert "sdmbtl portfolio" in result.stdout
     shown = result.stdout.split("Next:")[0]
@@ -192,7 +192,8 @@ def test_status_shows_structure_and_what_is_left_to_gain(command, trained):
     status = command.json("status", path)
     lines = command("status", path).stdout.splitlines()
     structure, scores = status["structure"], status["scores"]
-    others = [f"{n} {score:.2f}" for n, score in scores.items() if n != structure]
+    ordered = sorted(scores.items(), key=lambda item: -item[1])
+    others = [f"{n} {score:.2f}" for n, score in ordered if n != structure]
     place = lines.index(f"Best predictor so far: {structure}, score {scores[structure]:.2f}.")
     assert lines[place + 1] == f"  Others: {', '.join(others)}."
     assert re.fullmatch(
@@ -267,7 +268,7 @@ def test_evidence_for_each_policy(command, trained):
     first, *others = (f"{score:.2f}" for score in last["scores"].values())
     assert lines[3].split() == ["2", f"{first}*", *others, f"{expected:+.3f}", f"{gain:+.3f}"]
     assert lines[4].split() == ["mean", *(f"{score:.2f}" for score in status["scores"].values())]
-    assert "* chose the context" in text
+    assert "* is the model that chose." in " ".join(text.split())
     assert "Best predictor so far: " in text
 
 

@@ -118,7 +118,7 @@ class TestCoverage:
             summary,
             "policy 0, trained on a=0: 2 targets, mean return 4.5",
             "policy 1, trained on a=0: 1 target, mean return 3",
-            "policy 2, trained on a=0: no target, others are better everywhere",
+            "policy 2, trained on a=0: serves no target: others are better everywhere",
             "1 target not evaluated",
         ]
         assert portfolio.table()[:2] == [

@@ -66,9 +66,9 @@ MinGainOption = Annotated[
     float | None,
     stop_option(
         help="Stop when the next policies are expected to add less than this share of the range "
-        "of returns; if the selector cannot tell, when the last ones added less."
+        "of returns; with a selector that makes no forecasts, when the last ones added less."
     ),
 ]
 PatienceOption = Annotated[
-    int, stop_option(help="How many policies, together, must reach --min-gain.")
+    int, stop_option(help="Number of policies that --min-gain looks at together.")
 ]

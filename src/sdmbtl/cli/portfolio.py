@@ -25,7 +25,7 @@ def portfolio(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Leave out what adds nothing; coverage may fall by this share of the range.",
+            help="Keep the fewest policies that lose at most this much coverage.",
             min=0.0,
         ),
     ] = None,

@@ -80,7 +80,7 @@ class RunDisplay:
         trained = None if trial.run is None else trial.run.training_return
         self._print(
             self._round(self._done),
-            f"{self._named(trial)}  trained {figure(trained)}",
+            f"{self._named(trial)}  own return {figure(trained)}",
             f"{covered(self._study, self._performance)}{self._gain(before, trial)}  "
             f"{chosen_by(trial.strategy, trial.structure)}",
         )

@@ -72,7 +72,7 @@ def run(
     physics: options.PhysicsOption = None,
     selector: Annotated[str, choice_option(help="What chooses the contexts.")] = "auto",
     selector_option: Annotated[
-        list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of it.")
+        list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of the selector.")
     ] = None,
     batch: Annotated[int, choice_option(help="Policies chosen and trained at once.")] = 1,
     trainer: options.TrainerOption = "auto",

@@ -35,7 +35,7 @@ DEFAULT_BUDGET = 12
 
 _EVIDENCE_EXPLAINED = (
     "Score: how well a model predicted, before the policy was trained, where it would improve on "
-    "the best; 0 to 1. * chose the context."
+    "the best policies so far; 0 to 1, and 0 where nothing improved. * is the model that chose."
 )
 
 
@@ -47,7 +47,7 @@ def status(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a study stands; another process may be running it."""
+    """Show where a study stands, also while it is running."""
     from sdmbtl.studies import Study
 
     found = Study.open(path).status()
@@ -86,7 +86,7 @@ def print_evidence(status: Mapping[str, Any]) -> None:
 
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
-    last = ["trained", "coverage" if known else "mean best", "gain"]
+    last = ["own return", "coverage" if known else "mean best", "gain"]
     table = context_table(["policy"], status["dimensions"], last)
     table.add_column("chosen by")
     for entry in status["rounds"]:
@@ -166,7 +166,8 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
-        lines.append(f"Budget: {counted(status['budget'], 'policy', 'policies')}.")
+        done = ", all trained" if status["policies"] >= status["budget"] else ""
+        lines.append(f"Budget: {counted(status['budget'], 'policy', 'policies')}{done}.")
     return lines
 
 
@@ -178,7 +179,8 @@ def _structure_lines(status: Mapping[str, Any]) -> list[str]:
     if own is not None and max([own, *scores.values()]) < NO_SCORE:
         lines.append("No model predicts the gains yet: all scores are near 0.")
     elif own is not None:
-        others = ", ".join(f"{name} {score:.2f}" for name, score in scores.items())
+        ordered = sorted(scores.items(), key=lambda item: -item[1])
+        others = ", ".join(f"{name} {score:.2f}" for name, score in ordered)
         lines.append(f"Best predictor so far: {status['structure']}, score {own:.2f}.")
         lines += [f"  Others: {others}."] if others else []
     elif status["structure"] is not None:
@@ -189,7 +191,24 @@ def _structure_lines(status: Mapping[str, Any]) -> list[str]:
         if status["pending"]:
             words = f"after what is pending, {words}"
         lines.append(f"{words[0].upper()}{words[1:]}.")
+        lines += _past_forecasts(status)
     return lines
+
+
+def _past_forecasts(status: Mapping[str, Any]) -> list[str]:
+    """What was expected of the policies so far, and what came."""
+    pairs = [
+        (entry["expected_gain"], entry["gain"])
+        for entry in status["rounds"]
+        if entry["expected_gain"] is not None and entry["gain"] is not None
+    ]
+    if not pairs:
+        return []
+    expected, came = (sum(values) for values in zip(*pairs, strict=True))
+    return [
+        f"Of {counted(len(pairs), 'policy', 'policies')} so far {expected:.3g} was expected in "
+        f"all, and {came:.3g} came."
+    ]
 
 
 def _coverage(status: Mapping[str, Any]) -> str:
@@ -201,7 +220,7 @@ def _coverage(status: Mapping[str, Any]) -> str:
     if status["coverage"] is None:
         return text
     low, high = status["return_range"]
-    return f"{text}, coverage {status['coverage']:.3f} of {low:g} to {high:g}"
+    return f"{text}, coverage {status['coverage']:.3f} ({low:g} to {high:g})"
 
 
 def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
@@ -230,7 +249,7 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         steps.append((f"sdmbtl resume {place}", "continue"))
     elif status["environment"] is not None:
         more = status["policies"] + DEFAULT_BUDGET
-        steps.append((f"sdmbtl resume {place} --budget {more}", "train more"))
+        steps.append((f"sdmbtl resume {place} --budget {more}", f"train {DEFAULT_BUDGET} more"))
     width = max(len(command) for command, _ in steps)
     typer.echo("\nNext:")
     for command, purpose in steps:

@@ -291,7 +291,7 @@ class Portfolio:
             + (
                 f"{counted(row['targets'], 'target')}, mean return {row['mean_return']:.4g}"
                 if row["targets"]
-                else "no target, others are better everywhere"
+                else "serves no target: others are better everywhere"
             )
             for row in self.table()
         ]
@@ -372,11 +372,11 @@ class Portfolio:
             words = f"Best of {rivals} by the returns on {targets}, over {episodes}."
             if target is not None:
                 words = f"No policy was evaluated on this target. {words}"
-            words += " This is interpolated"
+            words += " Interpolated"
             if math.isfinite(estimate.interpolation_error):
                 words += (
-                    ": targets nearby, predicted in the same way, are "
-                    f"{estimate.interpolation_error:.3g} off"
+                    "; on nearby targets the same method errs by "
+                    f"{estimate.interpolation_error:.3g} on average"
                 )
             words += "."
         bias = estimate.selection_bias
