@@ -88,7 +88,7 @@ def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
     last = ["own return", "coverage" if known else "mean best", "gain"]
     table = context_table(["policy"], status["dimensions"], last)
-    table.add_column("chosen by")
+    table.add_column("chosen by", overflow="fold")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
         table.add_row(
