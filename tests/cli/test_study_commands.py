@@ -36,7 +36,7 @@ def test_a_run_shows_every_policy_and_a_summary(trained):
     assert lines[1].endswith("  m-mbtl")
     assert re.search(r"coverage 0\.\d{3} \(\+0\.\d{3}, expected \+0\.\d{3}\)  first row$", lines[2])
     assert lines[3].endswith(")  plateau")  # the one that is used while nothing was tested
-    assert "policy  length  masscart  masspole  own return  coverage" in result.stdout
+    assert "policy  length  masscart  masspole  return  coverage" in result.stdout
     assert "Stopped: the budget of 3 policies is used." in result.stdout
     assert "sdmbtl portfolio" in result.stdout
     shown = result.stdout.split("Next:")[0]

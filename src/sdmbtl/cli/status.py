@@ -86,9 +86,9 @@ def print_evidence(status: Mapping[str, Any]) -> None:
 
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
-    last = ["own return", "coverage" if known else "mean best", "gain"]
+    last = ["return", "coverage" if known else "mean best", "gain"]
     table = context_table(["policy"], status["dimensions"], last)
-    table.add_column("chosen by", overflow="fold")
+    table.add_column("chosen by")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
         table.add_row(
