@@ -15,7 +15,7 @@
 ...     return_range=(0, 500),
 ... )
 >>> portfolio
-Portfolio(2 policies, 3 targets, coverage 450 (90 %))
+Portfolio(2 policies, 3 targets: coverage 0.900, expected mean return 450)
 >>> choice = portfolio.choose({"length": 1.5})
 >>> choice.policy, choice.expected_return, choice.is_target
 (1, 425.0, False)
