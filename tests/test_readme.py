@@ -120,7 +120,7 @@ def test_the_model_of_ones_own_works():
     for number in range(4):
         trial = selector.ask()
         selector.tell(trial, np.arange(20.0) % (number + 3))
-    assert trial.structure == "as-before"
+    assert trial.model == "as-before"
     assert "Policies are all alike." in trial.reason
 
 

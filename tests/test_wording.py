@@ -9,30 +9,48 @@ from sdmbtl.wording import (
     have_added,
     in_words,
     percent,
+    rise_in_words,
     shown_context,
 )
 
 
 def test_expected_gains():
-    assert expected_to_add(3, 0.0012, 0.4) == (
-        "three more policies are expected to add 0.3 % of the range of returns (0.0012)"
+    assert expected_to_add(3, 0.0012, 0.4, known=False) == (
+        "three more policies are expected to add 0.3 % of the range of returns so far (0.0012)"
     )
-    assert expected_to_add(1, 12.0, 100.0) == (
-        "one more policy is expected to add 12 % of the range of returns (12)"
+    assert expected_to_add(1, 12.0, 100.0, known=True) == (
+        "one more policy is expected to add 12 points of coverage (12 in return)"
     )
 
 
 def test_gains_that_came():
-    assert have_added(2, -0.05, 1.0) == (
-        "the last two policies added -5 % of the range of returns (-0.05)"
+    assert have_added(2, -0.05, 1.0, known=True) == (
+        "the last two policies added -5 points of coverage (-0.05 in return)"
     )
-    assert have_added(1, 0.5, 1.0) == "the last policy added 50 % of the range of returns (0.5)"
+    assert have_added(1, 0.5, 1.0, known=False) == (
+        "the last policy added 50 % of the range of returns so far (0.5)"
+    )
 
 
-def test_no_range():
-    assert expected_to_add(3, 0.0, 0.0) == (
+@pytest.mark.parametrize("known", [True, False])
+def test_no_range(known):
+    assert expected_to_add(3, 0.0, 0.0, known=known) == (
         "three more policies are expected to add 0 to the mean best return"
     )
+
+
+@pytest.mark.parametrize(
+    ("gain", "text"),
+    [
+        (15.0, "coverage by 3 points"),
+        (5.0, "coverage by 1 point"),
+        (4.0, "coverage by 0.8 points"),
+        (0.0, "coverage by 0 points"),
+        (0.001, "coverage by less than 0.01 points"),
+    ],
+)
+def test_a_rise_of_coverage(gain, text):
+    assert rise_in_words(gain, (-100.0, 400.0)) == text
 
 
 @pytest.mark.parametrize(

@@ -70,25 +70,54 @@ def shown_context(context: Mapping[str, object]) -> str:
     )
 
 
-def gain_in_words(gain: float, span: float) -> str:
-    """A gain as a share of the range of returns, and as it is.
+def points(share: float) -> str:
+    """A difference of coverage in points, hundredths of it, with two digits.
+
+    >>> points(0.123), points(0.01), points(0.0123), points(1e-9)
+    ('12 points', '1 point', '1.2 points', 'less than 0.01 points')
+    """
+    value = 100 * share
+    if 0 < value < 0.01:
+        return "less than 0.01 points"
+    text = f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
+    return f"{text} point" if text == "1" else f"{text} points"
+
+
+def rise_in_words(gain: float, return_range: tuple[float, float] | None) -> str:
+    """What rises, and by how much: coverage if the range of returns is known.
+
+    >>> rise_in_words(15.0, (0.0, 500.0)), rise_in_words(15.0, None)
+    ('coverage by 3 points', 'the mean best return by 15')
+    """
+    if return_range is None:
+        return f"the mean best return by {gain:.3g}"
+    low, high = return_range
+    return f"coverage by {points(gain / (high - low))}"
+
+
+def gain_in_words(gain: float, span: float, *, known: bool) -> str:
+    """A gain as points of coverage or a share of the returns so far, and as it is.
 
     Args:
         gain: The rise of the mean best return.
-        span: Width of the range of returns; 0 if it is not known.
+        span: Width of the range of returns; 0 if there is none.
+        known: Whether that is the known range, not that of the returns so far.
     """
     if span <= 0:
         return f"{gain:.3g} to the mean best return"
-    return f"{percent(gain / span)} of the range of returns ({gain:.3g})"
+    if known:
+        return f"{points(gain / span)} of coverage ({gain:.3g} in return)"
+    return f"{percent(gain / span)} of the range of returns so far ({gain:.3g})"
 
 
-def expected_to_add(policies: int, gain: float, span: float) -> str:
+def expected_to_add(policies: int, gain: float, span: float, *, known: bool) -> str:
     """What some more policies are expected to add to the mean best return."""
     are = "policy is" if policies == 1 else "policies are"
-    return f"{in_words(policies)} more {are} expected to add {gain_in_words(gain, span)}"
+    added = gain_in_words(gain, span, known=known)
+    return f"{in_words(policies)} more {are} expected to add {added}"
 
 
-def have_added(policies: int, gain: float, span: float) -> str:
+def have_added(policies: int, gain: float, span: float, *, known: bool) -> str:
     """What the last policies added to the mean best return."""
     last = "policy" if policies == 1 else f"{in_words(policies)} policies"
-    return f"the last {last} added {gain_in_words(gain, span)}"
+    return f"the last {last} added {gain_in_words(gain, span, known=known)}"

@@ -22,7 +22,7 @@ def test_ask_makes_a_study_and_prints_json(command, tiny, tmp_path):
     result = command("ask", tmp_path / "s", "--space", tiny, "--selector", "random", "--seed", 3)
     one = json.loads(result.stdout)
     assert list(one) == [
-        *("id", "context", "strategy", "structure", "reason", "numbers", "attributes")
+        *("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
     ]
     assert (one["id"], one["strategy"]) == (0, "random")
     two = command("ask", tmp_path / "s", "-n", 2).stdout.splitlines()
@@ -66,7 +66,7 @@ def test_tell_a_policy_that_was_never_asked(command, study):
         given=ROW,
     )
     assert status["rounds"][1]["context"] == {"length": 0.5, "masscart": 1.0, "masspole": 0.1}
-    assert status["rounds"][1]["strategy"] == "told"
+    assert status["rounds"][1]["strategy"] == "reported"
 
 
 def test_failed_and_cancelled(command, study):

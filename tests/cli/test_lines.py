@@ -33,23 +33,24 @@ def study_and_trial(trained):
     """A study and its last policy, as if it had been chosen for a long reason."""
     study = Study.open(trained[0])
     trial = study.trials[-1].updated(
-        structure="additive-quality", reason=REASON, numbers={"expected_gain": 10.3}
+        model="additive-quality", reason=REASON, numbers={"expected_gain": 10.3}
     )
     return study, trial
 
 
 @pytest.mark.parametrize(
-    ("strategy", "structure", "text"),
+    ("strategy", "structure", "model", "text"),
     [
-        ("improvement", "plateau", "plateau"),
-        ("improvement", None, "first row"),
-        ("random", "none", "random (none)"),
-        ("m-mbtl", "mountain", "m-mbtl (mountain)"),
-        ("told", None, "reported"),
+        ("improvement", None, "plateau", "plateau"),
+        ("improvement", None, None, "first row"),
+        ("random", None, "none", "random (none)"),
+        ("m-mbtl", "mountain", None, "m-mbtl (mountain)"),
+        ("m-mbtl", None, "plateau", "m-mbtl (plateau)"),
+        ("reported", None, None, "reported"),
     ],
 )
-def test_what_chose_a_context(strategy, structure, text):
-    assert chosen_by(strategy, structure) == text
+def test_what_chose_a_context(strategy, structure, model, text):
+    assert chosen_by(strategy, structure, model) == text
 
 
 def test_gains():
@@ -83,7 +84,7 @@ def test_only_a_return_is_shown_as_an_expected_gain(study_and_trial):
     """M-MBTL's number is a reduction of distance."""
     study, trial = study_and_trial
     where = console(terminal=False)
-    trial = trial.updated(strategy="m-mbtl", structure=None, numbers={"distance": 3.5})
+    trial = trial.updated(strategy="m-mbtl", model=None, numbers={"distance": 3.5})
     RunDisplay(study, where, budget=12)(Event("finished", trial))
     (line,) = written(where)
     assert line.endswith(" (+0.000)  m-mbtl")

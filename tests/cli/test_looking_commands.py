@@ -4,10 +4,12 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 from command_runner import terminal
 
 from sdmbtl import ContextSpace, ObservedRows, TransferDataset, TransferMatrices
 from sdmbtl.environments import family_names
+from sdmbtl.studies import Study
 
 SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[1.0, 2.0, 3.0, 4.0])
 DISTANCES = np.abs(SPACE.unit_targets[:, None] - SPACE.unit_targets).sum(axis=2)
@@ -16,7 +18,7 @@ DISTANCES = np.abs(SPACE.unit_targets[:, None] - SPACE.unit_targets).sum(axis=2)
 def test_a_mountain_in_a_matrix(command, tmp_path):
     TransferMatrices(SPACE, 10 - 3 * DISTANCES).save(tmp_path / "m.npz")
     text = command("detect", tmp_path / "m.npz").stdout
-    assert text.startswith("structure: mountain  (16 policies, 16 targets)")
+    assert text.startswith("Detected structure: mountain (16 policies, 16 targets)")
     assert "small variance holds: policies vary less" in text
     assert "slope holds: performance falls on both sides in every dimension" in text
     data = command.json("detect", tmp_path / "m.npz")
@@ -41,7 +43,7 @@ def test_rows_without_structure(command, tmp_path):
     rows = ObservedRows(SPACE, SPACE.targets[:3], np.arange(48.0).reshape(3, 16) % 7)
     rows.save(tmp_path / "r.npz")
     text = command("detect", tmp_path / "r.npz").stdout
-    assert text.startswith("structure: none  (3 policies, 16 targets)")
+    assert text.startswith("Detected structure: none (3 policies, 16 targets)")
     assert "does not hold" in text
     assert "length" in text.split("dimension")[-1]
 
@@ -50,6 +52,26 @@ def test_a_study(command, trained):
     data = command.json("detect", trained[0])
     assert (data["policies"], data["targets"]) == (3, 8)
     assert [criterion["name"] for criterion in data["criteria"]] == ["small variance", "slope"]
+    text = command("detect", trained[0]).stdout
+    assert "The selector of this study, auto, does not choose by the structure" in text
+
+
+@pytest.mark.parametrize("criteria", [["small variance"], ["small variance", "slope"]])
+def test_status_and_detect_agree_on_the_structure(command, tmp_path, criteria):
+    """With a detector of its own, a study is judged by that one."""
+    options = {"detector": {"name": "mountain", "criteria": criteria}}
+    study = Study.open(
+        tmp_path / "study", space=SPACE, selector="m/gp-mbtl", selector_options=options
+    )
+    for _ in range(6):  # equally good where they were trained, but better far away
+        trial = study.ask()
+        study.tell(trial, 3 * DISTANCES[trial.index])
+    expected = "mountain" if criteria == ["small variance"] else "none"
+    assert command.json("detect", study.path)["structure"] == expected
+    assert command.json("status", study.path)["structure"] == expected
+    for name in ("detect", "status"):
+        assert f"Detected structure: {expected}" in command(name, study.path).stdout
+    assert "does not choose by the structure" not in command("detect", study.path).stdout
 
 
 def test_what_has_no_structure_at_all(command, tmp_path):
@@ -66,7 +88,9 @@ def test_structure_of_a_data_set(command, tmp_path):
     data = TransferDataset(TransferMatrices(space, returns), np.zeros((1, 5)), np.zeros((1, 5)))
     data.save(str(tmp_path / "matrix.npz"))
     for path in (tmp_path, tmp_path / "matrix.npz"):
-        assert "structure: mountain  (5 policies, 5 targets)" in command("detect", path).stdout
+        assert (
+            "Detected structure: mountain (5 policies, 5 targets)" in command("detect", path).stdout
+        )
 
 
 def test_environments(command):

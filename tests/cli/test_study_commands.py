@@ -100,7 +100,7 @@ def test_time_and_gain_end_a_run(command, copied):
     assert "time" in command.json("resume", copied, "--time", "0s")["stopped"]
     stopped = command.json("resume", copied, "--min-gain", 1, "--patience", 2)["stopped"]
     assert re.fullmatch(
-        r"two more policies are expected to add .*, less than the 100 % .*", stopped
+        r"two more policies are expected to add .*, less than the 100 points .*", stopped
     )
 
 
@@ -187,18 +187,23 @@ def test_status(command, trained):
     assert status["rounds"][0]["gain"] is None
 
 
-def test_status_shows_structure_and_what_is_left_to_gain(command, trained):
+def test_status_shows_the_model_and_what_is_left_to_gain(command, trained):
     path, _ = trained
     status = command.json("status", path)
     lines = command("status", path).stdout.splitlines()
-    structure, scores = status["structure"], status["scores"]
+    model, scores = status["model"], status["scores"]
     ordered = sorted(scores.items(), key=lambda item: -item[1])
-    others = [f"{n} {score:.2f}" for n, score in ordered if n != structure]
-    place = lines.index(f"Best predictor so far: {structure}, score {scores[structure]:.2f}.")
+    others = [f"{n} {score:.2f}" for n, score in ordered if n != model]
+    place = lines.index(f"Best predictor so far: {model}, score {scores[model]:.2f}.")
     assert lines[place + 1] == f"  Others: {', '.join(others)}."
+    higher = [name for name, score in ordered if score > scores[model]]
+    assert status["passed_over"] == {"counted as equal": higher}
+    place += 2
+    assert lines[place] == f"  Counted as equal: {', '.join(higher)}."
     assert re.fullmatch(
-        r"Three more policies are expected to add [\d.]+ % of the range of returns \([\d.]+\)\.",
-        lines[place + 2],
+        r"Three more policies are expected to add [\d.]+ points of coverage "
+        r"\([\d.]+ in return\)\.",
+        lines[place + 1],
     )
 
 
@@ -209,6 +214,26 @@ def test_status_says_when_nothing_predicts_the_gains_yet(command, trained, monke
     text = command("status", trained[0]).stdout
     assert "No model predicts the gains yet: all scores are near 0.\n" in text
     assert "Others: " not in text
+
+
+def test_status_shows_what_was_expected_and_what_came(command, trained, monkeypatch):
+    status = command.json("status", trained[0])
+    rounds = [
+        {**entry, "expected_gain": expected, "gain": gain}
+        for entry, expected, gain in zip(
+            status["rounds"], (None, 100.0, 25.0), (None, 50.0, -5.0), strict=True
+        )
+    ]
+    changed = {**status, "rounds": rounds}
+    monkeypatch.setattr(Study, "status", lambda self: changed)
+    text = command("status", trained[0]).stdout
+    assert "Two policies so far were expected to add 25 points; they added 9 points.\n" in text
+    changed |= {"return_range": None, "coverage": None}
+    text = command("status", trained[0]).stdout
+    assert "Two policies so far were expected to add 125; they added 45.\n" in text
+    rounds[1]["expected_gain"] = None
+    text = command("status", trained[0]).stdout
+    assert "One policy so far was expected to add 25; it added -5.\n" in text
 
 
 def test_status_shows_the_whole_reason_of_the_latest_choice(command, trained):
@@ -263,7 +288,7 @@ def test_evidence_for_each_policy(command, trained):
     ]
     assert lines[1].split() == ["0", *["-"] * 7]
     last = status["rounds"][2]
-    assert last["structure"] == "plateau"
+    assert last["model"] == "plateau"
     expected, gain = last["expected_gain"] / 500, last["gain"] / 500
     first, *others = (f"{score:.2f}" for score in last["scores"].values())
     assert lines[3].split() == ["2", f"{first}*", *others, f"{expected:+.3f}", f"{gain:+.3f}"]

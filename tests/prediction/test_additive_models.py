@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
 from sdmbtl.prediction import AdditiveModel, AdditiveQualityModel, CompletedRows, MountainModel
+from sdmbtl.prediction.linear_gap_model import changes_in_words
 from sdmbtl.transfer import ObservedRows, estimate_slopes
 from sdmbtl.transfer.slopes import signed_differences
 
@@ -238,12 +239,24 @@ def test_slopes_have_the_sign_of_the_detected_ones():
     np.testing.assert_allclose(fitted.slopes.right, detected.right, atol=0.05)
     assert (fitted.slopes.left < 0).all()
     text = fitted.explain()
-    assert text.startswith(
-        "returns are the difficulty of the target plus a slope for each side of the"
+    assert text == (
+        "a policy's return changes steadily with the distance from its source (across the full "
+        "range: a -4; b -2 upwards, -1 downwards)"
     )
-    assert "left/right: a -4/-4, b -2/-1)" in text
     assert "equally on both sides" in MountainModel().fit(rows).explain()
-    assert "the quality of the policy" in AdditiveQualityModel().fit(rows).explain()
+    assert (
+        "some policies are better than others everywhere"
+        in AdditiveQualityModel().fit(rows).explain()
+    )
+
+
+def test_only_the_steepest_dimensions_are_named():
+    sides = [("a", -1.0, 2.0), ("b", 0.1, 0.2), ("c", -5.0, -5.0), ("d", 0.0, 1.0), ("e", 0.0, 0.0)]
+    assert changes_in_words(sides) == (
+        "across the full range: c -5; a -1 upwards, +2 downwards; d +0 upwards, +1 downwards; "
+        "less in 2 more dimensions"
+    )
+    assert changes_in_words(sides[:1]) == "across the full range: a -1 upwards, +2 downwards"
 
 
 class TestSettings:

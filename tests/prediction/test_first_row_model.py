@@ -166,10 +166,7 @@ class TestPlateauOrMountain:
         np.testing.assert_allclose(prediction.variance, (USUAL.spread * np.ptp(row)) ** 2)
         at_home = shape.returns(rows.sources, slice(None))[0]
         assert fitted.error == pytest.approx(((row - at_home) ** 2).mean())
-        assert (
-            fitted.explain()
-            == f"judged by the first row alone, this is a plateau: {shape.explain()}"
-        )
+        assert fitted.explain() == f"judged by the first policy alone, {shape.explain()}"
 
     def test_later_rows_change_nothing(self):
         row = plateau_row()
@@ -196,7 +193,7 @@ def test_one_row_is_enough_and_the_explanation_says_so():
     assert FirstRowModel.name == "first-row"
     fitted = FirstRowModel(np.array([1.0, 0.5])).fit(one_row(mountain_row([4.0, 2.0])))
     assert fitted.explain() == (
-        "judged by the first row alone, this is a Mountain: performance falls with the distance "
-        "(change from one end of a dimension to the other: "
-        f"a {fitted.slopes[0]:.3g}, b {fitted.slopes[1]:.3g})"
+        "judged by the first policy alone, performance falls with the distance from the source, "
+        f"as on a Mountain (across the full range: a {fitted.slopes[0]:+.3g}; "
+        f"b {fitted.slopes[1]:+.3g})"
     )

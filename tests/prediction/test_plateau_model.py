@@ -147,13 +147,27 @@ class TestReaches:
         fitted = PlateauModel().fit(rows)
         assert fitted.shape.reaches.tolist() == [0.2, NONE, NONE, NONE] * 2
         assert fitted.explain() == (
-            "policies are good near their source (limits as shares of the range: a ±0.2)"
+            "policies are good near their source: within about 20 % of the range of a"
         )
 
     def test_a_side_without_a_limit_is_not_named(self):
         zeros = np.zeros(len(GRID))
         shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([NONE, 0.1, 0.4, NONE]))
-        assert shape.explain().endswith("(limits as shares of the range: b +0.1, a -0.4)")
+        assert shape.explain().endswith(
+            "within about 10 % of the range of b upwards; 40 % of the range of a downwards"
+        )
+
+    def test_sides_that_differ_are_both_named(self):
+        zeros = np.zeros(len(GRID))
+        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([0.2, NONE, 0.4, NONE]))
+        assert shape.explain().endswith("20 % of the range of a upwards (40 % downwards)")
+
+    def test_a_reach_beyond_the_range_is_hardly_a_limit(self):
+        zeros = np.zeros(len(GRID))
+        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([1.6, NONE, 1.6, NONE]))
+        assert shape.explain() == "policies get only a little worse far from their source"
+        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([0.4, 1.6, 1.6, 1.6]))
+        assert shape.explain().endswith("within about 40 % of the range of a upwards")
 
     def test_equal_returns_have_a_finite_explanation(self):
         fitted = PlateauModel().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
@@ -217,8 +231,8 @@ class TestCombinedDimensions:
             for shape in (PlateauModel().fit(rows).shape, ALONG_DIMENSIONS.fit(rows).shape)
         )
         assert combined < 0.4 * plain
-        name = {2: "a + b", 3: "a - b"}[direction]
-        assert f"{name} +0.2" in PlateauModel().fit(rows).explain()
+        together = {2: "a and b both rise", 3: "a rises and b falls"}[direction]
+        assert f"about 14 % of both ranges where {together} (" in PlateauModel().fit(rows).explain()
 
     @pytest.mark.parametrize("reaches", [(0.2, 0.2), (0.4, 0.2), (0.2, 0.8)])
     def test_where_they_do_not_count_little_is_lost(self, reaches):
@@ -267,16 +281,42 @@ class TestCombinedDimensions:
         space = ContextSpace(a=range(3), b=range(3), c=range(3))
         directions = combine_directions(3, combined=True)
         reaches = np.full((2, 9), NONE)
-        reaches[0, :NAMED] = 0.8, 1.6, 0.4
+        reaches[0, :NAMED] = 0.8, 0.9, 0.4
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith("range: c +0.4, a +0.8, b +1.6)")
-        reaches[1, 0], reaches[1, 8] = 0.05, 1.6
+        assert shape.explain().endswith(
+            "within about 40 % of the range of c upwards; 80 % of the range of a upwards; "
+            "90 % of the range of b upwards"
+        )
+        reaches[1, 0], reaches[1, 8] = 0.05, 0.95
         shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        words = "a +0.8/-0.05, c +0.4, b +1.6; at least as wide in 1 more direction)"
-        assert shape.explain().endswith(f"range: {words}")
-        reaches[1, 7] = 1.6
-        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith("in 2 more directions)")
+        assert shape.explain().endswith(
+            "within about 80 % of the range of a upwards (5 % downwards); "
+            "40 % of the range of c upwards; 90 % of the range of b upwards "
+            "(the shortest of 4 limits)"
+        )
+
+    @pytest.mark.parametrize(
+        ("direction", "ahead", "behind", "words"),
+        [
+            (2, 0.2, 0.2, "14 % of both ranges where a and b change in the same direction"),
+            (
+                2,
+                0.2,
+                0.4,
+                "14 % of both ranges where a and b both rise (28 % where a and b both",
+            ),
+            (3, 0.2, 0.2, "14 % of both ranges where a and b change in opposite directions"),
+            (3, 0.2, NONE, "14 % of both ranges where a rises and b falls"),
+            (3, NONE, 0.2, "14 % of both ranges where a falls and b rises"),
+        ],
+    )
+    def test_a_limit_of_two_dimensions_together(self, direction, ahead, behind, words):
+        zeros = np.zeros(len(GRID))
+        reaches = np.full((2, 4), NONE)
+        reaches[:, direction] = ahead, behind
+        directions = combine_directions(2, combined=True)
+        shape = PlateauShape(GRID, zeros, zeros, directions, reaches.ravel())
+        assert words in shape.explain()
 
     def test_a_side_without_targets_keeps_its_start(self):
         """Rounding must not choose between reaches that are all the same."""

@@ -354,15 +354,15 @@ class TestVerdict:
     def test_says_which_models_were_passed_over_and_why(self):
         contest = contest_of(*(Scripted(name, [0.0] * 4) for name in "abcd"))
         contest.watch(line_rows([0.0] * 4))
-        for name, score, error in (("a", 0.61, 1), ("b", 0.632, 1), ("c", 0.9, 9), ("d", 0.6, 1)):
+        for name, score, error in (("a", 0.61, 1), ("b", 0.632, 1), ("c", 0.9, 9), ("d", 0.62, 1)):
             contest.records[name] = TrackRecord((outcome(score=score, error=error),))
         verdict = contest.verdict()
         assert verdict.name == "a"
         assert verdict.explanation == (
-            "Best predictor so far: a (score 0.61; c 0.90 was passed over: its errors are more "
-            "than 2 times the smallest; b 0.63 was passed over: scores within 0.03 count as equal, "
-            "and a is listed first)."
+            "Best predictor so far: a (score 0.61; errors too large: c 0.90; "
+            "counted as equal: b 0.63, d 0.62)."
         )
+        assert verdict.passed_over == {"errors too large": ["c"], "counted as equal": ["b", "d"]}
 
     def test_while_nothing_was_tested_the_first_is_used(self):
         contest = default_contest()

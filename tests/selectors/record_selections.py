@@ -5,9 +5,9 @@ Run it only when a change of the choices is meant, and say so in the changelog:
     python tests/selectors/record_selections.py
 
 It keeps to what users call: make a selector, ask, tell. The file has, for every case, selector and
-seed, a run: each ask as [index of the target or coordinates in the box, strategy, structure], for
-`auto` also its numbers; at the end the remaining gain and the failed runs. Where all seeds
-gave the same, it is written once.
+seed, a run: each ask as [index of the target or coordinates in the box, strategy, structure,
+model], for `auto` also its numbers; at the end the remaining gain and the failed runs. Where all
+seeds gave the same, it is written once.
 """
 
 import json
@@ -250,7 +250,7 @@ def recorded_ask(trial, with_numbers):
     place = trial.index
     if place is None:
         place = [round(float(value), 9) for value in trial.context.values()]
-    ask = [place, trial.strategy, trial.structure]
+    ask = [place, trial.strategy, trial.structure, trial.model]
     return [*ask, {k: float(v) for k, v in trial.numbers.items()}] if with_numbers else ask
 
 

@@ -22,7 +22,9 @@ from sdmbtl.selectors import MountainSelector, RandomSelector
 from sdmbtl.selectors import acquisition as acquisition_module
 from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.selectors.where import where_gained
 from sdmbtl.testing import example_matrix, example_spaces
+from sdmbtl.wording import points
 
 
 class TestChoice:
@@ -39,7 +41,7 @@ class TestChoice:
     def test_the_first_context_is_the_most_central_one(self):
         trial = PredictiveSelector(GRID).ask()
         assert trial.index == MountainSelector(GRID).ask().index
-        assert trial.structure is None
+        assert trial.structure is trial.model is None
 
     def test_the_second_is_the_best_that_the_first_row_lets_expect(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.3)
@@ -51,11 +53,11 @@ class TestChoice:
         trial = selector.ask()
         assert trial.index == int(values.argmax())
         assert trial.numbers["expected_gain"] == pytest.approx(values.max())
-        assert trial.structure is None, "no model was tested"
+        assert trial.structure is trial.model is None, "no model was tested"
         assert trial.reason.startswith(
             "Training here is predicted to raise the mean best return by"
         )
-        assert "Judged by the first row alone, this is a Mountain: performance" in trial.reason
+        assert "Judged by the first policy alone, performance falls with" in trial.reason
 
     @pytest.mark.parametrize("rounds", [2, 3, 6])
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
@@ -69,7 +71,8 @@ class TestChoice:
         trial = selector.ask()
         assert trial.index == int(values.argmax())
         assert trial.strategy == "improvement"
-        assert trial.structure == verdict.name
+        assert trial.model == verdict.name
+        assert trial.structure is None, "nothing was detected"
         corrected = values.max() / verdict.record.optimism
         assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
@@ -77,12 +80,29 @@ class TestChoice:
         selector = PredictiveSelector(GRID)
         run_rounds(selector, mountain(noise=0.1), 5)
         trial = selector.ask()
-        found = selector.contest.fits[trial.structure].explain()
+        verdict = selector.contest.verdict()
+        found = selector.contest.fits[trial.model].explain()
+        source = GRID.unit_targets[trial.index]
+        prediction = verdict.model.predict(source[None], slice(None))
+        gains = predicted_improvement(prediction, selector.rows.best)[0]
+        where = where_gained(gains, GRID.unit_targets, GRID.names)
+        assert where is not None
         assert trial.reason == (
-            f"{selector.contest.verdict().explanation} Training here is predicted to raise the "
-            f"mean best return by {trial.expected_gain:.3g}. {found[0].upper()}{found[1:]}."
+            f"{verdict.explanation} Training here is predicted to raise the mean best return by "
+            f"{trial.expected_gain:.3g}, mostly for {where}. {found[0].upper()}{found[1:]}."
         )
-        assert trial.reason.startswith(f"Best predictor so far: {trial.structure} (score ")
+        assert trial.reason.startswith(f"Best predictor so far: {trial.model} (score ")
+
+    def test_a_known_range_makes_gains_points_of_coverage(self):
+        selector = PredictiveSelector(GRID)
+        run_rounds(selector, mountain(noise=0.1), 5)
+        in_returns = selector.next_trials(1)[0]
+        selector.return_range = (-100.0, 100.0)
+        trial = selector.ask()
+        assert trial.source == in_returns.source
+        assert trial.numbers == in_returns.numbers
+        words = f"raise coverage by {points(trial.expected_gain / 200)}, mostly for "
+        assert words in trial.reason
 
     def test_few_policies_of_a_mountain_get_close_to_the_best_possible(self):
         matrix = mountain(noise=0.2)
@@ -98,7 +118,7 @@ class TestChoice:
             selector = PredictiveSelector(GRID, seed=seed, models=["none"])
             trials = run_rounds(selector, np.random.default_rng(0).normal(size=(N, N)), 6)
             assert {c.strategy for c in trials[2:]} == {"random"}
-            assert {c.structure for c in trials[2:]} == {"none"}
+            assert {c.model for c in trials[2:]} == {"none"}
             assert trials[-1].reason.endswith(
                 "it will be good. So any context is as good as another."
             )
@@ -350,7 +370,7 @@ class TestOddRows:
             selector.tell(GRID.context(source), row, source_return=10.0)
         assert len(selector.evidence()) == 5 * 3
         trial = selector.ask()
-        assert trial.structure is not None
+        assert trial.model is not None
         assert trial.strategy == "improvement"
         nearest = distance.min(axis=0)
         gain = np.maximum(nearest - (10 - mountain()), 0.0).mean(axis=1)
@@ -515,7 +535,7 @@ class TestRemainingGain:
         run_rounds(selector, matrix, 5)
         choice = selector.next_trials(1)[0]
         left = 0.5 * choice.expected_gain
-        selector.highest_return = selector.rows.best.mean() + left
+        selector.return_range = (-1e9, selector.rows.best.mean() + left)
         assert selector.remaining_gain() == pytest.approx(left)
         bounded = selector.ask()
         assert bounded.expected_gain == pytest.approx(left)

@@ -149,5 +149,5 @@ def test_models_that_need_more_rows_are_waited_for():
     for number in range(4):
         trial = selector.ask()
         selector.tell(trial, np.arange(float(len(GRID))) * number)
-        models.append(trial.structure)
+        models.append(trial.model)
     assert models == [None, None, None, "none"]

@@ -66,6 +66,7 @@ def test_trial_carries_structure_and_reason():
         selector.tell(trial, matrix[trial.index])
     trial = selector.ask()
     assert trial.structure == "mountain"
+    assert trial.model is None
     assert "falls on both sides in every dimension (c1, c2, c3)" in trial.reason
     assert selector.detection is not None
     assert selector.detection.slopes.falling.all()

@@ -75,7 +75,12 @@ def test_status_has_the_evidence_for_the_structure(finished):
         own = [e["score"] for e in entries if e["model"] == name]
         assert [r["scores"][name] for r in status["rounds"][2:]] == own
         assert status["scores"][name] == pytest.approx(np.mean(own))
-    assert status["structure"] == finished.selector.contest.verdict().name
+    verdict = finished.selector.contest.verdict()
+    assert (status["model"], status["passed_over"]) == (verdict.name, verdict.passed_over)
+    assert status["structure"] is None
+    assert {r["structure"] for r in status["rounds"]} == {None}
+    assert [r["model"] for r in status["rounds"]] == [t.model for t in finished.trials]
+    assert status["rounds"][-1]["model"] in names
     gain = finished.remaining_gain(3)
     assert status["remaining_gain"] == {"policies": 3, "gain": gain, "share": gain / 500}
     assert status["return_span"] == 500
@@ -83,12 +88,17 @@ def test_status_has_the_evidence_for_the_structure(finished):
 
 def test_status_without_estimates(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE, selector="m/gp-mbtl")
-    assert study.status()["structure"] is study.status()["remaining_gain"] is None
+    for key in ("structure", "model", "remaining_gain"):
+        assert study.status()[key] is None
     for k in range(6):
         study.tell(study.ask(), np.arange(6.0) * (k + 1))
     status = study.status()
     assert status["scores"] == {}
-    assert status["structure"] == status["rounds"][-1]["structure"] is not None
+    detected = study.selector.detector.detect(study.selector.rows)
+    assert status["structure"] == detected.structure
+    assert status["rounds"][-1]["structure"] in ("mountain", "none")
+    assert {r["model"] for r in status["rounds"]} == {None}
+    assert status["model"] is None
     assert status["return_span"] == 30
 
 
@@ -369,7 +379,8 @@ def test_no_gain():
     assert rule.reason(standing(1.0, 1.0)) is None  # too early to say
     assert rule.reason(standing(1.0, 1.0, 1.6)) is None
     assert rule.reason(standing(1.0, 1.0, 1.4)) == (
-        "the last two policies added 4 % of the range of returns (0.4), less than the 5 % asked for"
+        "the last two policies added 4 % of the range of returns so far (0.4), less than the 5 % "
+        "asked for"
     )
     assert "highest return" in rule.reason(standing(10.0, complete=True))
 
@@ -384,7 +395,7 @@ def test_no_gain_of_the_last_policy_alone():
 def test_no_gain_is_expected():
     rule = NoGain(0.005, patience=3)
     assert rule.reason(standing(1.0, 1.0, 1.0, expected=0.01)) == (
-        "three more policies are expected to add 0.3 % of the range of returns (0.03), "
+        "three more policies are expected to add 0.3 % of the range of returns so far (0.03), "
         "less than the 0.5 % asked for"
     )
     assert rule.reason(standing(1.0, 1.0, expected=0.01)) is None  # too early to say
@@ -436,8 +447,8 @@ def test_rules_stop_a_study(tmp_path):
     assert study.n_finished == 0
     reason = study.run(budget=8, min_gain=1.0, patience=1)
     assert re.fullmatch(
-        r"one more policy is expected to add \d+ % of the range of returns \([\d.]+\), less than "
-        r"the 100 % asked for",
+        r"one more policy is expected to add \d+ points of coverage \([\d.]+ in return\), less "
+        r"than the 100 points asked for",
         reason,
     )
     assert study.n_finished == 3
@@ -468,7 +479,9 @@ def test_a_selector_of_your_own_may_estimate(gain, tmp_path, monkeypatch):
     if gain:  # 12 of 500
         assert reason == "the budget of 4 policies is used"
     else:
-        assert "expected to add 0 % of the range of returns (0), less than the 2 %" in reason
+        assert (
+            "expected to add 0 points of coverage (0 in return), less than the 2 points" in reason
+        )
 
 
 def test_no_more_can_be_gained_than_the_range_of_returns_leaves(tmp_path, monkeypatch):
@@ -652,7 +665,7 @@ def test_settings_that_do_not_change_the_outcome_are_not_recorded(tmp_path):
 def test_warm_start(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     study.tell({"a": 1.0, "b": 0.0}, [1, 2, 3, None, 5, 6])
-    assert study.trials[0].strategy == "told"
+    assert study.trials[0].strategy == "reported"
     assert np.isnan(Study.open(study.path).selector.rows.returns[0, 3])
     assert study.ask().context != {"a": 1.0, "b": 0.0}
 

@@ -404,6 +404,7 @@ class BenchmarkResult:
 
     def mountain_table(self) -> Table | None:
         """Share of rounds with Mountain detected, for selectors that detect; None without any."""
+        # Shipped results of the default selector have models where others have structures.
         names = [
             n
             for n in self.selectors

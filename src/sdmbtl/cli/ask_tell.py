@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from sdmbtl.studies import Study
 
 #: What is printed of a trial that was asked for.
-ASKED = ("id", "context", "strategy", "structure", "reason", "numbers", "attributes")
+ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
 
 
 #: What an object that is reported may have: also all that `sdmbtl ask` prints.
 _REPORT_KEYS = (
     *("id", "context", "returns", "source_return", "attributes"),
-    *("strategy", "structure", "reason", "numbers"),
+    *("strategy", "structure", "model", "reason", "numbers"),
 )
 
 

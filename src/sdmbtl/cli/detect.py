@@ -14,7 +14,8 @@ from sdmbtl.errors import MatrixError
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
-    from sdmbtl.detection import Detection
+    from sdmbtl.detection import Detection, Detector
+    from sdmbtl.selectors import Selector
     from sdmbtl.transfer import ObservedRows
 
 
@@ -28,29 +29,45 @@ def detect(
     as_json: JsonOption = False,
 ) -> None:
     """Detect the structure of trained policies: is it a Mountain, and why."""
-    from sdmbtl.detection import MountainDetector
-
-    rows = _rows(path)
-    detection = MountainDetector().detect(rows)
+    selector = None if (path / "matrix.npz").is_file() else _selector(path)
+    rows = _rows(path) if selector is None else selector.rows
+    detection = _detector(selector).detect(rows)
     if as_json:
         slopes = None if detection.slopes is None else detection.slopes.to_dict()
         data = {"path": str(path), "policies": len(rows), "targets": len(rows.space)}
         print_json({**data, **detection.to_dict(), "slopes": slopes})
         return
     _print_detection(detection, rows)
+    if selector is not None and selector.evidence():
+        console = result_console()
+        console.print()
+        print_lines(
+            console,
+            f"The selector of this study, {selector.name}, does not choose by the structure: it "
+            "compares models, see sdmbtl status.",
+        )
+
+
+def _selector(path: Path) -> Selector | None:
+    """The selector of a study; None for a file."""
+    from sdmbtl.studies import Study
+
+    return Study.open(path).selector if path.is_dir() else None
+
+
+def _detector(selector: Selector | None) -> Detector:
+    """The detector that a study chooses by, so that `status` says the same; else the usual one."""
+    from sdmbtl.detection import MountainDetector
+    from sdmbtl.selectors import StructureDetectionSelector
+
+    if isinstance(selector, StructureDetectionSelector):
+        return selector.detector
+    return MountainDetector()
 
 
 def _rows(path: Path) -> ObservedRows:
-    if (path / "matrix.npz").is_file():
-        return _rows_of_file(path / "matrix.npz")
-    if path.is_dir():
-        from sdmbtl.studies import Study
-
-        return Study.open(path).selector.rows
-    return _rows_of_file(path)
-
-
-def _rows_of_file(path: Path) -> ObservedRows:
+    """The rows in a file, or in that of a matrix made by `sdmbtl matrix`."""
+    path = path / "matrix.npz" if path.is_dir() else path
     from sdmbtl.matrices import TransferDataset, TransferMatrices
     from sdmbtl.transfer import ObservedRows
     from sdmbtl.transfer.storage import kind_of
@@ -72,7 +89,7 @@ def _rows_of_file(path: Path) -> ObservedRows:
 def _print_detection(detection: Detection, rows: ObservedRows) -> None:
     console = result_console()
     size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
-    print_lines(console, f"structure: {detection.structure}  ({size})")
+    print_lines(console, f"Detected structure: {detection.structure} ({size})")
     for criterion in detection.criteria:
         answer = "holds" if criterion.passed else "does not hold"
         print_lines(console, f"{criterion.name} {answer}: {criterion.explanation}")
@@ -80,12 +97,12 @@ def _print_detection(detection: Detection, rows: ObservedRows) -> None:
     if slopes is None:
         return
     console.print()
-    heading = "Change of return across the whole range of a dimension, by side of the source:"
+    heading = "Change of the return across the full range of a dimension, for targets:"
     print_lines(console, heading)
     table = plain_table()
     table.add_column("dimension")
-    table.add_column("source below target", justify="right")
-    table.add_column("source above target", justify="right")
+    table.add_column("above the source", justify="right")
+    table.add_column("below the source", justify="right")
     for name, left, right, known in zip(
         slopes.names, slopes.left, slopes.right, slopes.known, strict=True
     ):

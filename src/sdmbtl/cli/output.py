@@ -111,13 +111,12 @@ def figure(value: float | None, digits: str = ".4g") -> str:
     return "-" if value is None or math.isnan(value) else format(value, digits)
 
 
-def chosen_by(strategy: str, structure: str | None) -> str:
+def chosen_by(strategy: str, structure: str | None, model: str | None) -> str:
     """What chose a context, in a word or two: the model, where the predicted gain decided."""
     if strategy == "improvement":
-        return structure or "first row"
-    if strategy == "told":
-        return "reported"
-    return strategy if structure is None else f"{strategy} ({structure})"
+        return model or "first row"
+    found = structure if model is None else model
+    return strategy if found is None else f"{strategy} ({found})"
 
 
 def gain_figure(gain: float | None, span: float | None) -> str:

@@ -82,7 +82,7 @@ class RunDisplay:
             self._round(self._done),
             f"{self._named(trial)}  own return {figure(trained)}",
             f"{covered(self._study, self._performance)}{self._gain(before, trial)}  "
-            f"{chosen_by(trial.strategy, trial.structure)}",
+            f"{chosen_by(trial.strategy, trial.structure, trial.model)}",
         )
 
     def _failed(self, trial: Trial) -> None:
@@ -121,10 +121,10 @@ class RunDisplay:
         if math.isnan(gain):
             return ""
         span = None if self._study.return_range is None else self._study.return_span
-        told = gain_figure(gain, span)
+        text = gain_figure(gain, span)
         if expected is not None:
-            told += f", expected {gain_figure(expected, span)}"
-        return f" ({told})"
+            text += f", expected {gain_figure(expected, span)}"
+        return f" ({text})"
 
     # -- what happens now ----------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from sdmbtl.cli.output import (
     print_lines,
     result_console,
 )
-from sdmbtl.wording import counted, expected_to_add
+from sdmbtl.wording import counted, expected_to_add, in_words, points
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -81,7 +81,7 @@ def print_evidence(status: Mapping[str, Any]) -> None:
     console.print(_evidence_table(status))
     console.print()
     console.print(Text(_EVIDENCE_EXPLAINED))
-    print_lines(console, *_structure_lines(status))
+    print_lines(console, *_outlook(status))
 
 
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
@@ -97,7 +97,7 @@ def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
             figure(entry["training_return"]),
             value if entry["status"] == "finished" else entry["status"],
             gain_figure(entry["gain"], _known_span(status)),
-            Text(chosen_by(entry["strategy"], entry["structure"])),
+            Text(chosen_by(entry["strategy"], entry["structure"], entry["model"])),
         )
     return table
 
@@ -125,10 +125,10 @@ def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
     return table
 
 
-def _score(entry: Mapping[str, Any], structure: str) -> str:
+def _score(entry: Mapping[str, Any], model: str) -> str:
     """The score of a model, with a star if it chose the context."""
-    score = figure(entry["scores"].get(structure), ".2f")
-    return score + ("*" if entry["structure"] == structure else " ")
+    score = figure(entry["scores"].get(model), ".2f")
+    return score + ("*" if entry["model"] == model else " ")
 
 
 def _no_evidence(status: Mapping[str, Any]) -> str:
@@ -147,7 +147,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         f"{name}, trainer {status['trainer'] or '-'}, selector {status['selector']}, "
         f"seed {status['seed']}"
     ]
-    lines += [_coverage(status), *_structure_lines(status)]
+    lines += [_coverage(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -171,28 +171,34 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _structure_lines(status: Mapping[str, Any]) -> list[str]:
+def _outlook(status: Mapping[str, Any]) -> list[str]:
     """What was detected or predicts best, and what is left to gain."""
     lines = []
     scores = dict(status["scores"])
-    own = scores.pop(status["structure"], None)
+    own = scores.pop(status["model"], None)
     if own is not None and max([own, *scores.values()]) < NO_SCORE:
         lines.append("No model predicts the gains yet: all scores are near 0.")
     elif own is not None:
-        ordered = sorted(scores.items(), key=lambda item: -item[1])
-        others = ", ".join(f"{name} {score:.2f}" for name, score in ordered)
-        lines.append(f"Best predictor so far: {status['structure']}, score {own:.2f}.")
-        lines += [f"  Others: {others}."] if others else []
-    elif status["structure"] is not None:
+        lines.append(f"Best predictor so far: {status['model']}, score {own:.2f}.")
+        lines += [f"  {text}." for text in _other_models(scores, status["passed_over"])]
+    if status["structure"] is not None:
         lines.append(f"Detected structure: {status['structure']}.")
-    left = status["remaining_gain"]
+    left, known = status["remaining_gain"], status["return_range"] is not None
     if left is not None:
-        words = expected_to_add(left["policies"], left["gain"], status["return_span"])
+        words = expected_to_add(left["policies"], left["gain"], status["return_span"], known=known)
         if status["pending"]:
             words = f"after what is pending, {words}"
         lines.append(f"{words[0].upper()}{words[1:]}.")
         lines += _past_forecasts(status)
     return lines
+
+
+def _other_models(scores: Mapping[str, float], passed_over: Mapping[str, list[str]]) -> list[str]:
+    """The other models with their scores; why those with a higher score are not used."""
+    ordered = sorted(scores.items(), key=lambda item: -item[1])
+    others = ", ".join(f"{name} {score:.2f}" for name, score in ordered)
+    lines = [f"Others: {others}"] if others else []
+    return lines + [f"{why.capitalize()}: {', '.join(n)}" for why, n in passed_over.items()]
 
 
 def _past_forecasts(status: Mapping[str, Any]) -> list[str]:
@@ -205,10 +211,12 @@ def _past_forecasts(status: Mapping[str, Any]) -> list[str]:
     if not pairs:
         return []
     expected, came = (sum(values) for values in zip(*pairs, strict=True))
-    return [
-        f"Of {counted(len(pairs), 'policy', 'policies')} so far {expected:.3g} was expected in "
-        f"all, and {came:.3g} came."
-    ]
+    span = _known_span(status)
+    gains = [f"{g:.3g}" if span is None else points(g / span) for g in (expected, came)]
+    if len(pairs) == 1:
+        return [f"One policy so far was expected to add {gains[0]}; it added {gains[1]}."]
+    who = in_words(len(pairs)).capitalize()
+    return [f"{who} policies so far were expected to add {gains[0]}; they added {gains[1]}."]
 
 
 def _coverage(status: Mapping[str, Any]) -> str:
@@ -220,7 +228,7 @@ def _coverage(status: Mapping[str, Any]) -> str:
     if status["coverage"] is None:
         return text
     low, high = status["return_range"]
-    return f"{text}, coverage {status['coverage']:.3f} ({low:g} to {high:g})"
+    return f"{text} ({low:g} to {high:g}), coverage {status['coverage']:.3f}"
 
 
 def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:

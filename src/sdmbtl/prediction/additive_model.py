@@ -12,7 +12,7 @@ class AdditiveModel(LinearGapModel):
     """A slope for each side; a policy quality that is linear in x is in the slopes already."""
 
     name = "additive"
-    words = "returns are the difficulty of the target plus a slope for each side of the source"
+    words = "a policy's return changes steadily with the distance from its source"
 
     def basis(self, dimensions: int) -> NDArray[np.float64]:
         """Two slopes for each dimension."""

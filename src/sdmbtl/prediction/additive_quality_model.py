@@ -14,6 +14,6 @@ class AdditiveQualityModel(AdditiveModel):
     name = "additive-quality"
     free_quality = True
     words = (
-        "returns are the difficulty of the target plus the quality of the policy plus a slope for "
-        "each side of the source"
+        "some policies are better than others everywhere, and returns change steadily with the "
+        "distance from the source"
     )

@@ -33,6 +33,9 @@ CELLS = 16
 TOLERANCE = 0.03
 #: A model whose errors are more than this many times the smallest is not used.
 LARGEST_ERROR_RATIO = 2.0
+#: Why a model with a higher score is not used.
+COUNTED_AS_EQUAL = "counted as equal"
+LARGE_ERRORS = "errors too large"
 #: What was learnt from this many other sets of rows is kept: a row that was called a failure may
 #: turn out to be sound with the next one.
 SETS_KEPT = 3
@@ -57,6 +60,8 @@ class Verdict:
         best: (N,) best return so far on each target, the predicted one where not evaluated.
         explanation: Why this one, in a sentence.
         scores: Score of each model, None for one that was not tested yet.
+        passed_over: Why models with a higher score are not used -> these models, the highest
+            score first.
     """
 
     name: str
@@ -65,6 +70,7 @@ class Verdict:
     best: NDArray[np.float64]
     explanation: str
     scores: dict[str, float | None]
+    passed_over: dict[str, list[str]]
 
 
 class PredictionContest:
@@ -161,39 +167,27 @@ class PredictionContest:
             raise ModelError("No model can be fitted to so few rows.")
         scores = {name: self.records[name].score for name in self.fits}
         tested = {name: score for name, score in scores.items() if score is not None}
+        passed_over: dict[str, list[str]] = {}
         if not tested:
             name = next(iter(self.fits))
             text = f"No model has been tested yet, so the first one listed is used: {name}."
         else:
-            name, text = self._best_of(tested)
-        return Verdict(name, self.calibrated(name), self.records[name], self.best, text, scores)
+            name, passed_over = self._best_of(tested)
+            text = _explain_choice(name, tested, passed_over)
+        model, record = self.calibrated(name), self.records[name]
+        return Verdict(name, model, record, self.best, text, scores, passed_over)
 
-    def _best_of(self, tested: dict[str, float]) -> tuple[str, str]:
-        """The model with the highest score, the first of those close to it, and why, in words."""
+    def _best_of(self, tested: dict[str, float]) -> tuple[str, dict[str, list[str]]]:
+        """The first model with a score close to the highest, and why higher ones are not used."""
         close = self._close_enough(tested)
         highest = max(close.values())
         name = next(name for name in close if close[name] >= highest - TOLERANCE)
-        if max(tested.values()) < NO_SCORE:
-            return name, (
-                f"No model predicts the rows yet (every score is below {NO_SCORE:g}): {name} is "
-                "tried."
-            )
-        remarks = [f"score {tested[name]:.2f}", *self._compare(name, tested, close)]
-        return name, f"Best predictor so far: {name} ({'; '.join(remarks)})."
-
-    def _compare(self, name: str, tested: dict[str, float], close: dict[str, float]) -> list[str]:
-        """Which models come next or were passed over in spite of a higher score, in words."""
-        others = sorted((o for o in tested if o != name), key=lambda other: -tested[other])
-        reasons = {
-            True: f"scores within {TOLERANCE:g} count as equal, and {name} is listed first",
-            False: f"its errors are more than {LARGEST_ERROR_RATIO:g} times the smallest",
-        }
-        higher = [
-            f"{other} {tested[other]:.2f} was passed over: {reasons[other in close]}"
-            for other in others
-            if tested[other] > tested[name]
-        ]
-        return higher or [f"next: {other} {tested[other]:.2f}" for other in others[:1]]
+        higher = sorted((o for o in tested if tested[o] > tested[name]), key=lambda o: -tested[o])
+        passed_over: dict[str, list[str]] = {}
+        for other in higher:
+            why = COUNTED_AS_EQUAL if other in close else LARGE_ERRORS
+            passed_over.setdefault(why, []).append(other)
+        return name, passed_over
 
     def _close_enough(self, tested: dict[str, float]) -> dict[str, float]:
         """Scores of the models whose errors are not far larger than the smallest."""
@@ -238,6 +232,21 @@ class PredictionContest:
         if self.rows is None:
             raise ModelError("The contest has seen no rows yet. Call watch(rows) first.")
         return self.rows
+
+
+def _explain_choice(name: str, tested: dict[str, float], passed_over: dict[str, list[str]]) -> str:
+    """Why a model is used, in a sentence."""
+    if max(tested.values()) < NO_SCORE:
+        return (
+            f"No model predicts the rows yet (every score is below {NO_SCORE:g}): {name} is tried."
+        )
+    others = sorted((o for o in tested if o != name), key=lambda other: -tested[other])
+    remarks = [
+        f"{why}: {', '.join(f'{other} {tested[other]:.2f}' for other in names)}"
+        for why, names in (passed_over or {"next": others[:1]}).items()
+        if names
+    ]
+    return f"Best predictor so far: {name} ({'; '.join([f'score {tested[name]:.2f}', *remarks])})."
 
 
 def _likeness(expected: NDArray[np.float64], gains: NDArray[np.float64]) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.prediction.completed_rows import CompletedRows
+from sdmbtl.prediction.linear_gap_model import changes_in_words
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.plateau_model import PlateauModel, PlateauShape
 
@@ -107,7 +108,7 @@ class FirstRowPlateau(FittedModel):
 
     def explain(self) -> str:
         """What was found, in words."""
-        return f"judged by the first row alone, this is a plateau: {self.shape.explain()}"
+        return f"judged by the first policy alone, {self.shape.explain()}"
 
 
 class FirstRowMountain(FittedModel):
@@ -137,9 +138,8 @@ class FirstRowMountain(FittedModel):
 
     def explain(self) -> str:
         """What was found, in words."""
-        pairs = zip(self.space.names, self.slopes, strict=True)
-        listed = ", ".join(f"{name} {slope:.3g}" for name, slope in pairs)
+        sides = zip(self.space.names, self.slopes, self.slopes, strict=True)
         return (
-            "judged by the first row alone, this is a Mountain: performance falls with the "
-            f"distance (change from one end of a dimension to the other: {listed})"
+            "judged by the first policy alone, performance falls with the distance from the "
+            f"source, as on a Mountain ({changes_in_words(sides)})"
         )

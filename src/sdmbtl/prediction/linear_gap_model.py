@@ -8,6 +8,7 @@ quality of the policy. The models differ in what may vary: `MountainModel`, `Add
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,6 +21,10 @@ from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.smooth_effect import SmoothEffect
 from sdmbtl.transfer import Slopes
+from sdmbtl.wording import counted
+
+#: An explanation names this many dimensions, those with the steepest slopes.
+NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -133,10 +138,23 @@ class LinearGapFit(FittedModel):
     def explain(self) -> str:
         """What was found, in words."""
         sides = zip(self.slopes.names, self.slopes.left, self.slopes.right, strict=True)
-        listed = ", ".join(f"{name} {left:.3g}/{right:.3g}" for name, left, right in sides)
-        return (
-            f"{self._words} (change from one end of a dimension to the other, left/right: {listed})"
-        )
+        return f"{self._words} ({changes_in_words(sides)})"
+
+
+def changes_in_words(sides: Iterable[tuple[str, float, float]]) -> str:
+    """The steepest changes of the return across the full range of a dimension.
+
+    Args:
+        sides: Name of each dimension, change on targets above the source, and below.
+    """
+    steepest = sorted(sides, key=lambda side: -max(abs(side[1]), abs(side[2])))
+    changes = []
+    for name, above, below in steepest[:NAMED]:
+        up, down = f"{above:+.3g}", f"{below:+.3g}"
+        changes.append(f"{name} {up}" if up == down else f"{name} {up} upwards, {down} downwards")
+    more = len(steepest) - NAMED
+    rest = f"; less in {counted(more, 'more dimension')}" if more > 0 else ""
+    return f"across the full range: {'; '.join(changes)}{rest}"
 
 
 def _common_fall(

@@ -13,7 +13,7 @@ class MountainModel(LinearGapModel):
     """The same slope on both sides of the source, no policy better than another."""
 
     name = MOUNTAIN
-    words = "performance falls with the distance, equally on both sides"
+    words = "performance falls with the distance from the source, equally on both sides"
 
     def basis(self, dimensions: int) -> NDArray[np.float64]:
         """One slope for each dimension, with opposite signs on its two sides."""

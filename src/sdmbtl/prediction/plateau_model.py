@@ -17,7 +17,7 @@ from sdmbtl.errors import ModelError
 from sdmbtl.prediction.completed_rows import CompletedRows
 from sdmbtl.prediction.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.prediction.smooth_effect import SmoothEffect
-from sdmbtl.wording import counted
+from sdmbtl.wording import whole_percent
 
 #: Errors that differ by less, relative to the squares of the returns, count as equal.
 ROUNDING = 1e-12
@@ -154,24 +154,35 @@ class PlateauShape:
     def explain(self) -> str:
         """What was found, in words."""
         reaches = self.reaches.reshape(2, -1).T
-        limited = np.flatnonzero(np.isfinite(reaches).any(axis=1))
-        if not len(limited):
+        if not np.isfinite(reaches).any():
             return "policies are as good far from their source as near it"
+        # Along a combined direction each dimension changes by less than the distance.
+        changes = reaches * np.abs(self.directions).max(axis=1)[:, None]
+        limited = np.flatnonzero((changes < 1).any(axis=1))
+        if not len(limited):
+            return "policies get only a little worse far from their source"
         shortest = limited[np.argsort(reaches[limited].min(axis=1), kind="stable")]
-        limits = ", ".join(self._limits(direction) for direction in shortest[:NAMED])
-        more = len(limited) - NAMED
-        if more > 0:
-            limits += f"; at least as wide in {counted(more, 'more direction')}"
-        return f"policies are good near their source (limits as shares of the range: {limits})"
+        limits = "; ".join(self._limits(d, *changes[d]) for d in shortest[:NAMED])
+        if len(limited) > NAMED:
+            limits += f" (the shortest of {len(limited)} limits)"
+        return f"policies are good near their source: within about {limits}"
 
-    def _limits(self, direction: int) -> str:
-        """A direction with its reaches, such as "length - mass +0.4/-0.8" or "length ±0.4"."""
-        name = _direction_name(self.directions[direction], self.space.names)
-        ahead, behind = self.reaches.reshape(2, -1)[:, direction]
+    def _limits(self, direction: int, ahead: float, behind: float) -> str:
+        """How far the dimensions of a direction may change: 1 is the range, and no limit."""
+        signs = np.sign(self.directions[direction])
+        first, *others = np.flatnonzero(signs)
+        name = self.space.names[first]
+        if others:
+            what, same = "both ranges", bool(signs[others[0]] > 0)
+            both, up, down = _joint_changes(name, self.space.names[others[0]], same=same)
+        else:
+            what, both, up, down = f"the range of {name}", "", "upwards", "downwards"
         if ahead == behind:
-            return f"{name} ±{ahead:.2g}"
-        signed = (("+", ahead), ("-", behind))
-        return f"{name} " + "/".join(f"{sign}{r:.2g}" for sign, r in signed if np.isfinite(r))
+            return f"{whole_percent(ahead)} of {what} {both}".rstrip()
+        sides = [(change, side) for change, side in ((ahead, up), (behind, down)) if change < 1]
+        (change, side), *rest = sides
+        text = f"{whole_percent(change)} of {what} {side}"
+        return text + "".join(f" ({whole_percent(change)} {side})" for change, side in rest)
 
 
 class PlateauFit(FittedModel):
@@ -225,10 +236,20 @@ def _check_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
     return reaches
 
 
-def _direction_name(direction: NDArray[np.float64], names: tuple[str, ...]) -> str:
-    """The dimensions it is made of, such as "length - mass"."""
-    first, *others = np.flatnonzero(direction)
-    return names[first] + "".join(f" {'+' if direction[d] > 0 else '-'} {names[d]}" for d in others)
+def _joint_changes(first: str, second: str, *, same: bool) -> tuple[str, str, str]:
+    """How two dimensions change together: either way, with the first rising, with it falling."""
+    if same:
+        together = f"{first} and {second}"
+        return (
+            f"where {together} change in the same direction",
+            f"where {together} both rise",
+            f"where {together} both fall",
+        )
+    return (
+        f"where {first} and {second} change in opposite directions",
+        f"where {first} rises and {second} falls",
+        f"where {first} falls and {second} rises",
+    )
 
 
 def _square_by_side(

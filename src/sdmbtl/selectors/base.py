@@ -34,7 +34,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Status, Trial
 from sdmbtl.transfer import ObservedRows, as_row
 
-STATE_VERSION = 2
+STATE_VERSION = 3
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
 #: What is accepted as a trial: the trial, its id, or its context.
 TrialLike = Trial | int | ContextLike
@@ -58,7 +58,8 @@ class Proposal:
         source: What to train on: `space.source(index)`, or `Source.at(vector)`.
         strategy: Name of the strategy that chose it.
         reason: Why, in a sentence or two.
-        structure: The structure that was detected, or the model that predicted; None if neither.
+        structure: The structure that was detected, None if nothing was.
+        model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain` is for the rise of the mean best
             return that is expected, in units of return, and for nothing else.
     """
@@ -67,6 +68,7 @@ class Proposal:
     strategy: str
     reason: str
     structure: str | None = None
+    model: str | None = None
     numbers: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -96,8 +98,9 @@ class Selector(ABC):
         self.space = space
         self.seed = whole_number("seed", seed, low=0, error=SelectorError)
         self.history = History(space, self.seed)
-        #: The highest return there is, if it is known: bounds forecasts, changes no choice.
-        self.highest_return: float | None = None
+        #: Lowest and highest return there is, if known: bounds forecasts, lets reasons speak of
+        #: coverage, changes no choice.
+        self.return_range: tuple[float, float] | None = None
 
     # -- what a selector of your own implements --------------------------------------------
 
@@ -296,9 +299,9 @@ class Selector(ABC):
             gain: The forecast.
             before: The mean best return that it is added to.
         """
-        if self.highest_return is None:
+        if self.return_range is None:
             return gain
-        return min(gain, max(self.highest_return - before, 0.0))
+        return min(gain, max(self.return_range[1] - before, 0.0))
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
@@ -404,6 +407,7 @@ class Selector(ABC):
             strategy=proposal.strategy,
             reason=proposal.reason,
             structure=proposal.structure,
+            model=proposal.model,
             numbers={name: float(value) for name, value in proposal.numbers.items()},
         )
 
@@ -414,7 +418,7 @@ class Selector(ABC):
                 f"{self.space.context(vector)} lies outside the context space "
                 f"{self.space.bounds}. Check its units, or make the space wider."
             )
-        proposal = Proposal(Source.at(vector), "told", "Trained without being asked for.")
+        proposal = Proposal(Source.at(vector), "reported", "Trained without being asked for.")
         return self._new_trial(self.history, proposal)
 
     def _find(self, trial: TrialLike, *, repeat: bool) -> Trial | None:

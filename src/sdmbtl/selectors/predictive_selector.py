@@ -28,6 +28,8 @@ from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Trial
+from sdmbtl.selectors.where import where_gained
+from sdmbtl.wording import rise_in_words
 
 #: With more targets than these, sources are first compared on this many of them, and only a share
 #: of the sources is kept, but never fewer than the finalists. Those are compared on all targets.
@@ -100,20 +102,33 @@ class PredictiveSelector(Selector):
         if model == NO_STRUCTURE:
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
             reason = " ".join([*why, found, "So any context is as good as another."])
-            return Proposal(self.space.source(index), "random", reason, model)
+            return Proposal(self.space.source(index), "random", reason, model=model)
         best = self._expected_best(history, verdict)
         index, gain = self._largest_gain(history, verdict, best, free)
         if gain <= NO_GAIN * _range_of_returns(history):
             proposal = self._first_choice.propose(history)
             reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
-            return Proposal(proposal.source, proposal.strategy, reason, model)
+            return Proposal(proposal.source, proposal.strategy, reason, model=model)
         before = float(best.mean())
         expected = self.bound_gain(_corrected_gain(gain, before, verdict, history), before)
-        forecast = f"Training here is predicted to raise the mean best return by {expected:.3g}."
-        reason = " ".join([*why, forecast, found])
+        forecast = self._expected_in_words(expected, index, verdict, best)
         return Proposal(
-            self.space.source(index), "improvement", reason, model, {"expected_gain": expected}
+            self.space.source(index),
+            "improvement",
+            " ".join([*why, forecast, found]),
+            model=model,
+            numbers={"expected_gain": expected},
         )
+
+    def _expected_in_words(
+        self, gain: float, index: int, verdict: Verdict, best: NDArray[np.float64]
+    ) -> str:
+        """What training on a target is predicted to do, and for which targets, in a sentence."""
+        units = self.space.unit_targets
+        where = where_gained(_improvement(verdict, units[index], best), units, self.space.names)
+        mostly = "" if where is None else f", mostly for {where}"
+        raised = rise_in_words(gain, self.return_range)
+        return f"Training here is predicted to raise {raised}{mostly}."
 
     def _verdict(self, history: History) -> Verdict | None:
         """What is expected of the next policy; None before the first row."""

@@ -53,10 +53,10 @@ class Trial:
         source: What is trained on, as a value.
         context: The same by name.
         index: Index of the target it equals, None if it is not a target.
-        strategy: What chose it; "told" for a policy that was trained without being asked for.
+        strategy: What chose it; "reported" for a policy that was trained without being asked for.
         reason: Why, in a sentence or two.
-        structure: The structure that was detected, or for `auto` the model that predicted; None
-            if neither.
+        structure: The structure that was detected before the choice, None if nothing was.
+        model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain`, where there is one, is the rise
             of the mean best return that is expected.
         status: "pending", "finished", "failed" or "cancelled".
@@ -73,6 +73,7 @@ class Trial:
     strategy: str
     reason: str
     structure: str | None = None
+    model: str | None = None
     numbers: dict[str, float] = field(default_factory=dict)
     status: Status = "pending"
     row: NDArray[np.float64] | None = field(default=None, compare=False)

@@ -27,7 +27,7 @@ from sdmbtl.files import replaced_atomically
 from sdmbtl.lock import exclusive
 from sdmbtl.selectors import Trial
 
-VERSION = 2
+VERSION = 3
 
 #: What SQLite reports when not the file but its surroundings are the trouble.
 _OUTER_CAUSES = (

@@ -109,6 +109,7 @@ class Loop:
             seconds_per_policy=seconds_per_policy,
             batch=self.study.configuration.batch,
             remaining_gain=self.study.remaining_gain,
+            range_known=known is not None,
         )
 
     def _ask_batch(self, budget: int | None) -> list[Trial]:

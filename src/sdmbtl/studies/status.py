@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "return_range": configuration.return_range,
         "return_span": study.return_span,
         "structure": _structure(study),
+        **_model(study.selector),
         "scores": _mean_scores(study.selector),
         "remaining_gain": _remaining_gain(study),
         "rounds": rounds,
@@ -86,8 +89,9 @@ def _described(trial: Trial) -> dict[str, Any]:
         "id": trial.id,
         "context": trial.context,
         "status": trial.status,
-        "structure": trial.structure,
         "strategy": trial.strategy,
+        "structure": trial.structure,
+        "model": trial.model,
         "reason": trial.reason,
         "numbers": trial.numbers,
         "expected_gain": trial.expected_gain,
@@ -121,11 +125,22 @@ def _mean_scores(selector: Selector) -> dict[str, float]:
 
 
 def _structure(study: Study) -> str | None:
-    """The structure according to all rows, or if nobody can tell, according to the last choice."""
+    """What the selector's detector finds in all rows; None if it has none, or knows too little."""
     selector = study.selector
-    if isinstance(selector, PredictiveSelector) and selector.evidence():
-        return selector.contest.verdict().name
-    return next((t.structure for t in reversed(study.trials) if t.structure is not None), None)
+    if not isinstance(selector, StructureDetectionSelector):
+        return None
+    try:
+        return selector.detector.detect(selector.rows).structure
+    except StructureError:
+        return None
+
+
+def _model(selector: Selector) -> dict[str, Any]:
+    """The model that predicts the next policy, and why not those with a higher score."""
+    if not isinstance(selector, PredictiveSelector) or not selector.evidence():
+        return {"model": None, "passed_over": {}}
+    verdict = selector.contest.verdict()
+    return {"model": verdict.name, "passed_over": verdict.passed_over}
 
 
 def _remaining_gain(study: Study) -> dict[str, Any] | None:

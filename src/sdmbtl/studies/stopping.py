@@ -28,6 +28,7 @@ class Standing:
         batch: Number of policies that are begun at once.
         remaining_gain: What so many more policies are expected to add to the mean best return,
             None if nobody can tell. A function, for only some rules ask and it takes time.
+        range_known: Whether the span is that of the known range, so that gains are coverage.
     """
 
     performances: Sequence[float]
@@ -36,6 +37,7 @@ class Standing:
     seconds_per_policy: float | None
     batch: int = 1
     remaining_gain: Callable[[int], float | None] = lambda _: None
+    range_known: bool = False
 
     def mean_gain(self, policies: int) -> float:
         """What each of the last policies, so many or as many as there are, added on average.
@@ -50,8 +52,8 @@ class StopRule(ABC):
     """Decides, between two policies, whether to stop.
 
     Attributes:
-        even_if_pending: Whether it stops a study that has candidates to be trained still; usually
-            these are finished first.
+        even_if_pending: Whether it stops a study that has pending trials; usually these are
+            finished first.
     """
 
     even_if_pending: ClassVar[bool] = False
@@ -127,10 +129,11 @@ class NoGain(StopRule):
         finished = len(standing.performances)
         if finished < LEAST_POLICIES or standing.mean_gain(self.patience) >= asked_for:
             return None
-        gain, told = standing.remaining_gain(self.patience), expected_to_add
+        gain, say = standing.remaining_gain(self.patience), expected_to_add
         if gain is None and finished > self.patience:
-            gain, told = standing.mean_gain(self.patience) * self.patience, have_added
+            gain, say = standing.mean_gain(self.patience) * self.patience, have_added
         if gain is None or gain >= asked_for:
             return None
-        words = told(self.patience, gain, standing.span)
-        return f"{words}, less than the {100 * self.min_gain:g} % asked for"
+        words = say(self.patience, gain, standing.span, known=standing.range_known)
+        unit = "points" if standing.range_known else "%"
+        return f"{words}, less than the {100 * self.min_gain:g} {unit} asked for"

@@ -59,8 +59,7 @@ class Study:
             _, self.selector, self._training = given or self.configuration.set_up()
             self.space = self.selector.space
             self.selector.load_trials(self.database.trials(self.space))
-        if self.return_range is not None:
-            self.selector.highest_return = self.return_range[1]
+        self.selector.return_range = self.return_range
 
     @classmethod
     def open(
