@@ -93,6 +93,19 @@ class TestChoice:
         )
         assert trial.reason.startswith(f"Best predictor so far: {trial.model} (score ")
 
+    def test_of_equal_gains_the_reason_is_about_the_context_that_is_chosen(self):
+        """The most central of them is, not the first: what it would improve is other targets."""
+        selector = PredictiveSelector(GRID)
+        run_rounds(selector, mountain(), 3)
+        verdict = selector._verdict(selector.history)
+        free = selector.history.free_targets()
+        best = np.full(N, 1e3)  # nothing improves: every gain is the same
+        index, gain, row = selector._largest_gain(selector.history, verdict, best, free)
+        prediction = verdict.model.predict(GRID.unit_targets[index][None], slice(None))
+        assert index != np.flatnonzero(free)[0]
+        np.testing.assert_array_equal(row, predicted_improvement(prediction, best)[0])
+        assert gain == pytest.approx(row.mean())
+
     def test_a_known_range_makes_gains_points_of_coverage(self):
         selector = PredictiveSelector(GRID)
         run_rounds(selector, mountain(noise=0.1), 5)

@@ -6,7 +6,7 @@ One closed form for all selectors: GP-MBTL's optimistic gain is its limit for a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import scipy
@@ -72,11 +72,46 @@ def predicted_gains(
     Returns:
         (m,) expected gains.
     """
+    blocks = _improvement_blocks(model, sources, best, targets)
+    return np.concatenate([improvements.mean(axis=1) for _, improvements in blocks])
+
+
+def predicted_gains_and_row(
+    model: FittedModel, sources: NDArray[np.float64], best: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], int, NDArray[np.floating]]:
+    """As `predicted_gains` on all targets, and what the largest gain is made of.
+
+    Args:
+        model: The model, its uncertainty calibrated.
+        sources: (m, D) contexts to train on, in unit coordinates; at least one.
+        best: (N,) best return so far on every target.
+
+    Returns:
+        (m,) expected gains, the number of the first source with the largest one, and its (N,)
+        expected improvements.
+    """
+    gains = np.empty(len(sources))
+    largest, row = 0, np.empty(0)
+    for start, improvements in _improvement_blocks(model, sources, best, slice(None)):
+        means = gains[start : start + len(improvements)] = improvements.mean(axis=1)
+        first = int(means.argmax())
+        if not len(row) or means[first] > gains[largest]:
+            largest, row = start + first, improvements[first].copy()  # the block may be large
+    return gains, largest, row
+
+
+def _improvement_blocks(
+    model: FittedModel,
+    sources: NDArray[np.float64],
+    best: NDArray[np.float64],
+    targets: NDArray[np.intp] | slice,
+) -> Iterator[tuple[int, NDArray[np.floating]]]:
+    """Number of the first source of each block, and the expected improvements of the block."""
     some = best[targets]
     size = max(1, BLOCK // len(some))
-    blocks = (sources[start : start + size] for start in range(0, len(sources), size))
-    gains = [predicted_improvement(model.predict(b, targets), some).mean(axis=1) for b in blocks]
-    return np.concatenate(gains)
+    for start in range(0, len(sources), size):
+        prediction = model.predict(sources[start : start + size], targets)
+        yield start, predicted_improvement(prediction, some)
 
 
 def mean_improvement(

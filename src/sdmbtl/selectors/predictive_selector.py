@@ -22,7 +22,11 @@ from sdmbtl.prediction import (
     make_models,
     target_cells,
 )
-from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
+from sdmbtl.selectors.acquisition import (
+    predicted_gains,
+    predicted_gains_and_row,
+    predicted_improvement,
+)
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.history import History
@@ -104,14 +108,14 @@ class PredictiveSelector(Selector):
             reason = " ".join([*why, found, "So any context is as good as another."])
             return Proposal(self.space.source(index), "random", reason, model=model)
         best = self._expected_best(history, verdict)
-        index, gain = self._largest_gain(history, verdict, best, free)
+        index, gain, improvements = self._largest_gain(history, verdict, best, free)
         if gain <= NO_GAIN * _range_of_returns(history):
             proposal = self._first_choice.propose(history)
             reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
             return Proposal(proposal.source, proposal.strategy, reason, model=model)
         before = float(best.mean())
         expected = self.bound_gain(_corrected_gain(gain, before, verdict, history), before)
-        forecast = self._expected_in_words(expected, index, verdict, best)
+        forecast = self._expected_in_words(expected, improvements)
         return Proposal(
             self.space.source(index),
             "improvement",
@@ -120,12 +124,9 @@ class PredictiveSelector(Selector):
             numbers={"expected_gain": expected},
         )
 
-    def _expected_in_words(
-        self, gain: float, index: int, verdict: Verdict, best: NDArray[np.float64]
-    ) -> str:
-        """What training on a target is predicted to do, and for which targets, in a sentence."""
-        units = self.space.unit_targets
-        where = where_gained(_improvement(verdict, units[index], best), units, self.space.names)
+    def _expected_in_words(self, gain: float, improvements: NDArray[np.floating]) -> str:
+        """What a policy is predicted to add, and to which of the (N,) targets, in a sentence."""
+        where = where_gained(improvements, self.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
         raised = rise_in_words(gain, self.return_range)
         return f"Training here is predicted to raise {raised}{mostly}."
@@ -154,8 +155,8 @@ class PredictiveSelector(Selector):
         verdict: Verdict,
         best: NDArray[np.float64],
         free: NDArray[np.bool_],
-    ) -> tuple[int, float]:
-        """The free target with the largest expected gain, and that gain."""
+    ) -> tuple[int, float, NDArray[np.floating]]:
+        """The free target with the largest expected gain, the gain, and (N,) for each target."""
         units = self.space.unit_targets
         candidates = np.flatnonzero(free)
         drawn = history.rng("targets").permutation(len(units))
@@ -167,9 +168,12 @@ class PredictiveSelector(Selector):
                 candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
         # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
         gains = np.full(len(units), -min(1.0, _range_of_returns(history)))
-        gains[candidates] = predicted_gains(verdict.model, units[candidates], best)
+        found, largest, row = predicted_gains_and_row(verdict.model, units[candidates], best)
+        gains[candidates] = found
         index = best_target(gains, free, self.space.tie_rank)
-        return index, float(gains[index])
+        if index != candidates[largest]:  # as good as the largest, but more central
+            row = _improvement(verdict, units[index], best)
+        return index, float(gains[index]), row
 
     # -- what is known -------------------------------------------------------------------------
 
@@ -233,7 +237,7 @@ class PredictiveSelector(Selector):
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            index, _ = self._largest_gain(self.history, verdict, best, free)
+            index, *_ = self._largest_gain(self.history, verdict, best, free)
             best = best + _improvement(verdict, self.space.unit_targets[index], best)
             free[index] = False
         gain = _corrected_gain(float(best.mean()) - before, before, verdict, self.history)
