@@ -1,9 +1,10 @@
 """What would full knowledge be worth? A selector that knows all but the noise.
 
-The Myopic Oracle is given the very matrices it is tested on, noise included. With a few trials it
-profits from that, and nobody who has to predict can follow. The *informed* selector knows what can
-be known: on the paper's synthetic data the matrix without noise, and how large the noise is; on the
-variations twenty other trials of every policy. It chooses by expected improvement, as `auto` does.
+The Myopic Oracle is given the very matrices it is tested on, noise included. With few of them it
+profits from that, and no selector that has to predict can follow. The *informed* selector knows
+what can be known: on the paper's synthetic data the matrix without noise, and how large the noise is; on the
+variations twenty other training runs on every context. It chooses by expected improvement, as
+`auto` does.
 
 Random and the oracle, the ends of the scale, come from results/selectors.json.
 
@@ -38,11 +39,10 @@ from sdmbtl.prediction import CompletedRows, FittedModel, RowModel, RowPredictio
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 
 NOISE = 5.0
-#: Parts of the scoreboard and, of the synthetic ones, trials that are run by default.
+#: Parts of the scoreboard and, of the synthetic ones, matrices that are run by default.
 SYNTHETIC_PARTS = {"synthetic-5d": (5, 5), "synthetic-7d": (7, 1)}
 VARIATION_PARTS = {"development": DEVELOPMENT, "check": CHECK}
-#: Trials that the informed selector knows on the variations, none of them among those it is tested
-#: on.
+#: Matrices that the informed selector knows on the variations; it is tested on others.
 KNOWN_TRIALS, FIRST_KNOWN = 20, 1000
 
 
@@ -91,7 +91,7 @@ class KnownFit(FittedModel):
 def synthetic_curves(
     configuration: SyntheticProblem, rounds: int, trials: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the (K,) performance of the informed selector in each trial."""
+    """Yield the (K,) performance of the informed selector on each matrix."""
     known = KnownMatrix(replace(configuration, noise=0.0).matrix(0), NOISE)
     for trial in range(trials):
         selector = PredictiveSelector(configuration.space, seed=trial, models=[known])
@@ -101,7 +101,7 @@ def synthetic_curves(
 def variation_curves(
     variation: Variation, rounds: int, trials: int
 ) -> Iterator[NDArray[np.float64]]:
-    """Yield the (K,) performance of the informed selector in each trial."""
+    """Yield the (K,) performance of the informed selector on each matrix."""
     known = [variation.matrix(FIRST_KNOWN + i).astype(np.float32) for i in range(KNOWN_TRIALS)]
     first = int(sum(one.mean(axis=1) for one in known).argmax())
     for trial in range(trials):
@@ -152,7 +152,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     every = [*SYNTHETIC_PARTS, *VARIATION_PARTS]
     parser.add_argument("--parts", nargs="+", choices=every, default=every)
-    parser.add_argument("--trials", type=int, help="trials of synthetic parts")
+    parser.add_argument("--trials", type=int, help="matrices of synthetic parts")
     parser.add_argument("--selectors", type=Path, default=Path("results/selectors.json"))
     parser.add_argument("--out", type=Path, default=Path("results/knowledge-bound.json"))
     options = parser.parse_args()

@@ -95,7 +95,7 @@ def _number(value: float) -> str:
 
 
 def variations_table() -> str:
-    """Mean score on the two sets of variations: the one `auto` was tuned on, and the other."""
+    """Mean normalised performance on both sets of variations; `auto` was tuned on the first."""
     names = ("m-mbtl", "gp-mbtl", "m/gp-mbtl", "auto")
     sets = {"development": "used to tune `auto`", "check": "kept apart"}
     lines = [
@@ -130,7 +130,7 @@ def knowledge_table() -> str:
         return "| " + " | ".join([part, what, *(f"{score:.2f}" for score in scores)]) + " |"
 
     for part, entries in result["parts"].items():
-        trials = f"{entries[0]['trials']} trial{'s' if entries[0]['trials'] > 1 else ''}"
+        trials = counted(entries[0]["trials"], "matrix", "matrices")
         lines.append(line(part, f"mean of {len(entries)}, {trials}", entries))
         if not part.startswith("synthetic"):
             lines += [line("", entry["name"], [entry]) for entry in entries]
@@ -226,7 +226,7 @@ def few_table() -> str:
         " / ".join("–" if s is None else f"{round(s, 2) + 0.0:.2f}" for s in some)
         for some in scores
     ]
-    lines.append("| **score, aggregated** | " + " | ".join(cells) + " |")
+    lines.append("| **aggregated performance** | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -283,7 +283,7 @@ def synthetic_table() -> str:
             for name in SHOWN
         ]
         auc = f"{aggregated['m/gp-mbtl']['auc'].mean:.3f}"
-        name = f"{dim}D, noise {noise:g}, {counted(result.trials, 'trial')}"
+        name = f"{dim}D, noise {noise:g}, {counted(result.trials, 'matrix', 'matrices')}"
         lines.append("| " + " | ".join([name, *cells, auc]) + " |")
     return "\n".join(lines)
 

@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--parts", default="", help=f"some of {', '.join(PARTS)}; all if left out")
     parser.add_argument("--selectors", default=",".join(COMPARED), help="names, with commas")
-    parser.add_argument("--trials", type=int, help="trials of synthetic data")
+    parser.add_argument("--trials", type=int, help="matrices of each synthetic problem")
     parser.add_argument("--matrices", type=int, default=MATRICES, help="drawn from real data")
     parser.add_argument("--data", default="", help="names or paths of real matrices, with commas")
     parser.add_argument("--jobs", type=int, default=2)

@@ -22,7 +22,7 @@ PAGES = ("README.md", "docs/selectors.md", "docs/environments.md", "docs/command
 SHORTER = {
     "CartPole": ["--levels", "3", "--steps", "4096", "--episodes", "2"],
     "my_envs:make_pendulum": ["--set", "num_envs=2", "--set", "num_steps=64"],
-    "--dim": ["--trials", "2", "--rounds", "6"],
+    "--dim": ["--matrices", "2", "--rounds", "6"],
     "real": ["--matrices", "1"],
     "matrix": ["--multi-task", "", "--levels", "2"],
 }

@@ -134,11 +134,11 @@ def _synthetic_goals(
 
 
 def _with_trials(text: str, part: str, result: BenchmarkResult) -> str:
-    """What is measured, with the number of trials if it is not the paper's."""
+    """What is measured, with the number of matrices if it is not the paper's."""
     usual = GRIDS[result.settings["dim"]][3]
     if part == "further" or not result.settings["noise"] or result.trials == usual:
         return text
-    return f"{text}, {counted(result.trials, 'trial')}"
+    return f"{text}, {counted(result.trials, 'matrix', 'matrices')}"
 
 
 def _learnable_goal(result: BenchmarkResult) -> Goal:
@@ -209,7 +209,7 @@ def _ahead_of_others(values: Mapping[str, float | None]) -> dict[str, float | No
 def _variation_goal(result: BenchmarkResult, part: str) -> Goal:
     names = without_baselines(result.selectors)
     counts: dict[str, float | None] = dict.fromkeys(names)
-    if result.trials > 1:  # a single trial has no interval
+    if result.trials > 1:  # a single matrix has no interval
         counts = {n: float(len(below_random(result, n))) for n in names}
     text = f"{part}: variations below Random, beyond the 95 % interval"
     return Goal(f"{text}, of {len(result.problems)}", "<=", 0.0, counts, digits=0)
@@ -259,7 +259,7 @@ def goal_table(results: Mapping[str, BenchmarkResult], cost: CostResult | None =
         columns=titles(names),
         rows=tuple(rows),
         notes=(
-            "Scores and aggregates: 0 is Random, 1 is the Myopic Oracle. Costs are those of the "
-            "matrix on which they are higher.",
+            "Normalised and aggregated performance: 0 is Random, 1 is the Myopic Oracle. Costs are "
+            "those of the matrix on which they are higher.",
         ),
     )

@@ -31,7 +31,7 @@ SYNTHETIC_PARTS = {
 }
 VARIATION_PARTS = {"development": DEVELOPMENT, "check": CHECK}
 PARTS = (*SYNTHETIC_PARTS, "further", "real", *VARIATION_PARTS, "cost")
-#: Trials of the further configurations, which the paper does not have, and of the variations.
+#: Matrices of the further configurations, which the paper does not have, and of the variations.
 FURTHER_TRIALS, VARIATION_TRIALS = 20, 10
 #: Matrices drawn from the seeds of each real data set.
 MATRICES = 50

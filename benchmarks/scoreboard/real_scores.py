@@ -1,4 +1,4 @@
-"""Scores on matrices of real training, for every data set where choosing matters."""
+"""Normalised performance on matrices of real training where choosing matters."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sdmbtl.benchmarks.paper_benchmarks import LEAST_MARGIN
 from sdmbtl.benchmarks.result import ProblemResult
 from sdmbtl.benchmarks.tables import Cell, Table, TableRow
 
-#: Scores are looked at from this many policies on.
+#: Normalised performance is looked at from this many policies on.
 FIRST = 3
 
 
 def score_curve(problem: ProblemResult, selector: str) -> NDArray[np.float64]:
-    """(K,) scores with 1..K policies; NaN where the oracle is hardly above random choice.
+    """(K,) normalised performance with 1..K policies; NaN where there is little to gain.
 
-    The score is (performance - Random) / (Myopic Oracle - Random), all means over the trials.
+    It is (performance - Random) / (Myopic Oracle - Random), all means over the matrices.
     """
     own, random, oracle = (np.array(problem.of(n).curve) for n in (selector, RANDOM, MYOPIC))
     left = oracle - random >= LEAST_MARGIN
@@ -29,16 +29,17 @@ def score_curve(problem: ProblemResult, selector: str) -> NDArray[np.float64]:
 
 
 def scores_at(result: BenchmarkResult, selector: str, k: int) -> dict[str, float]:
-    """Data set -> score with `k` policies, of those that enter the aggregate."""
+    """Data set -> normalised performance with `k` policies, of those that enter the aggregate."""
     return {
         problem.name: float(score_curve(problem, selector)[k - 1]) for problem in result.entering(k)
     }
 
 
 def lowest_scores(result: BenchmarkResult, selector: str, last: int) -> dict[str, float]:
-    """Data set -> lowest score with 3 to `last` policies, of those where choosing matters.
+    """Data set -> lowest normalised performance with 3 to `last` policies.
 
-    Numbers of policies with which nothing is left to gain do not count.
+    Only data sets count where choosing matters, and numbers of policies with which something is
+    left to gain.
     """
     found = {}
     for problem in result.problems:
@@ -49,9 +50,9 @@ def lowest_scores(result: BenchmarkResult, selector: str, last: int) -> dict[str
 
 
 def behind_best(result: BenchmarkResult, selector: str, k: int) -> dict[str, float]:
-    """Data set -> how far the score is behind the best of the others; below 0 it is ahead.
+    """Data set -> how far a selector is behind the best of the others; below 0 it is ahead.
 
-    The others are the selectors of the result and random choice, whose score is 0.
+    The others are the selectors of the result and random choice, at 0.
     """
     others = [scores_at(result, n, k) for n in without_baselines(result.selectors) if n != selector]
     return {
@@ -61,9 +62,9 @@ def behind_best(result: BenchmarkResult, selector: str, k: int) -> dict[str, flo
 
 
 def lowest_table(result: BenchmarkResult, last: int) -> Table:
-    """Lowest score of every selector on every data set with 3 to `last` policies."""
+    """Lowest normalised performance of every selector on every data set."""
     return _plain_table(
-        f"Lowest score on real matrices with k = {FIRST}..{last} policies",
+        f"Lowest normalised performance on real matrices with k = {FIRST}..{last} policies",
         {name: lowest_scores(result, name, last) for name in without_baselines(result.selectors)},
     )
 
@@ -71,7 +72,7 @@ def lowest_table(result: BenchmarkResult, last: int) -> Table:
 def behind_table(result: BenchmarkResult, k: int) -> Table:
     """How far every selector is behind the best of the others on every data set."""
     return _plain_table(
-        f"Score behind the best of the others and Random on real matrices, K = {k}",
+        f"Normalised performance behind the best of the others and Random, real matrices, K = {k}",
         {name: behind_best(result, name, k) for name in without_baselines(result.selectors)},
     )
 

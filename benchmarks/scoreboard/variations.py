@@ -5,9 +5,9 @@ They come in two sets with different numbers: a selector is developed on `DEVELO
 real if it wins on `CHECK` too. Whoever learns from the check set moves it to the development set
 and makes a new one.
 
-f, g and h belong to the variation, run and noise to the trial: nobody can know them before
-training, and the Myopic Oracle, with one sequence for all trials, knows no more of them than their
-mean.
+f, g and h belong to the variation, run and noise to the matrix: they cannot be known before
+training, and the Myopic Oracle, with one sequence for all matrices, knows no more of them than
+their mean.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Variation(Problem):
     """One kind of transfer matrix.
 
     Attributes:
-        kind: What is inside, its name; with the number of the trial the seed of random numbers.
+        kind: What is inside, its name; with the number of the matrix the seed of random numbers.
             So recorded names stay as they are: "luck" in them is noise between training runs.
         sizes: Number of values in each dimension.
         h: Task dissimilarity.
@@ -194,10 +194,10 @@ class Variation(Problem):
         """(N, N) f + g + h: before noise, not cut off."""
         return _noiseless(self).copy()
 
-    def matrix(self, trial: int) -> NDArray[np.float64]:
-        """(N, N) returns of one trial."""
+    def matrix(self, number: int) -> NDArray[np.float64]:
+        """(N, N) returns of one of its matrices."""
         plain = _noiseless(self)
-        returns = plain + self._row_offsets(trial)[:, None] + self._noise(trial)
+        returns = plain + self._row_offsets(number)[:, None] + self._noise(number)
         low, high = np.quantile(plain, [self.floor, self.ceiling])
         return np.clip(
             returns,
@@ -205,16 +205,16 @@ class Variation(Problem):
             high if self.ceiling < 1 else None,
         )
 
-    def _row_offsets(self, trial: int) -> NDArray[np.float64]:
+    def _row_offsets(self, number: int) -> NDArray[np.float64]:
         """(N,) offset of each training run, failures among them."""
         n = len(self.space)
-        runs = self.run_deviation * self._rng("luck", trial).standard_normal(n)
-        failed = self._rng("failures", trial).random(n) < self.failures
+        runs = self.run_deviation * self._rng("luck", number).standard_normal(n)
+        failed = self._rng("failures", number).random(n) < self.failures
         return np.asarray(runs - self.failure_drop * failed)
 
-    def _noise(self, trial: int) -> NDArray[np.float64]:
+    def _noise(self, number: int) -> NDArray[np.float64]:
         """(N, N) noise of standard deviation `noise`."""
-        n, rng = len(self.space), self._rng("noise", trial)
+        n, rng = len(self.space), self._rng("noise", number)
         if self.heavy_tails:
             # The variance of Student's t is degrees / (degrees - 2).
             return np.asarray(
@@ -222,8 +222,8 @@ class Variation(Problem):
             )
         return self.noise * rng.standard_normal((n, n))
 
-    def _rng(self, part: str, trial: int) -> np.random.Generator:
-        return np.random.default_rng(seed_sequence(0, f"{part} of {self.name}", trial))
+    def _rng(self, part: str, number: int) -> np.random.Generator:
+        return np.random.default_rng(seed_sequence(0, f"{part} of {self.name}", number))
 
 
 @cache

@@ -102,14 +102,14 @@ def test_files_that_are_not_results(tmp_path, content, text):
 
 def test_published_values_stand_beside_ours():
     table = result(problem()).performance_table()
-    assert table.title == "Performance, 3D synthetic data, noise 5, K = 50, 100 trials"
+    assert table.title == "Performance, 3D synthetic data, noise 5, K = 50, 100 matrices"
     assert table.columns == ("Random", "M-MBTL", "M/GP-MBTL", "Myopic Oracle")
     assert [row.shaded for row in table.rows] == [True, False]
     assert table.rows[0].cells[2].published == 0.7038
     assert table.rows[-1].cells[2].published == 0.8721
     assert [cell.bold for cell in table.rows[0].cells] == [False, False, True, False]
     few = result(problem(), trials=5).performance_table()
-    assert "The paper has 100 trials: oracle and aggregate differ with it." in few.notes
+    assert "The paper has 100 matrices: oracle and aggregate depend on their number." in few.notes
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,9 @@ def test_rounds_to_near_optimal():
     assert " 4.5\n" in some.rounds_table(0.1, "mean").to_text()
     half = result(problem(rounds_to={"0.1": RoundsTo(0.5, 4.5, None)}))
     assert half.rounds_table(0.1).rows[0].cells[0] is None
-    assert half.rounds_table(0.1, "mean").rows[0].cells[0] is None, "some trial did not get there"
+    assert half.rounds_table(0.1, "mean").rows[0].cells[0] is None, (
+        "on some matrix it did not get there"
+    )
     assert half.rounds_table(EPSILONS[1]).rows[0].cells[0] is None, "not kept"
 
 

@@ -14,7 +14,7 @@ from command_runner import started, wait_until
 from sdmbtl import __version__
 
 SDMBTL = [sys.executable, "-m", "sdmbtl"]
-QUICK = ["bench", "synthetic", "--trials", "2", "--rounds", "7", "--selectors", "m/gp-mbtl"]
+QUICK = ["bench", "synthetic", "--matrices", "2", "--rounds", "7", "--selectors", "m/gp-mbtl"]
 
 
 def run(*arguments, cwd, check=True):

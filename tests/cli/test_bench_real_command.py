@@ -47,7 +47,7 @@ def test_tables_and_result_file(finished):
         assert expected in text
     assert "ablation" in text
     assert "paper: BipedalWalker" in text
-    assert text.count("Performance is min-max normalised") == 1, "notes stand once"
+    assert text.count("Performance is scaled to 0..1") == 1, "notes stand once"
     assert "Written to" in result.stderr
     written = json.loads(path.read_text())
     assert written["problems"][0]["name"] == "columns"

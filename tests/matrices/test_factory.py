@@ -217,7 +217,7 @@ class TestProgress:
         )
         with pytest.raises(MatrixError, match="lacks seed 0, sources 0 to 3"):
             MatrixFactory(tmp_path, small_recipe(multi_task=(9, 2))).make(2)
-        assert [(u.trial, u.weight) for u in todo] == [
+        assert [(u.seed, u.weight) for u in todo] == [
             (seed, weight) for seed in (0, 1) for weight in (9, 4, 4, 2)
         ]
 
@@ -460,7 +460,7 @@ class TestUnits:
         assert [u.sources for u in found] == [(0, 1, 2), (3, 4, 5), (6, 7), ()]
         assert [u.n_policies for u in found] == [3, 3, 2, 1]
         assert [u.weight for u in found] == [3, 3, 2, 2]
-        assert {u.trial for u in found} == {5}
+        assert {u.seed for u in found} == {5}
 
     def test_multi_task_is_as_much_work_as_its_steps(self):
         assert Unit(0, multi_task=50).weight == 50

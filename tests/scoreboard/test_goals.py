@@ -224,7 +224,7 @@ def test_cost_is_that_of_the_costlier_matrix():
 def test_fewer_trials_than_the_paper_has_are_told():
     result = synthetic((0.95, 0.8), (0.8, 0.7), trials=1)
     texts = [goal.text for goal in goals({"synthetic-3d-noise5": result})]
-    assert all(text.startswith("synthetic 3D, noise 5, 1 trial: ") for text in texts)
+    assert all(text.startswith("synthetic 3D, noise 5, 1 matrix: ") for text in texts)
     further = goals({"further": synthetic((0.95, 0.8), (0.8, 0.7), trials=20)})
     assert not any("trials" in goal.text for goal in further), "the paper has none of these"
 

@@ -98,7 +98,7 @@ def test_bad_settings(options, text):
 def test_variations_are_scored_after_half_of_the_contexts(result):
     assert [p.rounds for p in result.problems] == [8, 4]
     table = result.score_table()
-    assert table.title == "Score, check set, 3 trials"
+    assert table.title == "Normalised performance, check set, 3 matrices"
     assert table.columns == ("M-MBTL",)
     assert table.rows[0].labels[:3] == ("a", "4x4", "8")
     found = result.problems[0].statistics("m-mbtl", 8, "score")
@@ -138,7 +138,10 @@ def test_file_that_is_another(tmp_path, content):
 def test_tables_of_a_file_with_some_parts(board):
     titles = [table.title for table in board.tables()]
     assert titles[0].startswith("Goals of the default selector")
-    assert [t.split(",")[0] for t in titles[1:]] == ["Score", "Performance minus that of Random"]
+    assert [t.split(",")[0] for t in titles[1:]] == [
+        "Normalised performance",
+        "Performance minus that of Random",
+    ]
     assert set(VARIATION_PARTS) <= set(PARTS)
 
 

@@ -43,7 +43,7 @@ def test_tables_and_result_file(tmp_path, capsys):
         "Goals of the default selector",
         "check: variations below",
         "cost, 16384 targets: peak",
-        "Score, development set, K = 10, 2 trials",
+        "Normalised performance, development set, K = 10, 2 matrices",
         "Cost of a round",
     ):
         assert text in said, text

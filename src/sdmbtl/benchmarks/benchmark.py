@@ -45,7 +45,7 @@ _NUMBERS = ("sdmbtl.benchmarks.records", "sdmbtl.benchmarks.metrics")
 _REGISTRY = "sdmbtl.selectors.registry"
 
 Floats = NDArray[np.floating]
-#: Selector, number of policies and metric -> (W,) values of the trials.
+#: Selector, number of policies and metric -> (W,) values, one for each matrix.
 Values = dict[tuple[str, int, str], Floats]
 
 
@@ -56,7 +56,8 @@ class Benchmark:
     Attributes:
         problems: Where they choose; each has another name.
         selectors: Names; random and the Myopic Oracle always take part, they set the scale.
-        trials: W, the number of matrices of each problem.
+        trials: W, the number of matrices of each problem. The paper calls them trials, and so do
+            the result files; elsewhere a trial is one source, see `selectors.Trial`.
         policies: Numbers of trained policies that are reported; on smaller problems fewer of them.
         name: Name of the result file, without ending.
         title: What the problems are, in words.
@@ -154,7 +155,7 @@ class Benchmark:
     def result(self, journal: Journal) -> BenchmarkResult:
         """The result of a finished run.
 
-        Performance is min-max normalised over all trials of a problem, after the selectors ran:
+        Performance is scaled to 0..1 over all matrices of a problem, after the selectors ran:
         they see raw returns.
         """
         values: dict[str, Values] = {}
@@ -189,7 +190,7 @@ class Benchmark:
             yield from units_of(problem, self.trials, self.selectors, self.rounds(problem))
 
     def _problem(self, problem: Problem, journal: Journal) -> tuple[ProblemResult, Values]:
-        """The result on one problem, and the trials behind it."""
+        """The result on one problem, and the values on its matrices behind it."""
         trials, rounds = range(self.trials), self.rounds(problem)
         records = {
             name: [journal[record_key(problem.name, t, name)] for t in trials]
@@ -243,7 +244,7 @@ class Benchmark:
 
 
 def _values(curves: Mapping[str, Floats], policies: list[int]) -> Values:
-    """Trials of every selector for every number of policies; curves are (W, K), normalised."""
+    """Values of every selector for every number of policies; curves are (W, K), 0 to 1."""
     values: Values = {}
     for name, curve in curves.items():
         for k in policies:
@@ -271,9 +272,9 @@ def _statistics(
 
 
 def _over_trials(trials: Floats, *, one_matrix: bool) -> Statistics:
-    """Mean, median and interquartile mean of (W,) trials, each with half its 95 % interval.
+    """Mean, median and interquartile mean of (W,) values, each with half its 95 % interval.
 
-    Trials on the same matrix say nothing about others: there are no intervals.
+    Runs on one and the same matrix say nothing about others: there are no intervals.
     """
     several = len(trials) > 1 and not one_matrix
     found = []
@@ -305,7 +306,7 @@ def _rounds_to(curves: Floats, reference: Floats) -> dict[str, RoundsTo]:
 
 
 def _shares_by_round(strategies: list[list[str]]) -> dict[str, tuple[float, ...]]:
-    """Strategy -> (K,) share of the trials in which it chose in each round."""
+    """Strategy -> (K,) share of the matrices in which it chose in each round."""
     names = sorted({name for run in strategies for name in run})
     chosen = np.array(strategies)
     return {name: tuple((chosen == name).mean(axis=0).tolist()) for name in names}

@@ -1,4 +1,4 @@
-"""Matrices of real training as a problem: every trial draws its rows from the seeds."""
+"""Matrices of real training as a problem: each row is drawn from one of the seeds."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class MatrixProblem(Problem):
         """A hash of the returns."""
         return {"returns": hashlib.sha256(self.dataset.returns.tobytes()).hexdigest()[:16]}
 
-    def matrix(self, trial: int) -> NDArray[np.floating]:
-        """(N, N) returns of one trial."""
-        return self.dataset.matrices.resampled(derived_seed(0, f"rows of {self.name}", trial))
+    def matrix(self, number: int) -> NDArray[np.floating]:
+        """(N, N) returns, drawn anew for each number."""
+        return self.dataset.matrices.resampled(derived_seed(0, f"rows of {self.name}", number))
 
     def choice_margin(self) -> float:
         """Myopic Oracle minus random choice on the seeds as they are."""

@@ -1,7 +1,7 @@
 """Numbers that sum up benchmark runs: means, intervals and shares.
 
-A run gives a *curve*: the performance after k = 1..K trained policies. Curves of several trials
-are stacked as an array of shape (W, K), W the number of trials.
+A run gives a *curve*: the performance after k = 1..K trained policies. Curves of several matrices
+are stacked as an array of shape (W, K), W the number of matrices.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def bootstrap_interval(
     """Percentile bootstrap interval of a statistic of one sample, at the level `LEVEL`.
 
     Args:
-        values: One value for each trial, shape (W,). A single value gives an interval of width
+        values: One value for each matrix, shape (W,). A single value gives an interval of width
             zero.
         statistic: Function with an `axis` keyword, such as `np.mean` or `interquartile_mean`.
 
@@ -123,7 +123,7 @@ def normalised_performance(
 ) -> FloatArray:
     """Place a performance on the scale where random choice is 0 and the oracle is 1.
 
-    The score is (performance - random) / (oracle - random). It may lie below 0 or above 1.
+    This is (performance - random) / (oracle - random). It may lie below 0 or above 1.
 
     Args:
         performance: Performances, any shape.
@@ -131,10 +131,10 @@ def normalised_performance(
         oracle: Performance of the oracle; broadcast against `performance`.
 
     Returns:
-        Scores of the broadcast shape.
+        Values of the broadcast shape.
 
     Raises:
-        BenchmarkError: If random and oracle agree up to rounding, for then the score has no scale.
+        BenchmarkError: If random and oracle agree up to rounding, for then there is no scale.
 
     >>> normalised_performance([0.5, 0.75, 1.0], random=0.5, oracle=1.0)
     array([0. , 0.5, 1. ])
@@ -159,12 +159,12 @@ def aggregated_performance(
 ) -> ConfidenceInterval:
     """Mean over configurations of the normalised performance, with a stratified bootstrap interval.
 
-    Each configuration counts the same, however many trials it has. The bootstrap resamples the
-    trials within each configuration and holds the two ends of its scale, random and oracle, fixed.
+    Each configuration counts the same, however many matrices it has. The bootstrap resamples the
+    matrices within each configuration and keeps both ends of its scale, random and oracle, fixed.
     The order of the mappings does not matter.
 
     Args:
-        per_configuration: Performance of one selector: configuration -> trials, shape (W_j,).
+        per_configuration: Performance of one selector: configuration -> values, shape (W_j,).
         random: Mean performance of random choice in each of these configurations.
         oracle: Mean performance of the oracle in each of these configurations.
 
@@ -172,7 +172,7 @@ def aggregated_performance(
         The aggregated performance with its interval.
 
     Raises:
-        BenchmarkError: If random and oracle are equal in a configuration, or if trial values are
+        BenchmarkError: If random and oracle are equal in a configuration, or if values are
             missing or not finite.
 
     >>> aggregated_performance({"a": [0.5], "b": [0.75]}, {"a": 0, "b": 0.5}, {"a": 1, "b": 1})
@@ -230,8 +230,8 @@ def shares_of_rounds(names: Sequence[Sequence[object]], skip: int = 0) -> dict[s
     """Share of the rounds that each name has, such as of a structure.
 
     Args:
-        names: For each trial what was used or found in round 1, 2, ...
-        skip: How many first rounds of each trial to leave out, such as those before detection.
+        names: For each matrix what was used or found in round 1, 2, ...
+        skip: How many first rounds on each matrix to leave out, such as those before detection.
 
     Returns:
         Name -> share of all remaining rounds, sorted by name; empty if no round remains.
@@ -255,10 +255,10 @@ def _finite(values: npt.ArrayLike, name: str) -> FloatArray:
 
 
 def _trials(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One finite value for each trial, (W,)."""
+    """One finite value for each matrix, (W,)."""
     sample = _finite(values, name)
     if sample.ndim != 1:
         raise BenchmarkError(
-            f"{name} takes one value for each trial, shape (W,), but got shape {sample.shape}."
+            f"{name} takes one value for each matrix, shape (W,), but got shape {sample.shape}."
         )
     return sample

@@ -45,7 +45,7 @@ _SYNTHETIC_NOTES = (
     "Random is the exact expectation over all random choices; the oracle knows the matrices.",
 )
 _REAL_NOTES = (
-    "A trial is a matrix with each row from one of the seeds. The intervals say how well the mean "
+    "Each matrix has its rows drawn from the seeds. The intervals say how well the mean "
     "over such matrices is known, not how other training runs would come out.",
     "Margin: Myopic Oracle minus Random with K policies.",
     "Independent trains a policy on every context, N instead of K. Multi-task is one policy that "
@@ -66,7 +66,7 @@ def synthetic_benchmark(
     Args:
         dim: Number of dimensions: 3, 5 or 7.
         noise: Standard deviation of the noise.
-        trials: W; the paper's number if None. Without noise all trials are equal: one is run.
+        trials: W; the paper's number if None. Without noise all matrices are equal: one is run.
         rounds: K, the number of trained policies.
         selectors: Names of selectors.
         configurations: Kinds of matrices, which get this noise; the paper's if left out.

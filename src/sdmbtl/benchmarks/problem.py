@@ -1,4 +1,4 @@
-"""What selectors are compared on: transfer matrices of one kind, one for each trial."""
+"""What selectors are compared on: transfer matrices of one kind, by number."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class Problem(ABC):
         """The contexts."""
 
     @abstractmethod
-    def matrix(self, trial: int) -> NDArray[np.floating]:
-        """(N, N) returns of one trial; the same again for the same number."""
+    def matrix(self, number: int) -> NDArray[np.floating]:
+        """(N, N) returns of one of its matrices; the same again for the same number."""
 
     @property
     def label(self) -> str:
@@ -55,12 +55,12 @@ class Problem(ABC):
 
     @property
     def one_matrix(self) -> bool:
-        """Whether all trials have the same matrix, so that they say nothing about others."""
+        """Whether all its matrices are the same one, which says nothing about others."""
         return False
 
     @property
     def return_range(self) -> tuple[float, float] | None:
-        """The returns that become 0 and 1; None for the lowest and the highest of the trials."""
+        """The returns that become 0 and 1; None for the lowest and the highest of the matrices."""
         return None
 
     @property

@@ -85,7 +85,7 @@ def printed_beside(
         problems: Names of its problems; if one of them is not the paper's, nothing is comparable.
         k: K, the number of policies.
         metric: "final", "auc" or another, which the paper does not have.
-        trials: W, the number of trials.
+        trials: W, the number of matrices.
     """
     kind = settings.get("kind")
     if kind == "real" and metric in ("final", "auc"):
@@ -100,7 +100,7 @@ def printed_beside(
     if not set(problems) <= set(cells):
         return Printed()
     usual = GRIDS[dim][3]
-    differs = f"The paper has {usual} trials: oracle and aggregate differ with it."
+    differs = f"The paper has {usual} matrices: oracle and aggregate depend on their number."
     notes = (differs if noise > 0 and trials != usual else None, table.note)
     return Printed(cells, table.aggregated, notes=tuple(filter(None, notes)))
 

@@ -28,17 +28,17 @@ def units_of(
 
 
 def record_key(problem: str, trial: int, selector: str) -> Key:
-    """Key of the record of one selector on one trial of a problem."""
+    """Key of the record of one selector on one matrix of a problem."""
     return (problem, str(trial), selector)
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A piece of work: some selectors on one trial, or the Myopic Oracle on all of them.
+    """A piece of work: some selectors on one matrix, or the Myopic Oracle on all of them.
 
     Attributes:
         problem: Where they choose.
-        trials: Numbers of the trials.
+        trials: Numbers of the matrices.
         names: The selectors.
         rounds: K, the number of trained policies.
     """
@@ -51,7 +51,7 @@ class Unit:
     @property
     def label(self) -> str:
         """What to show for it."""
-        which = f"trial {self.trials[0]}" if self.names != (MYOPIC,) else "oracle"
+        which = f"matrix {self.trials[0]}" if self.names != (MYOPIC,) else "oracle"
         return f"{self.problem.label}: {which}"
 
     def keys(self) -> Iterator[Key]:

@@ -32,14 +32,14 @@ from sdmbtl.wording import counted
 
 #: What is measured with K policies: performance, its mean over 1..K policies, performance on the
 #: scale where Random is 0 and the Myopic Oracle 1, and performance minus that of Random in the
-#: same trial.
+#: same matrix.
 METRICS = {
     "final": "Performance",
     "auc": "Area under the performance curve",
-    "score": "Score",
+    "score": "Normalised performance",
     "ahead": "Performance minus that of Random",
 }
-#: What stands for the trials, as the beginning of a title.
+#: What stands for the matrices, as the beginning of a title.
 STATISTICS = {"mean": "", "median": "Median of ", "iqm": "Interquartile mean of "}
 
 #: Performance within this share of what all policies together reach counts as near-optimal.
@@ -52,7 +52,7 @@ DIGITS = 6
 
 @dataclass(frozen=True)
 class Statistics:
-    """A number over the trials, and half the widths of its 95 % intervals, None if unknown."""
+    """A number over the matrices, and half the widths of its 95 % intervals, None if unknown."""
 
     mean: float
     half_width: float | None = None
@@ -72,10 +72,10 @@ class Statistics:
 
 @dataclass(frozen=True)
 class RoundsTo:
-    """How soon the trials were near-optimal.
+    """How soon selection on the matrices was near-optimal.
 
     Attributes:
-        reached: Share of the trials that got there.
+        reached: Share of the matrices on which it got there.
         rounds: Mean number of rounds of those; None if there are none.
         median: Median with those that never get there as the latest; None if it is one of them.
     """
@@ -90,10 +90,10 @@ class SelectorResult:
     """One selector on one problem.
 
     Attributes:
-        at: Number of policies -> metric -> statistics over the trials.
+        at: Number of policies -> metric -> statistics over the matrices.
         curve: (K,) mean performance with 1..K policies.
         rounds_to: Epsilon, as text -> rounds to epsilon-suboptimal.
-        strategies: Strategy -> (K,) share of the trials in which it chose in each round.
+        strategies: Strategy -> (K,) share of the matrices in which it chose in each round.
         structures: Structure -> share of the rounds after the fifth in which it was detected.
     """
 
@@ -106,7 +106,7 @@ class SelectorResult:
 
 @dataclass(frozen=True)
 class ProblemResult:
-    """All selectors on one problem; performance is min-max normalised over the problem.
+    """All selectors on one problem; performance is scaled to 0..1 over the problem.
 
     Attributes:
         name: Name of the problem.
@@ -150,11 +150,11 @@ class ProblemResult:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """The paper's aggregate of a selector: the mean of its scores over the problems.
+    """The paper's aggregate of a selector: its mean normalised performance over the problems.
 
     Attributes:
         mean: The aggregate, None if there is none.
-        half_width: Half the width of its 95 % interval, None if all trials are equal.
+        half_width: Half the width of its 95 % interval, None if all matrices are equal.
         why: Why there is none.
         without: Problems that lack a value and were left out.
     """
@@ -173,7 +173,7 @@ class BenchmarkResult:
         name: Name of the benchmark and of its file.
         title: What it was measured on, in words.
         headers: What stands left in its tables: keys of the problems' labels, "K" or "margin".
-        trials: W, the number of matrices of each problem.
+        trials: W, the number of matrices of each problem; a key of the result files.
         policies: Numbers of trained policies that are reported.
         selectors: Selectors and baselines.
         problems: What they reached.
@@ -254,7 +254,7 @@ class BenchmarkResult:
         """The problems that enter the aggregate for `k` policies.
 
         If there is a least margin, those where choosing matters, as long as there is something
-        left to gain: a score that is divided by nearly nothing says nothing.
+        left to gain: what is divided by nearly nothing says nothing.
         """
         run = [(p, p.margin_at(k)) for p in self.problems]
         return tuple(
@@ -271,7 +271,7 @@ class BenchmarkResult:
 
         Args:
             auc: Show the area under the curve too.
-            statistic: What stands for the trials.
+            statistic: What stands for the matrices.
         """
         if any(problem.margin is not None for problem in self.problems):
             yield self.margin_table()
@@ -297,7 +297,7 @@ class BenchmarkResult:
         Args:
             k: K; after the last round of each problem if left out.
             metric: One of `METRICS`.
-            statistic: "mean" over the trials, "median" or "iqm" (interquartile mean).
+            statistic: "mean" over the matrices, "median" or "iqm" (interquartile mean).
             ablation: Show the strategies alone and with random choice, instead of the main table.
         """
         k = self._common(k)
@@ -312,8 +312,8 @@ class BenchmarkResult:
             if k is None or k <= problem.rounds
         ]
         notes = [
-            "Performance is min-max normalised over the problem; intervals are 95 % bootstrap "
-            "over the trials.",
+            "Performance is scaled to 0..1 over the problem; intervals are 95 % bootstrap "
+            "over the matrices.",
             *self.notes,
         ]
         aggregated = self._aggregates(k, metric)
@@ -332,7 +332,7 @@ class BenchmarkResult:
         )
 
     def score_table(self, k: int | None = None) -> Table:
-        """Score of every selector on every problem that enters the aggregate, and the aggregate.
+        """Normalised performance on every problem that enters the aggregate, and the aggregate.
 
         Args:
             k: K; after the last round of each problem if left out.
@@ -347,11 +347,11 @@ class BenchmarkResult:
         least = self.least_margin
         where = "" if least is None else f", where choosing matters and the margin is >= {least:g}"
         return self._table(
-            f"Score, {self._measured_on(k)}",
+            f"Normalised performance, {self._measured_on(k)}",
             names,
             rows,
-            f"Score: (performance - Random) / (Myopic Oracle - Random){where}. Margin: Myopic "
-            "Oracle minus Random. Intervals are 95 % bootstrap over the trials.",
+            f"Normalised: (performance - Random) / (Myopic Oracle - Random){where}. Margin: Myopic "
+            "Oracle minus Random. Intervals are 95 % bootstrap over the matrices.",
         )
 
     def margin_table(self) -> Table:
@@ -384,7 +384,7 @@ class BenchmarkResult:
 
         Args:
             epsilon: One of `EPSILONS`.
-            statistic: "mean" of the trials, if all of them get there, or else their median.
+            statistic: "mean" over the matrices, if it gets there on all of them, or "median".
         """
         names = [n for n in column_order(self.selectors) if n not in (MULTI_TASK, INDEPENDENT)]
         rows = []
@@ -393,7 +393,7 @@ class BenchmarkResult:
             cells = tuple(_rounds_cell(one, statistic) for one in found)
             rows.append(self._table_row(problem, CHOICE_ROUND, cells))
         mean = statistic == "mean"
-        missing = "some trial does not get" if mean else "less than half of the trials get"
+        missing = "on some matrix it does not get" if mean else "on most matrices it does not get"
         return self._table(
             f"Rounds to {epsilon:g}-suboptimal, {self.title}, {'mean' if mean else 'median'}",
             names,
@@ -440,7 +440,7 @@ class BenchmarkResult:
                 for problem in found
                 for strategy, shares in problem.of(name).strategies.items()
             ]
-            title = f"Share of the trials in which a strategy chose, {titles([name])[0]}"
+            title = f"Share of the matrices in which a strategy chose, {titles([name])[0]}"
             columns = tuple(f"round {k}" for k in rounds)
             if rows:
                 tables.append(Table(title, ("problem", "strategy"), columns, tuple(rows)))
@@ -459,7 +459,7 @@ class BenchmarkResult:
 
     def _measured_on(self, k: int | None) -> str:
         policies = "" if k is None else f", K = {k}"
-        return f"{self.title}{policies}, {counted(self.trials, 'trial')}"
+        return f"{self.title}{policies}, {counted(self.trials, 'matrix', 'matrices')}"
 
     def _columns(self, metric: str, *, ablation: bool = False) -> list[str]:
         if metric in ("score", "ahead"):  # without what sets their scale

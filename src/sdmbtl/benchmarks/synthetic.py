@@ -1,7 +1,7 @@
 """The paper's synthetic transfer matrices, exactly, and a few more kinds.
 
 J(pi_x, y) = 500 + f(x) + g(y) + h(x, y) + noise on the grid 0..n-1 in each dimension, with
-h(x, y) = -(left · [x - y]_- + right · [x - y]_+). Trial t draws its noise from NumPy's legacy
+h(x, y) = -(left · [x - y]_- + right · [x - y]_+). Matrix t draws its noise from NumPy's legacy
 generator with seed t, one standard normal number for each pair, so the data are the same bits
 everywhere.
 """
@@ -23,7 +23,7 @@ from sdmbtl.errors import BenchmarkError
 
 CONSTANT = 500.0
 
-#: For each dimension: values per dimension, slope of f, slope of g, trials in the paper.
+#: For each dimension: values per dimension, slope of f, slope of g, matrices in the paper.
 GRIDS: dict[int, tuple[int, float, float, int]] = {
     3: (8, 4.0, 3.0, 100),
     5: (5, 2.0, 2.0, 5),
@@ -105,11 +105,11 @@ class SyntheticProblem(Problem):
         """Whether there is no noise."""
         return self.noise == 0
 
-    def matrix(self, trial: int) -> NDArray[np.floating]:
-        """(N, N) returns of one trial, the seed of its noise; float32 if the matrix is large."""
+    def matrix(self, number: int) -> NDArray[np.floating]:
+        """(N, N) returns; the number is the seed of the noise. float32 if the matrix is large."""
         n = len(self.space)
         matrix = np.empty((n, n), dtype=np.float32 if n > 10_000 else np.float64)
-        generator = np.random.RandomState(trial)
+        generator = np.random.RandomState(number)
         for where, block in self._noiseless_blocks():
             if self.noise > 0:
                 block += self.noise * generator.standard_normal(block.shape)

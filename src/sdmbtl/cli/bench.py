@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from sdmbtl.benchmarks import Benchmark, BenchmarkResult
 
 bench = typer.Typer(
-    help="Compare selectors on known transfer matrices.",
+    help="""Compare selectors on known transfer matrices.
+
+    A transfer matrix holds the return of every policy on every target, so
+    nothing is trained. Performance is the mean best return, scaled to 0..1.
+    Normalised, 0 is random choice and 1 the Myopic Oracle, which knows the
+    matrix and takes the best next context each time.""",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -33,7 +38,7 @@ class Format(StrEnum):
 
 
 class Statistic(StrEnum):
-    """What stands for the trials."""
+    """What one number says of many matrices."""
 
     mean = "mean"
     median = "median"
@@ -51,26 +56,31 @@ Selectors = Annotated[
     str,
     typer.Option(
         metavar="NAMES",
-        help="Separated by commas; 'paper' for the paper's.",
+        help="Selectors to compare, separated by commas; 'paper' stands for the paper's.",
         show_default="paper and auto",
     ),
 ]
-Jobs = Annotated[int, typer.Option(help="Processes.", min=1)]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="For the result file.")]
-OutputFormat = Annotated[Format, typer.Option("--format", help="Of the tables.")]
-Auc = Annotated[bool, typer.Option("--auc", help="Area under the curve, too.")]
+Jobs = Annotated[int, typer.Option(help="Number of processes.", min=1)]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="Directory of the result file.")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="How the tables are printed.")]
+Auc = Annotated[bool, typer.Option("--auc", help="Show the mean over 1 to K policies too.")]
 
 
 @bench.command("synthetic")
 def bench_synthetic(
-    dim: Annotated[int, typer.Option(help="Dimensions: 3, 5 or 7.")] = 3,
-    noise: Annotated[float, typer.Option(help="Its standard deviation.")] = 5.0,
-    trials: Annotated[
-        int | None, typer.Option(help="Matrices of each kind.", show_default="the paper's")
+    dim: Annotated[int, typer.Option(help="Number of context dimensions: 3, 5 or 7.")] = 3,
+    noise: Annotated[
+        float, typer.Option(help="Standard deviation of the noise on the returns.")
+    ] = 5.0,
+    matrices: Annotated[
+        int | None,
+        typer.Option(help="Matrices of each kind.", show_default="as in the paper"),
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Trained policies.")] = 50,
+    rounds: Annotated[int, typer.Option(help="Number of policies, the paper's K.")] = 50,
     selectors: Selectors = "",
-    data: Annotated[Data, typer.Option(help="Kinds of matrices.")] = Data.paper,
+    data: Annotated[
+        Data, typer.Option(help="The paper's kinds of matrices, or further ones of our own.")
+    ] = Data.paper,
     jobs: Jobs = 2,
     out: Out = Path("results"),
     output_format: OutputFormat = Format.text,
@@ -78,8 +88,8 @@ def bench_synthetic(
 ) -> None:
     """Reproduce the paper's tables on synthetic data.
 
-    The printed values stand beside ours. An interrupted run continues when
-    the same command is given again.
+    Each table has our values, and in brackets those printed in the paper. An
+    interrupted run continues when the same command is given again.
     """
     from sdmbtl.benchmarks import further_configurations, synthetic_benchmark
     from sdmbtl.benchmarks.paper_benchmarks import SYNTHETIC_SELECTORS
@@ -87,13 +97,13 @@ def bench_synthetic(
     benchmark = synthetic_benchmark(
         dim,
         noise,
-        trials,
+        matrices,
         rounds,
         _selectors(selectors, SYNTHETIC_SELECTORS),
         further_configurations(dim) if data is Data.further else (),
     )
-    if noise == 0 and trials not in (None, 1):
-        note_console().print("Without noise all trials are equal: one is run.")
+    if noise == 0 and matrices not in (None, 1):
+        note_console().print("Without noise all matrices of a kind are equal: one is used.")
     _run(benchmark, jobs, out, output_format, auc=auc)
 
 
@@ -101,17 +111,29 @@ def bench_synthetic(
 def bench_real(
     data: Annotated[
         str,
-        typer.Option(metavar="NAMES", help="Or paths, with commas.", show_default="all shipped"),
+        typer.Option(
+            metavar="NAMES",
+            help="Data sets, or paths of matrices, separated by commas.",
+            show_default="all that come with sdmbtl",
+        ),
     ] = "",
-    matrices: Annotated[int, typer.Option(help="Drawn from the seeds.", min=1)] = 100,
-    policies: Annotated[str, typer.Option(metavar="NUMBERS", help="With commas.")] = "6,12,50",
+    matrices: Annotated[
+        int,
+        typer.Option(
+            help="Matrices for each data set; each row is drawn from one of its seeds.", min=1
+        ),
+    ] = 100,
+    policies: Annotated[
+        str,
+        typer.Option(metavar="NUMBERS", help="Numbers of policies to report, separated by commas."),
+    ] = "6,12,50",
     selectors: Selectors = "",
     jobs: Jobs = 2,
     out: Out = Path("results"),
     output_format: OutputFormat = Format.text,
     auc: Auc = False,
 ) -> None:
-    """Run the paper's experiment on matrices of real training.
+    """Repeat the paper's experiment on matrices made by real training.
 
     An interrupted run continues when the same command is given again.
     """
@@ -129,12 +151,22 @@ def bench_real(
 
 @bench.command("show")
 def bench_show(
-    files: Annotated[list[Path], typer.Argument(help="Result files.", exists=True, dir_okay=False)],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE.json", help="Result files of earlier runs.", exists=True, dir_okay=False
+        ),
+    ],
     output_format: OutputFormat = Format.text,
     auc: Auc = False,
-    statistic: Annotated[Statistic, typer.Option(help="Over the trials.")] = Statistic.mean,
+    statistic: Annotated[
+        Statistic, typer.Option(help="What is shown of many matrices; iqm: interquartile mean.")
+    ] = Statistic.mean,
     rounds_to: Annotated[
-        bool, typer.Option("--rounds-to", help="Rounds to near-optimal, too.")
+        bool,
+        typer.Option(
+            "--rounds-to", help="Show after how many policies selection is near-optimal too."
+        ),
     ] = False,
 ) -> None:
     """Print the tables of finished benchmarks again, in any format."""

@@ -104,7 +104,7 @@ class MatrixFactory:
             MatrixError: If one of them is not finished.
         """
         whole_number("seeds", seeds, low=1, error=MatrixError)
-        each = [self._seed(trial) for trial in range(seeds)]
+        each = [self._seed(seed) for seed in range(seeds)]
         single = [[rows for unit, rows in seed if unit.multi_task is None] for seed in each]
 
         def stacked(attribute: str) -> NDArray[np.float64]:
@@ -152,7 +152,7 @@ class MatrixFactory:
         with self._writing():
             keep_software(self._software_path)
         # Seed by seed, and the longest first: then no process waits long for the others.
-        todo.sort(key=lambda unit: (unit.trial, -unit.weight))
+        todo.sort(key=lambda unit: (unit.seed, -unit.weight))
         for unit, rows in self._results(todo, min(jobs, len(todo))):
             with self._writing():
                 rows.save(self.out / unit.path, self.recipe.space)
@@ -203,16 +203,16 @@ class MatrixFactory:
     # -- what is there -------------------------------------------------------------------------
 
     def _missing(self, seeds: int) -> list[Unit]:
-        every = (unit for trial in range(seeds) for unit in units(self.recipe, trial))
+        every = (unit for seed in range(seeds) for unit in units(self.recipe, seed))
         return [unit for unit in every if self._rows(unit) is None]
 
     @property
     def _software_path(self) -> Path:
         return self.out / "software.json"
 
-    def _seed(self, trial: int) -> list[tuple[Unit, Rows]]:
+    def _seed(self, seed: int) -> list[tuple[Unit, Rows]]:
         found = []
-        for unit in units(self.recipe, trial):
+        for unit in units(self.recipe, seed):
             rows = self._rows(unit)
             if rows is None:
                 raise MatrixError(

@@ -17,18 +17,18 @@ _CHUNK_ELEMENTS = 2**20
 
 
 def sequence_curves(returns: NDArray[np.floating], indices: list[int]) -> NDArray[np.float64]:
-    """(W, K) performance in each trial after each source of one sequence; returns is (W, M, N)."""
+    """(W, K) performance on each matrix after each source of one sequence; returns is (W, M, N)."""
     best = np.maximum.accumulate(returns[:, indices], axis=1)
     return np.asarray(best.mean(axis=2, dtype=np.float64))
 
 
 def oracle_curve(returns: NDArray[np.floating], rounds: int) -> NDArray[np.float64]:
-    """(K,) performance of the Myopic Oracle, mean over the trials; returns is (W, N, N)."""
+    """(K,) performance of the Myopic Oracle, mean over the matrices; returns is (W, N, N)."""
     return np.asarray(sequence_curves(returns, oracle_sequence(returns, rounds)).mean(axis=0))
 
 
 def random_curve(returns: NDArray[np.floating], rounds: int) -> NDArray[np.float64]:
-    """(K,) expected performance of random choice, mean over the trials; returns is (W, N, N)."""
+    """(K,) expected performance of random choice, mean over the matrices; returns is (W, N, N)."""
     return np.asarray(np.mean([expected_random_curve(one, rounds) for one in returns], axis=0))
 
 

@@ -1,4 +1,4 @@
-"""Full transfer matrices: every policy on every target, in several trials."""
+"""Full transfer matrices: every policy on every target, for one seed of training or several."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 
 class TransferMatrices:
-    """W trials of a full transfer matrix: source n is target n.
+    """W full transfer matrices of one space: source n is target n.
 
     Args:
         space: The context space with its N targets.
-        returns: (W, N, N) or (N, N) returns: trial, source, target. float32 is kept as it is.
+        returns: (W, N, N) or (N, N) returns: matrix, source, target. float32 is kept as it is.
 
     Raises:
         MatrixError: If the shape does not fit the space, or a value is not finite.
@@ -37,14 +37,14 @@ class TransferMatrices:
         n = len(space)
         if array.ndim != 3 or array.shape[1:] != (n, n) or not len(array):
             raise MatrixError(
-                f"Transfer matrices must have shape (trials, {n}, {n}) for {n} targets. "
+                f"Transfer matrices must have shape (W, {n}, {n}) for {n} targets. "
                 f"Got shape {np.shape(returns)} instead."
             )
-        if not all(np.isfinite(trial).all() for trial in array):
-            trial, source, target = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        if not all(np.isfinite(matrix).all() for matrix in array):
+            number, source, target = (int(i) for i in np.argwhere(~np.isfinite(array))[0])
             raise MatrixError(
-                f"Transfer matrices must be finite. Got {array[trial, source, target]} in trial "
-                f"{trial}, source {source}, target {target}. Use ObservedRows for partial data."
+                f"Transfer matrices must be finite. Got {array[number, source, target]} in matrix "
+                f"{number}, source {source}, target {target}. Use ObservedRows for partial data."
             )
         self.space = space
         self.returns: NDArray[np.floating] = array
@@ -52,23 +52,23 @@ class TransferMatrices:
     def __len__(self) -> int:
         return len(self.returns)
 
-    def __getitem__(self, trial: int) -> NDArray[np.floating]:
-        """The (N, N) matrix of one trial."""
-        return np.asarray(self.returns[trial])
+    def __getitem__(self, number: int) -> NDArray[np.floating]:
+        """One (N, N) matrix."""
+        return np.asarray(self.returns[number])
 
     def mean(self) -> NDArray[np.float64]:
-        """(N, N) mean over the trials."""
+        """(N, N) mean over the matrices."""
         return np.asarray(self.returns.mean(axis=0, dtype=np.float64))
 
     def normalised(self) -> TransferMatrices:
-        """Scale all trials together to 0..1; a constant matrix becomes zeros."""
+        """Scale all matrices together to 0..1; a constant matrix becomes zeros."""
         low, high = float(self.returns.min()), float(self.returns.max())
         return TransferMatrices(self.space, min_max(self.returns, low, high))
 
     def bootstrap(self, n: int, seed: int = 0) -> TransferMatrices:
-        """Make `n` matrices by drawing each row from one of the trials, with replacement.
+        """Make `n` matrices by drawing each row from one of the matrices, with replacement.
 
-        Each row is one training run, so the rows of the trials are exchangeable.
+        Each row is one training run, so the rows of the matrices are exchangeable.
         """
         if n < 1:
             raise MatrixError(f"A bootstrap needs n >= 1 matrices. Got n={n} instead.")
@@ -76,7 +76,7 @@ class TransferMatrices:
         return TransferMatrices(self.space, np.stack(drawn))
 
     def resampled(self, seed: int) -> NDArray[np.floating]:
-        """(N, N) one matrix with each row from one of the trials, drawn with replacement."""
+        """(N, N) one matrix with each row from one of the matrices, drawn with replacement."""
         size = len(self.space)
         chosen = np.random.default_rng(seed).integers(len(self), size=size)
         return np.asarray(self.returns[chosen, np.arange(size)])

@@ -23,22 +23,22 @@ ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Unit:
-    """Some policies of one trial.
+    """Some policies of one seed.
 
     Attributes:
-        trial: Number of the seed.
+        seed: Number of the seed.
         sources: The targets that they are trained on, one each; none for a multi-task policy.
         multi_task: For a multi-task policy, its steps counted in source policies.
     """
 
-    trial: int
+    seed: int
     sources: tuple[int, ...] = ()
     multi_task: int | None = None
 
     @property
     def path(self) -> Path:
         """Its file, in the directory of the matrix."""
-        folder = Path("rows") / f"seed-{self.trial}"
+        folder = Path("rows") / f"seed-{self.seed}"
         if self.multi_task is not None:
             return folder / f"multi-task-{self.multi_task}.npz"
         return folder / f"{self.sources[0]:05}.npz"
@@ -47,8 +47,8 @@ class Unit:
     def label(self) -> str:
         """What to show for it."""
         if self.multi_task is not None:
-            return f"seed {self.trial}, multi-task with the steps of {self.multi_task}"
-        return f"seed {self.trial}, sources {self.sources[0]} to {self.sources[-1]}"
+            return f"seed {self.seed}, multi-task with the steps of {self.multi_task}"
+        return f"seed {self.seed}, sources {self.sources[0]} to {self.sources[-1]}"
 
     @property
     def n_policies(self) -> int:
@@ -101,11 +101,11 @@ class Rows:
         )
 
 
-def units(recipe: Recipe, trial: int) -> list[Unit]:
+def units(recipe: Recipe, seed: int) -> list[Unit]:
     """The work of one seed. Which policies are trained side by side belongs to the recipe."""
     n, chunk = len(recipe.space), recipe.training.get("chunk", 1)
-    rows = [Unit(trial, tuple(range(i, min(i + chunk, n)))) for i in range(0, n, chunk)]
-    return [*rows, *[Unit(trial, multi_task=k) for k in recipe.multi_task]]
+    rows = [Unit(seed, tuple(range(i, min(i + chunk, n)))) for i in range(0, n, chunk)]
+    return [*rows, *[Unit(seed, multi_task=k) for k in recipe.multi_task]]
 
 
 def compute_with_retries(recipe: Recipe, unit: Unit) -> Rows:
@@ -149,7 +149,7 @@ def compute(recipe: Recipe, unit: Unit, attempt: int) -> Rows:
                 training.policy,
                 recipe.space.targets,
                 episodes=recipe.episodes,
-                seed=derived_seed(recipe.seed, key, unit.trial, *unit.sources[i : i + 1]),
+                seed=derived_seed(recipe.seed, key, unit.seed, *unit.sources[i : i + 1]),
             )
             for i, training in enumerate(runs)
         ]
@@ -169,9 +169,9 @@ def _jobs(recipe: Recipe, unit: Unit, attempt: int) -> list[TrainingJob]:
     targets = recipe.space.targets
     if unit.multi_task is not None:
         key = f"multi-task {unit.multi_task} training"
-        seed = derived_seed(recipe.seed, key, unit.trial, attempt)
+        seed = derived_seed(recipe.seed, key, unit.seed, attempt)
         return [TrainingJob(targets, seed, attempt)]
-    seeds = [derived_seed(recipe.seed, "training", unit.trial, n, attempt) for n in unit.sources]
+    seeds = [derived_seed(recipe.seed, "training", unit.seed, n, attempt) for n in unit.sources]
     return [
         TrainingJob(targets[[source]], seed, attempt)
         for source, seed in zip(unit.sources, seeds, strict=True)
