@@ -2,9 +2,9 @@
 
 The Myopic Oracle is given the very matrices it is tested on, noise included. With few of them it
 profits from that, and no selector that has to predict can follow. The *informed* selector knows
-what can be known: on the paper's synthetic data the matrix without noise, and how large the noise is; on the
-variations twenty other training runs on every context. It chooses by expected improvement, as
-`auto` does.
+what can be known: on the paper's synthetic data the matrix without noise, and how large the noise
+is; on the variations twenty other training runs on every context. It chooses by expected
+improvement, as `auto` does.
 
 Random and the oracle, the ends of the scale, come from results/selectors.json.
 

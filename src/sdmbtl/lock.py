@@ -11,7 +11,7 @@ from sdmbtl.errors import SdmbtlError
 
 try:
     import fcntl
-except ModuleNotFoundError:  # Windows has none: there nobody watches over two processes
+except ModuleNotFoundError:  # Windows has none: nothing keeps two processes apart there
     fcntl = None  # type: ignore[assignment]
 
 

@@ -42,7 +42,7 @@ def study_and_trial(trained):
     ("strategy", "structure", "model", "text"),
     [
         ("improvement", None, "plateau", "plateau"),
-        ("improvement", None, None, "first row"),
+        ("improvement", None, None, "first policy"),
         ("random", None, "none", "random (none)"),
         ("m-mbtl", "mountain", None, "m-mbtl (mountain)"),
         ("m-mbtl", None, "plateau", "m-mbtl (plateau)"),

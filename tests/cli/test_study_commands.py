@@ -34,7 +34,9 @@ def test_a_run_shows_every_policy_and_a_summary(trained):
     assert [line[:14] for line in lines[1:4]] == [f"{k}/3  policy {k - 1} " for k in (1, 2, 3)]
     assert all("own return " in line and "coverage 0." in line for line in lines[1:4])
     assert lines[1].endswith("  m-mbtl")
-    assert re.search(r"coverage 0\.\d{3} \(\+0\.\d{3}, expected \+0\.\d{3}\)  first row$", lines[2])
+    assert re.search(
+        r"coverage 0\.\d{3} \(\+0\.\d{3}, expected \+0\.\d{3}\)  first policy$", lines[2]
+    )
     assert lines[3].endswith(")  plateau")  # the one that is used while nothing was tested
     assert "policy  length  masscart  masspole  return  coverage" in result.stdout
     assert "Stopped: the budget of 3 policies is used." in result.stdout
@@ -197,9 +199,9 @@ def test_status_shows_the_model_and_what_is_left_to_gain(command, trained):
     place = lines.index(f"Best predictor so far: {model}, score {scores[model]:.2f}.")
     assert lines[place + 1] == f"  Others: {', '.join(others)}."
     higher = [name for name, score in ordered if score > scores[model]]
-    assert status["passed_over"] == {"counted as equal": higher}
+    assert status["passed_over"] == {"higher, but counted as equal": higher}
     place += 2
-    assert lines[place] == f"  Counted as equal: {', '.join(higher)}."
+    assert lines[place] == f"  Higher, but counted as equal: {', '.join(higher)}."
     assert re.fullmatch(
         r"Three more policies are expected to add [\d.]+ points of coverage "
         r"\([\d.]+ in return\)\.",

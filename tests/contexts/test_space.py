@@ -221,7 +221,7 @@ class TestSample:
         with pytest.raises(ContextError) as caught:
             ContextSpace.sample(7, a=[1, 2, 3], b=[1, 2])
         assert str(caught.value) == (
-            "There are no 7 different targets to be drawn from these values; 6 were found. "
+            "Fewer than 7 different targets can be drawn from these values: 6 were found. "
             "Ask for fewer, or leave out the sample for the grid."
         )
         with pytest.raises(ContextError, match="needs at least one dimension"):

@@ -96,7 +96,7 @@ class TestMountainDetector:
         detection = MountainDetector().detect(synthetic(left=(UP, UP, UP), right=(UP, UP, UP)))
         assert detection.structure == NO_STRUCTURE
         assert detection.criteria[1].value == 0.0
-        assert "performance falls on both sides in no dimension (length, mass, pole)" in (
+        assert "performance does not fall on both sides in any dimension (length, mass, pole)" in (
             detection.explanation
         )
 
@@ -354,26 +354,26 @@ class TestSlopeCriterion:
     @pytest.mark.parametrize(
         ("left", "explanation"),
         [
-            ((DOWN, DOWN, DOWN), "in every dimension (length, mass, pole)"),
-            ((UP, UP, UP), "in no dimension (length, mass, pole)"),
+            ((DOWN, DOWN, DOWN), "falls on both sides in every dimension (length, mass, pole)"),
+            ((UP, UP, UP), "does not fall on both sides in any dimension (length, mass, pole)"),
             (
                 (DOWN, UP, DOWN),
-                "in length, pole, does not fall on both sides in mass",
+                "falls on both sides in length, pole, does not fall on both sides in mass",
             ),
             (
                 (DOWN, 3.5 * DOWN, UP),
-                "in length, falls on both sides but much more on one in mass, does not fall on "
-                "both sides in pole",
+                "falls on both sides in length, falls on both sides but much more on one in mass, "
+                "does not fall on both sides in pole",
             ),
             (
                 (DOWN / 4, 4 * DOWN, DOWN / 5),
-                "but much more on one in length, mass, pole",
+                "falls on both sides but much more on one in length, mass, pole",
             ),
         ],
     )
     def test_the_dimensions_are_named(self, left, explanation):
         result = SlopeCriterion().evaluate(synthetic(left=left))
-        assert result.explanation == f"performance falls on both sides {explanation}"
+        assert result.explanation == f"performance {explanation}"
 
     @pytest.mark.parametrize(("steeper", "passed"), [(1.0, True), (2.9, True), (3.1, False)])
     def test_a_tilted_ridge_is_not_a_distance(self, steeper, passed):

@@ -113,7 +113,7 @@ class TestDirectory:
 
     def test_rows_of_an_unknown_recipe(self, tmp_path, recipe):
         (tmp_path / "rows").mkdir()
-        with pytest.raises(MatrixError, match="recipe.json is missing, so nobody knows"):
+        with pytest.raises(MatrixError, match="recipe.json is missing, so it is unknown"):
             MatrixFactory(tmp_path, recipe)
         assert not (tmp_path / "recipe.json").exists()
 

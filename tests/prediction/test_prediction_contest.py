@@ -359,10 +359,13 @@ class TestVerdict:
         verdict = contest.verdict()
         assert verdict.name == "a"
         assert verdict.explanation == (
-            "Best predictor so far: a (score 0.61; errors too large: c 0.90; "
-            "counted as equal: b 0.63, d 0.62)."
+            "Best predictor so far: a (score 0.61; higher, but with too large errors: c 0.90; "
+            "higher, but counted as equal: b 0.63, d 0.62)."
         )
-        assert verdict.passed_over == {"errors too large": ["c"], "counted as equal": ["b", "d"]}
+        assert verdict.passed_over == {
+            "higher, but with too large errors": ["c"],
+            "higher, but counted as equal": ["b", "d"],
+        }
 
     def test_while_nothing_was_tested_the_first_is_used(self):
         contest = default_contest()

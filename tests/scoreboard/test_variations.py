@@ -146,3 +146,10 @@ def test_bad_variations(parts, text):
 def test_slopes_of_different_lengths():
     with pytest.raises(BenchmarkError, match="Got 2 and 1 instead"):
         Slopes((1, 2), (3,))
+
+
+def test_what_is_shown_of_a_variation_says_run_variance():
+    """Its name does not change: random numbers and recorded results depend on it."""
+    (found,) = (v for v in DEVELOPMENT + CHECK if v.name == "plateau-luck")
+    assert found.labels["variation"] == "plateau-run-variance"
+    assert not any("luck" in v.labels["variation"] for v in DEVELOPMENT + CHECK)

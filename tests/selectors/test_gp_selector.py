@@ -18,6 +18,7 @@ from sdmbtl.selectors.gaussian_process import (
 )
 from sdmbtl.testing import example_matrix, example_spaces
 from sdmbtl.transfer import estimate_slopes
+from sdmbtl.wording import points
 
 
 def problem(seed, n=12, d=2):
@@ -152,7 +153,7 @@ def test_acquisition_is_the_papers(name, method):
     gains[indices] = -1
     trial = selector.ask()
     assert trial.index == int(np.argmax(gains))
-    assert trial.numbers["optimistic_gain"] == pytest.approx(gains.max())
+    assert trial.numbers["upper_bound_gain"] == pytest.approx(gains.max())
 
 
 def test_original_form_uses_modelled_performance():
@@ -169,7 +170,7 @@ def test_original_form_uses_modelled_performance():
     slopes = type("Slopes", (), {"left": fall, "right": fall})
     gains = brute_force_gains(space, rows, slopes, modelled, k=4)
     gains[indices] = -1
-    assert selector.ask().numbers["optimistic_gain"] == pytest.approx(gains.max())
+    assert selector.ask().numbers["upper_bound_gain"] == pytest.approx(gains.max())
 
 
 def test_start_is_the_middle_then_the_worst_covered():
@@ -186,7 +187,14 @@ def test_start_is_the_middle_then_the_worst_covered():
         assert trial.index == worst
         assert "The target with the lowest best return" in trial.reason
         selector.tell(trial, matrix[trial.index])
-    assert "optimistic gain" in selector.ask().reason
+    in_returns = selector.next_trials(1)[0]
+    assert "By the upper confidence bound" in in_returns.reason
+    rise = f"raise the mean best return by {in_returns.expected_gain:.3g}. "
+    assert rise in in_returns.reason
+    selector.return_range = (-1000.0, 1000.0)
+    trial = selector.ask()
+    assert trial.source == in_returns.source
+    assert f"raise coverage by {points(in_returns.expected_gain / 2000)}. " in trial.reason
 
 
 def test_pending_sources_are_expected_to_cover():

@@ -59,7 +59,8 @@ def ask(
 
     Each is printed as one line of JSON, however many there are:
     'sdmbtl ask DIR -n 4 | jq .context'. It is pending until 'sdmbtl tell'
-    reports what became of it; the same line with "returns" added is one way.
+    reports what became of it; one way is to send the same line back with
+    "returns" added.
     """
     from sdmbtl.studies import Study
 
@@ -142,38 +143,40 @@ def tell(
 ) -> None:
     """Report what became of a context that was trained elsewhere.
 
-    Which one it is, say --id, --context (also one that was never asked for)
-    or the file, with "id" or "context". The file may also have
-    "source_return" and "attributes".
+    Name the context with --id, with --context (it need not have been asked
+    for), or with "id" or "context" in the file; if only one is pending, it is
+    meant. The file may also have "source_return" and "attributes".
     """
     from sdmbtl.studies import Study
 
     what = "failed" if failed else "cancelled" if cancelled else "finished"
-    _check_told(row, what, error, both=failed and cancelled, twice=repeat and correct)
+    _check_options(row, what, error, both=failed and cancelled, twice=repeat and correct)
     reports = _reports(row, number, context)
     attributes = arguments.settings(attribute or (), "--attribute")
     study = Study.open(path)
-    told = []
+    reported = []
     for place, report in enumerate(reports):
         try:
-            trial = _told(study, report, status=what, error=error, repeat=repeat, correct=correct)
+            trial = _tell(study, report, status=what, error=error, repeat=repeat, correct=correct)
             attached = {**report.get("attributes", {}), **attributes}
             if attached:
                 study.annotate(trial, **attached)
-            told.append(trial)
+            reported.append(trial)
         except SdmbtlError as problem:
             raise _with_place(problem, place, len(reports)) from None
     found = study.status()
     if as_json:
         print_json(found)
         return
-    recorded = [f"Policy {t.id}, {shown_context(t.context)}: recorded as {what}." for t in told]
+    recorded = [f"Policy {t.id}, {shown_context(t.context)}: recorded as {what}." for t in reported]
     print_lines(result_console(), *recorded, *summary(found)[1:])
 
 
-def _check_told(row: str | None, what: str, error: str | None, *, both: bool, twice: bool) -> None:
+def _check_options(
+    row: str | None, what: str, error: str | None, *, both: bool, twice: bool
+) -> None:
     if both:
-        raise ArgumentError("A training run has either --failed or was --cancelled, not both.")
+        raise ArgumentError("A training run is either --failed or --cancelled, not both.")
     if twice:
         raise ArgumentError("A row is either one more (--repeat) or another one (--correct).")
     if error is not None and what != "failed":
@@ -221,7 +224,7 @@ def _report(document: Any) -> dict[str, Any]:
     return document
 
 
-def _told(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
+def _tell(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
     trial = _meant(study, report)
     if options["repeat"] and isinstance(trial, int):
         trial = next((t.context for t in study.trials if t.id == trial), trial)

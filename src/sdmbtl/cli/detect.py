@@ -44,7 +44,7 @@ def detect(
         print_lines(
             console,
             f"The selector of this study, {selector.name}, does not choose by the structure: it "
-            "compares models, see sdmbtl status.",
+            "compares models, as sdmbtl status shows.",
         )
 
 
@@ -92,7 +92,7 @@ def _print_detection(detection: Detection, rows: ObservedRows) -> None:
     print_lines(console, f"Detected structure: {detection.structure} ({size})")
     for criterion in detection.criteria:
         answer = "holds" if criterion.passed else "does not hold"
-        print_lines(console, f"{criterion.name} {answer}: {criterion.explanation}")
+        print_lines(console, f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
     slopes = detection.slopes
     if slopes is None:
         return

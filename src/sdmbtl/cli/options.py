@@ -14,7 +14,7 @@ training_option = partial(typer.Option, rich_help_panel="Training")
 stop_option = partial(typer.Option, rich_help_panel="When to stop")
 
 StudyArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the study.")]
-SeedOption = Annotated[int, typer.Option(help="Root of every random number.", min=0)]
+SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else.")
@@ -25,18 +25,22 @@ ContextOption = Annotated[
 ]
 AttributeOption = Annotated[
     list[str] | None,
-    typer.Option("--attribute", metavar="KEY=VALUE", help="Note this with it, as job=4711."),
+    typer.Option("--attribute", metavar="KEY=VALUE", help="Attach a note to it, such as job=4711."),
 ]
 
 EnvArgument = Annotated[
-    str, typer.Argument(metavar="ENV", help="One of 'sdmbtl environments', or module:function.")
+    str,
+    typer.Argument(
+        metavar="ENV", help="A family that 'sdmbtl environments' lists, or module:function."
+    ),
 ]
 SpaceOption = Annotated[
     str | None,
-    choice_option(metavar="NAME|FILE.toml", help="The contexts: a space of ENV, or a file."),
+    choice_option(metavar="NAME|FILE.toml", help="The context space: one that ENV has, or a file."),
 ]
 LevelsOption = Annotated[
-    int | None, choice_option(help="Values of each dimension, for a space of ENV.", min=1)
+    int | None,
+    choice_option(help="Number of values of each dimension, for a space that ENV has.", min=1),
 ]
 FamilyOption = Annotated[
     list[str] | None, choice_option(metavar="KEY=VALUE", help="An option of ENV.")
@@ -47,17 +51,19 @@ TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
 StepsOption = Annotated[
     int | None,
     training_option(
-        help="Environment steps for each policy: total_timesteps.", show_default="usual"
+        help="Environment steps for each policy: total_timesteps.", show_default="as ENV needs"
     ),
 ]
 SetOption = Annotated[
     list[str] | None,
-    training_option("--set", metavar="KEY=VALUE", help="A setting of the trainer, as gamma=0.98"),
+    training_option(
+        "--set", metavar="KEY=VALUE", help="A setting of the trainer, such as gamma=0.98."
+    ),
 ]
 EpisodesOption = Annotated[int, training_option(help="Episodes for each policy on each target.")]
 
 BudgetOption = Annotated[
-    int | None, stop_option(help="Stop after so many policies, earlier runs included.")
+    int | None, stop_option(help="Stop at this number of policies, counting those of earlier runs.")
 ]
 TimeOption = Annotated[
     str | None, stop_option(metavar="TIME", help="Stop when this time is used: 90s, 30m, 2h.")

@@ -114,7 +114,7 @@ def figure(value: float | None, digits: str = ".4g") -> str:
 def chosen_by(strategy: str, structure: str | None, model: str | None) -> str:
     """What chose a context, in a word or two: the model, where the predicted gain decided."""
     if strategy == "improvement":
-        return model or "first row"
+        return model or "first policy"
     found = structure if model is None else model
     return strategy if found is None else f"{strategy} ({found})"
 
@@ -163,7 +163,7 @@ def _system_error(error: OSError) -> str:
 
 
 def _missing_package(error: ModuleNotFoundError) -> str:
-    """How to install what is missing; an import that is nobody's option is a defect."""
+    """How to install what is missing; an import that no option needs is a defect."""
     package = (error.name or "").partition(".")[0]
     if "pip install" in str(error):
         return str(error)

@@ -40,7 +40,7 @@ def portfolio(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which policy covers what, which one to use in a context, or export them.
+    """Show which policy serves what, and export them.
 
     With --context it says which policy to use there. Policies that were
     trained elsewhere can be chosen too; acting needs their own files.

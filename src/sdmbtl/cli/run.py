@@ -86,9 +86,9 @@ def run(
 ) -> None:
     """Choose contexts, train a policy on each, evaluate it on all targets.
 
-    Without --budget, --time and --min-gain, 12 policies are trained.
-    Interrupted, it continues where it was when the same command is given
-    again, or with 'sdmbtl resume DIR'.
+    Without --budget, --time and --min-gain, 12 policies are trained. To
+    continue an interrupted run, give the same command again, or
+    'sdmbtl resume DIR'.
     """
     from sdmbtl.studies import Study
 
@@ -122,12 +122,12 @@ def resume(
     patience: options.PatienceOption = 3,
     retry_failed: Annotated[
         bool,
-        typer.Option("--retry-failed", help="Let contexts be chosen again whose training failed."),
+        typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
     ] = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Continue a study as it was made.
+    """Continue a study with the settings it was made with.
 
     Without --budget, --time and --min-gain, it continues to the last budget.
     """

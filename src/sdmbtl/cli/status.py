@@ -142,11 +142,10 @@ def _no_evidence(status: Mapping[str, Any]) -> str:
 
 def summary(status: Mapping[str, Any]) -> list[str]:
     """Where a study stands, in lines; the first says what it is."""
-    name = status["environment"] or "no environment (ask and tell)"
-    lines = [
-        f"{name}, trainer {status['trainer'] or '-'}, selector {status['selector']}, "
-        f"seed {status['seed']}"
-    ]
+    where = f"{status['environment']}, trainer {status['trainer']}"
+    if status["environment"] is None:
+        where = "Policies trained elsewhere (ask and tell)"
+    lines = [f"{where}, selector {status['selector']}, seed {status['seed']}"]
     lines += [_coverage(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
@@ -238,10 +237,10 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
     if status["environment"] is None:
         steps = [
             (f"sdmbtl ask {place}", "the next context to train on"),
-            (f"sdmbtl targets {place}", "the targets in order, and who is best on each"),
+            (f"sdmbtl targets {place}", "the targets in order, and the best policy on each"),
         ]
     elif status["policies"]:
-        steps.append((f"sdmbtl portfolio {place}", "which policy covers what; export them"))
+        steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
         if status["importable"]:
             steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
     if "stopped" in status:

@@ -34,7 +34,7 @@ def opened_with_environment(path: Path) -> Study:
     """Open a study whose policies are trained here.
 
     Raises:
-        ArgumentError: If they are trained elsewhere, so that nobody here has them.
+        ArgumentError: If they are trained elsewhere, so that they are not here.
     """
     from sdmbtl.studies import Study
 
@@ -57,7 +57,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Another seed gives other episodes.", min=0)] = 0,
     samples: Annotated[
         int | None,
-        typer.Option(help="Play on so many contexts between the targets instead.", min=1),
+        typer.Option(help="Play on this many contexts between the targets instead.", min=1),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -1,4 +1,4 @@
-"""The context space: which contexts exist, which of them must be covered."""
+"""The context space: which contexts exist, which of them must be solved."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ ROUNDING = 1e-12
 
 
 class ContextSpace:
-    """Named dimensions, the targets Y to be covered, and the box X around them.
+    """Named dimensions, the targets Y to be solved, and the box X around them.
 
     Without a target list the targets are the grid of all combinations of the dimensions'
     values, the last dimension varying fastest.
 
     Args:
-        targets: Optional (N, D) array, or sequence of contexts, of the targets to cover.
+        targets: Optional (N, D) array, or sequence of contexts, of the targets.
         **dimensions: For each name its values (a list, an array, `Levels`) or its bounds
             (`Interval`). `Interval` needs a target list, or use `ContextSpace.sample`.
 
@@ -136,7 +136,7 @@ class ContextSpace:
             drawn = _columns(parsed, shares)
         if len(drawn) < n:
             raise ContextError(
-                f"There are no {n} different targets to be drawn from these values; "
+                f"Fewer than {n} different targets can be drawn from these values: "
                 f"{len(drawn)} were found. Ask for fewer, or leave out the sample for the grid."
             )
         return cls(drawn[:n], **parsed)

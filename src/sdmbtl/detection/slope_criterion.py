@@ -84,7 +84,7 @@ def _explain(slopes: Slopes, holds: NDArray[np.bool_]) -> str:
     if (holds == slopes.known).all():
         text = f"performance falls on both sides in every dimension ({listed(holds)})"
     elif not slopes.falling.any():
-        text = f"performance falls on both sides in no dimension ({listed(other)})"
+        text = f"performance does not fall on both sides in any dimension ({listed(other)})"
     else:
         parts = []
         if holds.any():

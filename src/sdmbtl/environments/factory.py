@@ -93,8 +93,7 @@ class FactoryFamily(EnvironmentFamily):
         """Describe the family as JSON data.
 
         Raises:
-            FamilyError: If the factory cannot be imported by name, so that nobody could make the
-                family again.
+            FamilyError: If the factory cannot be imported by name, to make the family again.
         """
         if ":" not in self.name:
             raise FamilyError(

@@ -138,14 +138,14 @@ def keep_recipe(path: Path, recipe: Recipe) -> None:
     """Write the recipe of a directory, or check that it is the one of before.
 
     Raises:
-        MatrixError: If another matrix is being made there, or nobody knows which one.
+        MatrixError: If another matrix is being made there, or it is unknown which one.
     """
     wanted = recipe.to_dict()
     if not path.exists():
         if (path.parent / "rows").exists():
             raise MatrixError(
                 f"{str(path.parent)!r} has rows of a matrix, but {path.name} is missing, so "
-                f"nobody knows how they were made. {_PUT_BACK}"
+                f"it is unknown how they were made. {_PUT_BACK}"
             )
         write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
         return

@@ -21,7 +21,7 @@ from sdmbtl.wording import counted
 
 #: No more slices of a grid than this stand side by side.
 MOST_SLICES = 4
-#: How much of its colour a target keeps that nobody solves.
+#: How much of its colour a target keeps that no policy solves.
 PALEST = 0.12
 SLICE, CURVE, HEIGHT = 2.3, 3.3, 3.5
 

@@ -14,7 +14,7 @@ def smallest_cover(means: NDArray[np.float64], allowed_loss: float) -> list[int]
 
     Args:
         means: (k, N) mean of each member on each target, NaN where not evaluated. Targets that
-            somebody was evaluated on stay covered.
+            a policy was evaluated on stay covered.
         allowed_loss: How much the mean over the targets of the best mean may fall.
     """
     means = means[:, ~np.isnan(means).all(axis=0)]
@@ -24,7 +24,7 @@ def smallest_cover(means: NDArray[np.float64], allowed_loss: float) -> list[int]
     filled = np.where(np.isnan(means), lowest - max(np.nanmax(means) - lowest, 1.0), means)
 
     def is_enough(positions: list[int]) -> bool:
-        # A target that nobody was evaluated on makes the loss NaN, which is not enough.
+        # A target that no policy was evaluated on makes the loss NaN, which is not enough.
         return bool((full - np.fmax.reduce(means[positions], axis=0)).mean() <= allowed_loss)
 
     chosen = [int(filled.sum(axis=1).argmax())]

@@ -2,13 +2,12 @@
 
 The largest of several noisy means overstates its member: the noise helps to choose it (the
 winner's curse). What is said of a chosen member is therefore corrected by *cross-fitting*: the
-episodes are split into
-folds, and in each fold the member that the OTHER folds would choose stands beside the one that
-all of them chose. The mean difference is how much the choice flatters itself. With equally good
-members the corrected value is unbiased. Otherwise it is the value of a choice made with one fold
-less, which is a little worse than the real one: it errs on the side of caution. With one episode
-for each target there is nothing to split and no correction. If all folds choose the same member,
-its mean stays as it was measured.
+episodes are split into folds, and in each fold the member that the OTHER folds would choose stands
+beside the one that all of them chose. The mean difference is how much the choice flatters itself.
+With equally good members the corrected value is unbiased. Otherwise it is the value of a choice
+made without one fold, which is a little worse than the real one: it errs on the side of caution.
+With one episode for each target there is nothing to split and no correction. If all folds choose
+the same member, its mean stays as it was measured.
 """
 
 from __future__ import annotations
@@ -195,7 +194,7 @@ class Evaluations:
     def _interpolation_error(self, prediction: _Prediction, distance: Array) -> float:
         """How far off targets nearby are, predicted likewise; 0 at an evaluated one, NaN if none.
 
-        Neighbours that agree are no proof: a return may drop between them. So each of the targets
+        Neighbours that agree prove nothing: a return may drop between them. So each of the targets
         nearby is predicted as if the member had not been evaluated on it. The nearer, the more its
         error counts, but none counts nothing.
         """

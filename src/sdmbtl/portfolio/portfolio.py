@@ -236,18 +236,18 @@ class Portfolio:
 
     @property
     def expected_returns(self) -> NDArray[np.float64]:
-        """(N,) what `choose` expects on each target; NaN where nobody was evaluated."""
+        """(N,) what `choose` expects on each target; NaN where no policy was evaluated."""
         return self._evaluations.expected_returns
 
     @cached_property
     def best_policies(self) -> NDArray[np.intp]:
-        """(N,) id of the member chosen on each target; -1 where nobody was evaluated."""
+        """(N,) id of the member chosen on each target; -1 where no policy was evaluated."""
         ids = np.array([*self._by_id, -1], dtype=np.intp)
         return ids[self._evaluations.best]
 
     @property
     def mean_return(self) -> float:
-        """Mean of `expected_returns` over the targets that somebody was evaluated on."""
+        """Mean of `expected_returns` over the targets that a policy was evaluated on."""
         return float(np.nanmean(self.expected_returns))
 
     def share(self, value: float) -> float | None:
@@ -275,7 +275,7 @@ class Portfolio:
     # -- in words ------------------------------------------------------------------------
 
     def table(self) -> list[dict[str, Any]]:
-        """For each member its id, its source, how many targets it covers, its mean return there."""
+        """For each member its id, its source, how many targets it serves, its mean return there."""
         rows = []
         for member in self:
             covered = self.expected_returns[self.best_policies == member.id]
@@ -285,7 +285,7 @@ class Portfolio:
         return rows
 
     def describe(self) -> str:
-        """Which member covers how many targets, in words, a line for each."""
+        """Which member serves how many targets, in words, a line for each."""
         lines = [
             f"policy {row['id']}, trained on {shown_context(row['context'])}: "
             + (
@@ -306,7 +306,7 @@ class Portfolio:
     # -- files ---------------------------------------------------------------------------
 
     def export(self, directory: str | Path) -> None:
-        """Write the portfolio to a directory of its own, whole or not at all.
+        """Write the portfolio to a directory of its own, completely or not at all.
 
         An older portfolio there is replaced; until the new one is on disk, `load` finds the old.
 

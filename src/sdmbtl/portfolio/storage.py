@@ -4,7 +4,7 @@
     returns.npz                    for each member its (N, E) returns
     policies/0003.safetensors      policy 3; none for a policy that was trained elsewhere
 
-A directory is written beside its place and then renamed, so that a reader finds a whole portfolio
+A directory is written beside its place and then renamed: a reader finds a complete portfolio
 or none. To replace an older one, that is renamed first, to a name where `read` looks for it: if
 the machine stops between the two renames, the older one is still found.
 """

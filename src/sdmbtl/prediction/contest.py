@@ -34,8 +34,8 @@ TOLERANCE = 0.03
 #: A model whose errors are more than this many times the smallest is not used.
 LARGEST_ERROR_RATIO = 2.0
 #: Why a model with a higher score is not used.
-COUNTED_AS_EQUAL = "counted as equal"
-LARGE_ERRORS = "errors too large"
+COUNTED_AS_EQUAL = "higher, but counted as equal"
+LARGE_ERRORS = "higher, but with too large errors"
 #: What was learnt from this many other sets of rows is kept: a row that was called a failure may
 #: turn out to be sound with the next one.
 SETS_KEPT = 3

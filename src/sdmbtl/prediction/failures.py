@@ -1,9 +1,10 @@
 """Failed training runs: policies far below all others on every target.
 
-Now and then a training run fails. Its policy says nothing about the next ones, and treated like
-any other it makes all of them look unpredictable. Whether there are failures
-is a question of likelihood: either all policies come from one smooth quality and its noise, or
-some have failed and may lie anywhere in the range of returns, which costs likelihood for each.
+Now and then a training run goes wrong without an error. Its policy says nothing about the next
+ones, and learning from it would make all of them look unpredictable. Whether there are failures is
+a question of likelihood: either the quality of all policies is a smooth function of the source plus
+noise, or some have failed and may lie anywhere in the range of returns, which costs likelihood for
+each.
 """
 
 from __future__ import annotations

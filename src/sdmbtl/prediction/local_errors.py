@@ -58,7 +58,7 @@ class LocallyCorrected(FittedModel):
         """Predict the returns of policies."""
         plain = self.fitted.predict(sources, targets)
         mean = plain.mean + self.correction.predict(sources)[0][:, self._parts[targets]]
-        # Errors of the past are no reason to expect more than any policy has reached.
+        # Past errors do not justify expecting more than any policy has reached.
         np.minimum(mean, np.maximum(plain.mean, self._ceiling), out=mean)
         return RowPrediction(mean, plain.variance)
 

@@ -168,9 +168,9 @@ class Selector(ABC):
             DuplicateTellError: If it was reported already.
             RowError: If the row does not fit the targets. Nothing is changed then.
         """
-        told = self.told_trial(trial, row, **options)
-        self.record(told)
-        return told
+        reported = self.reported_trial(trial, row, **options)
+        self.record(reported)
+        return reported
 
     def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial: the number of a job, a link.
@@ -202,7 +202,7 @@ class Selector(ABC):
                 raise
         return trials
 
-    def told_trial(
+    def reported_trial(
         self,
         trial: TrialLike,
         row: ArrayLike | None,
@@ -253,7 +253,7 @@ class Selector(ABC):
         return found.updated(attributes={**found.attributes, **plain})
 
     def record(self, *trials: Trial) -> None:
-        """Take over trials that `next_trials`, `told_trial` or `annotated_trial` returned."""
+        """Take over trials that `next_trials`, `reported_trial` or `annotated_trial` returned."""
         for trial in trials:
             self.history.record(trial)
 

@@ -17,6 +17,7 @@ from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.transfer import ObservedRows, SeparableGap
 from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes
+from sdmbtl.wording import rise_in_words
 
 BestPerformance = Literal["real", "modelled"]
 SlopeSetting = Literal[SlopeMethod, "fixed"]
@@ -96,8 +97,8 @@ class GPSelector(Selector):
         mean, deviation = process.predict(self.space.unit_targets)
         best = self._best_so_far(history, gap, mean)
         beta = self.exploration * np.log(history.round)
-        optimistic = mean + np.sqrt(beta) * deviation
-        gains = mean_improvement(gap.advantages(optimistic, best), len(self.space))
+        upper_bound = mean + np.sqrt(beta) * deviation
+        gains = mean_improvement(gap.advantages(upper_bound, best), len(self.space))
         index = best_target(gains, free, self.space.tie_rank)
         if gains[index] <= 0:
             return self._lowest_target(best, free, "the model predicts no gain anywhere")
@@ -106,12 +107,12 @@ class GPSelector(Selector):
         return Proposal(
             self.space.source(index),
             self.name,
-            f"Training here is predicted to raise the mean best return by {expected:.3g}; the "
-            f"optimistic gain of {gains[index]:.3g} is the largest. On its own context the "
-            f"policy should get {mean[index]:.4g} ± {deviation[index]:.4g}.",
+            f"Training here is predicted to raise {rise_in_words(expected, self.return_range)}. "
+            f"By the upper confidence bound it gains most: {gains[index]:.3g} in return. On its "
+            f"own context the policy should get {mean[index]:.4g} ± {deviation[index]:.4g}.",
             numbers={
                 "expected_gain": expected,
-                "optimistic_gain": float(gains[index]),
+                "upper_bound_gain": float(gains[index]),
                 "mean": float(mean[index]),
                 "deviation": float(deviation[index]),
             },

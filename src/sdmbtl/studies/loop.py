@@ -197,7 +197,7 @@ class Loop:
             return
         seconds = {(trial.id, "evaluation"): time.monotonic() - begun}
         row = mean_over_episodes(returns)
-        finished = self.study.selector.told_trial(trial, row, source_return=own)
+        finished = self.study.selector.reported_trial(trial, row, source_return=own)
         self.study.record(finished, episodes={trial.id: returns}, seconds=seconds)
         self.study.database.back_up()
         self.tell(Event("finished", finished))

@@ -27,7 +27,7 @@ class Standing:
         seconds_per_policy: Mean time for one policy so far in this run, None before the first.
         batch: Number of policies that are begun at once.
         remaining_gain: What so many more policies are expected to add to the mean best return,
-            None if nobody can tell. A function, for only some rules ask and it takes time.
+            None if the selector cannot tell. A function, for only some rules ask and it takes time.
         range_known: Whether the span is that of the known range, so that gains are coverage.
     """
 

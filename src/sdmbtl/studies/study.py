@@ -360,7 +360,7 @@ class Study:
         with self._alone():
             trials = self.selector.next_trials(1 if n is None else n)
             self.record(*trials)
-            self.database.back_up()  # somebody trains them: their ids must not be given away
+            self.database.back_up()  # they are being trained: their ids must not be given to others
         return trials[0] if n is None else trials
 
     def tell(
@@ -391,15 +391,15 @@ class Study:
         with self._alone():
             played = None if returns is None else _episodes(returns)
             row = None if played is None else mean_over_episodes(played)
-            told = self.selector.told_trial(trial, row, **options)
-            if any(told is known for known in self.trials):
-                return told  # skipped
+            reported = self.selector.reported_trial(trial, row, **options)
+            if any(reported is known for known in self.trials):
+                return reported  # skipped
             if error:
-                run = told.run or TrainingRun()
-                told = told.updated(run=replace(run, errors=(*run.errors, error)))
-            self.record(told, episodes={} if played is None else {told.id: played})
+                run = reported.run or TrainingRun()
+                reported = reported.updated(run=replace(run, errors=(*run.errors, error)))
+            self.record(reported, episodes={} if played is None else {reported.id: played})
             self.database.back_up()
-        return told
+        return reported
 
     def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial; as `Selector.annotate`."""

@@ -112,7 +112,7 @@ def check_batches(factory: SelectorFactory) -> None:
 
 
 def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
-    """`next_trials` and `told_trial` say what would be recorded; `record` does it."""
+    """`next_trials` and `reported_trial` say what would be recorded; `record` does it."""
     space = example_spaces()["grid"]
     stepwise, plain = factory(space, seed=4), factory(space, seed=4)
     matrix = example_matrix(space)
@@ -122,11 +122,11 @@ def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
         asked = plain.ask()
         assert proposed == asked, "next_trials must be what ask returns"
         stepwise.record(proposed)
-        finished = stepwise.told_trial(proposed, _row(space, matrix, proposed))
-        assert stepwise.pending == [proposed], "told_trial must record nothing"
+        finished = stepwise.reported_trial(proposed, _row(space, matrix, proposed))
+        assert stepwise.pending == [proposed], "reported_trial must record nothing"
         stepwise.record(finished)
         assert finished == plain.tell(asked, _row(space, matrix, asked)), (
-            "told_trial is not as tell"
+            "reported_trial is not as tell"
         )
 
 
