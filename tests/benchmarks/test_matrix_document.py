@@ -68,7 +68,7 @@ def written(script, tmp_path_factory):
     return path
 
 
-def test_the_card_is_told(written):
+def test_the_card_is_described(written):
     text = (written / "docs" / "matrices.md").read_text()
     walker, cart = text.split("\n## walker\n")[1].split("\n## cart\n")
     for line in (

@@ -26,7 +26,7 @@ def test_times(text, value):
 
 
 @pytest.mark.parametrize("text", ["", "-3s", "3 weeks", "1m1"])
-def test_what_is_no_time(text):
+def test_what_is_not_a_time(text):
     with pytest.raises(ArgumentError, match="A time is a number with its unit"):
         seconds(text)
 

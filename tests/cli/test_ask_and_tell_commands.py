@@ -95,7 +95,7 @@ def test_failed_and_cancelled(command, study):
         (["-", "--error", "x"], ROW, "give --failed too"),
     ],
 )
-def test_what_cannot_be_told(arguments, given, text, command, study):
+def test_what_cannot_be_reported(arguments, given, text, command, study):
     assert text in command.error("tell", study, *arguments, given=given)
     assert command.json("status", study)["pending"] == 1
 
@@ -120,7 +120,7 @@ def test_targets_are_listed_in_the_order_of_a_row(command, study):
     assert "mean return" in text
 
 
-def test_told_twice(command, study):
+def test_reported_twice(command, study):
     command("tell", study, "-", "--id", 0, given=ROW)
     text = command.error("tell", study, "-", "--id", 0, given=ROW)
     assert "This was reported before" in text
@@ -145,8 +145,8 @@ def test_a_row_is_corrected_or_repeated(command, study):
 
 def test_several_rows_at_once_as_ask_printed_them(command, study):
     asked = command("ask", study, "-n", 2).stdout.splitlines()
-    told = [{**json.loads(line), "returns": [n] * 8} for n, line in enumerate(asked)]
-    lines = "\n".join(map(json.dumps, told))
+    reports = [{**json.loads(line), "returns": [n] * 8} for n, line in enumerate(asked)]
+    lines = "\n".join(map(json.dumps, reports))
     assert "recorded as finished.\nPolicy 2," in command("tell", study, "-", given=lines).stdout
     status = command.json("status", study)
     assert [entry["status"] for entry in status["rounds"]] == ["pending", "finished", "finished"]

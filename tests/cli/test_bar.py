@@ -10,7 +10,7 @@ from sdmbtl.cli.bar import WorkBar
 
 
 class Clock:
-    """A time that passes when it is told to."""
+    """A time that passes on command."""
 
     now = 100.0
 
@@ -27,7 +27,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def lines():
-    """A console that is no terminal."""
+    """A console that is not a terminal."""
     return Console(file=io.StringIO(), width=60)
 
 

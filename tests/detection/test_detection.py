@@ -385,7 +385,7 @@ class TestSlopeCriterion:
             assert SlopeCriterion(symmetry=None).evaluate(rows).passed
             assert SlopeCriterion(symmetry=3.2).evaluate(rows).passed
 
-    def test_a_dimension_nobody_knows_about_does_not_count(self):
+    def test_an_unknown_dimension_does_not_count(self):
         space = ContextSpace(a=range(4), b=range(4), c=range(4))
         sources = [[0, 1, 1], [1, 1, 1], [3, 1, 1]]
         rows = synthetic(space=space, sources=sources)

@@ -51,7 +51,7 @@ class TestValues:
         assert Recipe.from_dict({**data, "multi_task": []}).multi_task == ()
 
     @pytest.mark.parametrize("name", ["auto", "mine"])
-    def test_trainer_of_nobody(self, name, recipe):
+    def test_unknown_trainer(self, name, recipe):
         with pytest.raises(MatrixError, match=f"ppo, sb3. Got {name!r} instead"):
             Recipe.from_dict({**recipe.to_dict(), "trainer": name})
 

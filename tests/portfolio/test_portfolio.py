@@ -189,7 +189,7 @@ class TestSmallest:
         ).filter(lambda rows: not np.isnan(rows).all()),
         st.sampled_from([0.0, 0.3]),
     )
-    def test_enough_and_nobody_in_vain(self, rows, allowed):
+    def test_enough_and_none_in_vain(self, rows, allowed):
         """Against all subsets: what is kept is enough, less of it is not, the fewest is near."""
         means = np.array(rows)
 

@@ -180,7 +180,7 @@ class TestHoles:
         np.testing.assert_allclose(row[holes], expected[holes] + better, rtol=1e-10)
         np.testing.assert_array_equal(row[~holes], rows.returns[2, ~holes])
 
-    def test_a_target_that_nobody_was_evaluated_on(self):
+    def test_a_target_that_no_policy_was_evaluated_on(self):
         returns = 100.0 + np.arange(N) + np.zeros((3, 1))
         returns[:, 7] = NAN
         rows = ObservedRows(GRID, GRID.targets[:3], returns)

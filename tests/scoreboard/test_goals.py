@@ -221,7 +221,7 @@ def test_cost_is_that_of_the_costlier_matrix():
     }
 
 
-def test_fewer_trials_than_the_paper_has_are_told():
+def test_fewer_matrices_than_the_paper_has_are_mentioned():
     result = synthetic((0.95, 0.8), (0.8, 0.7), trials=1)
     texts = [goal.text for goal in goals({"synthetic-3d-noise5": result})]
     assert all(text.startswith("synthetic 3D, noise 5, 1 matrix: ") for text in texts)

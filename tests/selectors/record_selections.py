@@ -111,7 +111,7 @@ def failed_and_cancelled(selector, returns, rounds):
 
 
 def collapsed_runs(selector, returns, rounds):
-    """Every sixth training run ends with a policy that is bad everywhere, told as finished."""
+    """Every sixth training run ends with a policy that is bad everywhere, reported as finished."""
     for number in range(rounds):
         trial = selector.ask()
         yield trial

@@ -57,7 +57,7 @@ def test_killed_again_and_again(tmp_path, run_script, reference):
     assert outcome(study) == reference
 
 
-def test_keyboard_interrupt_in_training_is_no_failure(tmp_path, reference):
+def test_keyboard_interrupt_in_training_is_not_a_failure(tmp_path, reference):
     def interrupt(event):
         if event.stage == "training" and event.trial.id == 1:
             raise KeyboardInterrupt
@@ -79,7 +79,7 @@ def test_budget_in_pieces(tmp_path, reference):
     assert outcome(study) == reference
 
 
-def test_a_faulty_observer_is_no_failed_training(tmp_path):
+def test_a_faulty_observer_is_not_a_failed_training_run(tmp_path):
     def faulty(event):
         if event.stage == "training":
             raise ZeroDivisionError

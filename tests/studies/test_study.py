@@ -256,7 +256,7 @@ def test_a_file_of_a_space_with_a_family(tmp_path):
     assert len(study.space) == 2
 
 
-def test_a_wrong_set_up_is_no_failed_training(tmp_path):
+def test_a_wrong_set_up_is_not_a_failed_training_run(tmp_path):
     study = Study.open(
         tmp_path / "study",
         "CartPole",
@@ -685,12 +685,12 @@ def test_tell_has_the_contract_of_a_selector(tmp_path):
     path = tmp_path / "study"
     study = Study.open(path, space=SPACE)
     trial = study.ask()
-    told = study.tell(trial, np.arange(12.0).reshape(6, 2), source_return=None)
-    assert (told.id, told.status) == (trial.id, "finished")
-    assert told.row.tolist() == (2 * np.arange(6.0) + 0.5).tolist()
+    reported = study.tell(trial, np.arange(12.0).reshape(6, 2), source_return=None)
+    assert (reported.id, reported.status) == (trial.id, "finished")
+    assert reported.row.tolist() == (2 * np.arange(6.0) + 0.5).tolist()
     with pytest.raises(DuplicateTellError, match="was reported already"):
         study.tell(trial, np.ones(6))
-    assert study.tell(trial, np.ones(6), skip_if_finished=True) is told
+    assert study.tell(trial, np.ones(6), skip_if_finished=True) is reported
     assert Study.open(path).returns.shape == (1, 6, 2)
     corrected = study.tell(trial, np.ones(6), correct=True)
     assert corrected.row.tolist() == [1.0] * 6
@@ -740,7 +740,7 @@ def test_two_who_work_on_one_study(tmp_path, monkeypatch):
 
 
 def test_the_database_comes_first(tmp_path, monkeypatch):
-    """What could not be recorded was not chosen, nor told."""
+    """What could not be recorded was not chosen, nor reported."""
     study = Study.open(tmp_path / "study", space=SPACE)
     trial = study.ask()
 

@@ -205,7 +205,7 @@ class TestDerived:
                 expected = rows.returns[i, j] - means[j]
                 assert rows.relative[i, j] == pytest.approx(expected, nan_ok=True, abs=1e-12)
 
-    def test_a_target_nobody_was_evaluated_on_counts_nowhere(self):
+    def test_a_target_no_policy_was_evaluated_on_counts_nowhere(self):
         rows = ObservedRows(SPACE, [[0, 10]], [[4.0, NAN, 2.0, NAN, NAN, NAN, NAN, NAN]])
         assert rows.performance == 3.0
         np.testing.assert_array_equal(rows.best[:3], [4.0, NAN, 2.0])

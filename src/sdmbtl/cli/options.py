@@ -21,7 +21,11 @@ JsonOption = Annotated[
 ]
 ContextOption = Annotated[
     list[str] | None,
-    typer.Option("--context", metavar="JSON|KEY=VALUE", help="The context; may be repeated."),
+    typer.Option(
+        "--context",
+        metavar="JSON|KEY=VALUE",
+        help="The context, all in one text or an option for each value.",
+    ),
 ]
 AttributeOption = Annotated[
     list[str] | None,
@@ -72,7 +76,8 @@ MinGainOption = Annotated[
     float | None,
     stop_option(
         help="Stop when the next policies are expected to add less than this share of the range "
-        "of returns; with a selector that makes no forecasts, when the last ones added less."
+        "of returns (0.01 is a point of coverage); with a selector that makes no forecasts, when "
+        "the last ones added less."
     ),
 ]
 PatienceOption = Annotated[

@@ -43,7 +43,7 @@ def portfolio(
     """Show which policy serves what, and export them.
 
     With --context it says which policy to use there. Policies that were
-    trained elsewhere can be chosen too; acting needs their own files.
+    trained elsewhere can be chosen too; to act you need their own files.
     """
     with warnings_as_notes():
         found = _opened(path)
