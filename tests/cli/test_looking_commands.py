@@ -19,7 +19,7 @@ def test_a_mountain_in_a_matrix(command, tmp_path):
     TransferMatrices(SPACE, 10 - 3 * DISTANCES).save(tmp_path / "m.npz")
     text = command("detect", tmp_path / "m.npz").stdout
     assert text.startswith("Detected structure: mountain (16 policies, 16 targets)")
-    assert 'Criterion "small variance" holds: policies vary less' in text
+    assert 'Criterion "small variance" holds: policies differ less' in text
     assert 'Criterion "slope" holds: performance falls on both sides in every dimension' in text
     data = command.json("detect", tmp_path / "m.npz")
     assert data["structure"] == "mountain"

@@ -78,7 +78,7 @@ class TestMountainDetector:
         detection = MountainDetector().detect(rows)
         assert detection.structure == NO_STRUCTURE
         assert not detection.criteria[0].passed
-        assert detection.explanation.startswith("policies do not vary less on their own contexts (")
+        assert detection.explanation.startswith("policies do not differ less from one another, ")
 
     def test_quality_alone_is_enough_to_say_no(self):
         # A quality that is not a function of the context leaves the slopes falling.
@@ -290,14 +290,16 @@ class TestSmallVariance:
         equal = ObservedRows(space, [[0], [1]], [[2.0, 0.0], [0.0, 2.0]])
         less = SmallVarianceCriterion().evaluate(equal)
         assert less.explanation == (
-            "policies vary less on their own contexts (0, relative to the mean there) than one "
-            "policy does over the targets (1)"
+            "policies differ less from one another, each on its own context, than one policy does "
+            "from target to target (standard deviations 0 and 1, relative to the mean on each "
+            "target)"
         )
         assert less.passed
         more = ObservedRows(space, [[0], [1]], [[2.0, 2.0], [0.0, 0.0]])
         assert SmallVarianceCriterion().evaluate(more).explanation == (
-            "policies do not vary less on their own contexts (1, relative to the mean there) than "
-            "one policy does over the targets (0)"
+            "policies do not differ less from one another, each on its own context, than one "
+            "policy does from target to target (standard deviations 1 and 0, relative to the mean "
+            "on each target)"
         )
 
     def test_equality_does_not_pass(self):

@@ -24,7 +24,7 @@ ContextOption = Annotated[
     typer.Option(
         "--context",
         metavar="JSON|KEY=VALUE",
-        help="The context, all in one text or an option for each value.",
+        help="The context, in one text or one option a value.",
     ),
 ]
 AttributeOption = Annotated[

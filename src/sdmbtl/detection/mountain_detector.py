@@ -27,9 +27,9 @@ class MountainDetector(Detector):
         >>> rows = ObservedRows(space, sources, -abs(sources - space.targets.T))
         >>> detection = MountainDetector().detect(rows)
         >>> print(detection.structure, detection.slopes.left.round(3), detection.explanation)
-        mountain [-8.] policies vary less on their own contexts (0.416, relative to the mean there)
-        than one policy does over the targets (1.54); performance falls on both sides in every
-        dimension (mass)
+        mountain [-8.] policies differ less from one another, each on its own context, than one
+        policy does from target to target (standard deviations 0.416 and 1.54, relative to the mean
+        on each target); performance falls on both sides in every dimension (mass)
     """
 
     def __init__(self, criteria: Sequence[Criterion] | None = None) -> None:

@@ -28,14 +28,15 @@ class SmallVarianceCriterion(Criterion):
         # Where every policy does the same, rounding must not decide.
         rounding = 64 * float(np.finfo(np.float64).eps) * float(np.nanmax(np.abs(rows.returns)))
         passed = quality < dissimilarity and dissimilarity > rounding
-        verb = "vary less" if passed else "do not vary less"
+        verb = "differ less" if passed else "do not differ less"
         return CriterionResult(
             name=self.name,
             passed=passed,
             value=quality,
             threshold=dissimilarity,
             explanation=(
-                f"policies {verb} on their own contexts ({quality:.3g}, relative to the mean "
-                f"there) than one policy does over the targets ({dissimilarity:.3g})"
+                f"policies {verb} from one another, each on its own context, than one "
+                f"policy does from target to target (standard deviations {quality:.3g} and "
+                f"{dissimilarity:.3g}, relative to the mean on each target)"
             ),
         )
