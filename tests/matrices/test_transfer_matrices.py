@@ -16,14 +16,14 @@ from sdmbtl.transfer import ObservedRows
 SPACE = ContextSpace(a=[1, 2], b=[1, 2])
 
 
-def numbered(trials=3, dtype=np.float64):
+def numbered(matrices=3, dtype=np.float64):
     """Trial w, source x, target y holds 100 w + 10 x + y."""
-    w, x, y = np.ogrid[:trials, :4, :4]
+    w, x, y = np.ogrid[:matrices, :4, :4]
     return TransferMatrices(SPACE, (100 * w + 10 * x + y).astype(dtype))
 
 
 class TestShape:
-    def test_several_trials(self):
+    def test_several_matrices(self):
         matrices = numbered()
         assert len(matrices) == 3
         assert matrices.returns.shape == (3, 4, 4)
@@ -31,7 +31,7 @@ class TestShape:
         assert matrices[-1].shape == (4, 4)
         assert matrices.space is SPACE
 
-    def test_one_matrix_is_one_trial(self):
+    def test_one_matrix_needs_no_axis(self):
         matrices = TransferMatrices(SPACE, np.arange(16).reshape(4, 4))
         assert matrices.returns.shape == (1, 4, 4)
         assert matrices[0][1, 2] == 6.0
@@ -48,7 +48,7 @@ class TestShape:
         with pytest.raises(MatrixError) as caught:
             TransferMatrices(SPACE, np.zeros(shape))
         assert str(caught.value) == (
-            "Transfer matrices must have shape (trials, 4, 4) for 4 targets. "
+            "Transfer matrices must have shape (matrices, 4, 4) for 4 targets. "
             f"Got shape {shape} instead."
         )
 
@@ -59,7 +59,7 @@ class TestShape:
         with pytest.raises(MatrixError) as caught:
             TransferMatrices(SPACE, returns)
         assert str(caught.value) == (
-            f"Transfer matrices must be finite. Got {bad} in trial 1, source 2, target 3. "
+            f"Transfer matrices must be finite. Got {bad} in matrix 1, source 2, target 3. "
             "Use ObservedRows for partial data."
         )
 
@@ -70,7 +70,7 @@ class TestShape:
 
 
 class TestArithmetic:
-    def test_mean_over_trials(self):
+    def test_mean_over_matrices(self):
         matrices = numbered()
         expected = [
             [sum(m[x, y] for m in matrices.returns) / 3 for y in range(4)] for x in range(4)
@@ -84,7 +84,7 @@ class TestArithmetic:
         assert mean.dtype == np.float64
         assert mean[0, 0] == pytest.approx(1e8 + 16 / 3, abs=1e-6)
 
-    def test_all_trials_are_scaled_together(self):
+    def test_all_matrices_are_scaled_together(self):
         normalised = numbered().normalised()
         np.testing.assert_allclose(normalised.returns, numbered().returns / 233.0)
         assert normalised.space is SPACE
@@ -112,20 +112,20 @@ class TestArithmetic:
 
 
 class TestBootstrap:
-    def test_every_row_is_a_row_of_some_trial_at_the_same_source(self):
+    def test_every_row_is_a_row_of_some_matrix_at_the_same_source(self):
         drawn = numbered().bootstrap(50)
         assert drawn.returns.shape == (50, 4, 4)
-        trial, rest = np.divmod(drawn.returns, 100)
+        number, rest = np.divmod(drawn.returns, 100)
         assert np.all(rest == 10 * np.arange(4)[:, None] + np.arange(4))
-        assert np.all(trial == trial[:, :, :1])  # the whole row is of one trial
-        assert any(len(set(sample)) > 1 for sample in trial[:, :, 0])  # rows are drawn one by one
+        assert np.all(number == number[:, :, :1])  # all of a row is of one matrix
+        assert any(len(set(sample)) > 1 for sample in number[:, :, 0])  # rows are drawn one by one
 
-    def test_uniform_over_the_trials_for_every_source(self):
-        trial = numbered(4).bootstrap(4000).returns[:, :, 0] // 100
+    def test_uniform_over_the_matrices_for_every_source(self):
+        number = numbered(4).bootstrap(4000).returns[:, :, 0] // 100
         for source in range(4):
-            counts = np.bincount(trial[:, source].astype(int), minlength=4)
+            counts = np.bincount(number[:, source].astype(int), minlength=4)
             assert np.all(np.abs(counts - 1000) < 5 * np.sqrt(4000 * 0.25 * 0.75))
-        together = np.mean(trial[:, 0] == trial[:, 1])
+        together = np.mean(number[:, 0] == number[:, 1])
         assert abs(together - 0.25) < 5 * np.sqrt(0.25 * 0.75 / 4000)
 
     def test_the_seed_decides(self):

@@ -37,7 +37,7 @@ class TransferMatrices:
         n = len(space)
         if array.ndim != 3 or array.shape[1:] != (n, n) or not len(array):
             raise MatrixError(
-                f"Transfer matrices must have shape (W, {n}, {n}) for {n} targets. "
+                f"Transfer matrices must have shape (matrices, {n}, {n}) for {n} targets. "
                 f"Got shape {np.shape(returns)} instead."
             )
         if not all(np.isfinite(matrix).all() for matrix in array):
