@@ -92,6 +92,8 @@ def studied(batch):
             "CartPole",
             space=SPACES["CartPole"],
             trainer_options=PPO,
+            width=0,
+            init="scratch",
             seed=3,
             episodes=2,
             batch=batch,

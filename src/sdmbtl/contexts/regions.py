@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts.dimension import Levels
+from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.contexts.source import Source
@@ -39,6 +40,24 @@ def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[float, flo
 def is_whole(space: ContextSpace, source: Source) -> bool:
     """Whether a region is the whole space."""
     return not source.is_point and bounds_of(space, source) == space.bounds
+
+
+def in_words(space: ContextSpace, source: Source) -> str:
+    """A source as a short text: the region, the start unless from scratch, the steps if set."""
+    if source.is_point:
+        parts = [shown_context(space.context(source.vector))]
+    elif is_whole(space, source):
+        parts = ["whole space"]
+    else:
+        parts = [f"{name} {_span(*ends)}" for name, ends in bounds_of(space, source).items()]
+    parts += [] if source.parent is None else [f"from policy {source.parent}"]
+    parts += [] if source.steps is None else [f"{source.steps:,} steps"]
+    return ", ".join(parts)
+
+
+def _span(low: float, high: float) -> str:
+    between = "-" if low >= 0 else " to "
+    return f"{low:.3g}" if low == high else f"{low:.3g}{between}{high:.3g}"
 
 
 def targets_in(space: ContextSpace, source: Source) -> NDArray[np.bool_]:

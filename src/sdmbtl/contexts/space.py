@@ -277,6 +277,18 @@ class ContextSpace:
         """Lowest and highest value of each dimension in a source, within the space."""
         return regions.bounds_of(self, source)
 
+    def in_words(self, source: Source) -> str:
+        """A source as a short text.
+
+        Example:
+            >>> space = ContextSpace(mass=[1.0, 2.0, 4.0])
+            >>> space.in_words(space.whole(steps=61440)), space.in_words(space.source(1))
+            ('whole space, 61,440 steps', 'mass=2')
+            >>> space.in_words(Source.at([2.0], width=0.5, parent=0))
+            'mass 1.5-3, from policy 0'
+        """
+        return regions.in_words(self, source)
+
     def targets_in(self, source: Source) -> NDArray[np.bool_]:
         """(N,) which targets lie in a source; the nearest one if none does, and for a point."""
         return regions.targets_in(self, source)

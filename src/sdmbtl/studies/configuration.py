@@ -13,6 +13,7 @@ from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import Selector, make_selector
+from sdmbtl.studies.selection import Selection
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -34,6 +35,8 @@ class Configuration:
         batch: Policies that are chosen, and trained, at once.
         retries: How often a failed training run is tried again, each time with another seed.
         return_range: Lowest and highest return of an episode, if known.
+        region_contexts: Contexts that are drawn in a region to train on; in the whole space four
+            times as many.
     """
 
     space: dict[str, Any]
@@ -45,9 +48,11 @@ class Configuration:
     batch: int = 1
     retries: int = 1
     return_range: list[float] | None = None
+    region_contexts: int = 64
 
     def __post_init__(self) -> None:
-        for name, low in (("seed", 0), ("episodes", 1), ("batch", 1), ("retries", 0)):
+        lows = {"seed": 0, "episodes": 1, "batch": 1, "retries": 0, "region_contexts": 1}
+        for name, low in lows.items():
             whole_number(name, getattr(self, name), low=low, error=StudyError)
 
     def set_up(self) -> Setup:
@@ -104,7 +109,7 @@ def set_up(
     *,
     space: str | Path | ContextSpace | None,
     return_range: tuple[float, float] | None,
-    selector: Mapping[str, Any],
+    selection: Selection,
     trainer: Mapping[str, Any],
     numbers: Mapping[str, Any],
 ) -> Setup:
@@ -123,9 +128,10 @@ def set_up(
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
         known_range = check_return_range(return_range, error=StudyError)
+    selector = selection.resolved(None if training is None else training.make_trainer())
     made = Configuration(
         space=targets.to_dict(),
-        selector={"name": selector["name"], "options": dict(selector["options"])},
+        selector=selector,
         return_range=None if known_range is None else list(known_range),
         **parts,
         **numbers,

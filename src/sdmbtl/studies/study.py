@@ -25,9 +25,11 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
+from sdmbtl.studies.directory import check_there, is_study
 from sdmbtl.studies.loop import Loop, Observer
+from sdmbtl.studies.selection import Init, Selection, Width
 from sdmbtl.studies.status import study_status
-from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit
+from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -72,12 +74,16 @@ class Study:
         return_range: tuple[float, float] | None = None,
         selector: str = "auto",
         selector_options: Mapping[str, Any] | None = None,
+        width: Width = "auto",
+        init: Init = "auto",
+        specialist_steps: int | None = None,
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
         seed: int = 0,
         episodes: int = 10,
         batch: int = 1,
         retries: int = 1,
+        region_contexts: int = 64,
     ) -> Self:
         """Make a study, or resume the one in this directory.
 
@@ -92,14 +98,21 @@ class Study:
                 or the path of a TOML file; the family's default one if left out.
             return_range: Lowest and highest return of an episode, before what the family or the
                 file of the space say.
-            selector: Name of the selector.
-            selector_options: Its settings.
+            selector: Name of the selector. "auto" is "generalist-first" with a trainer whose
+                policies can start from others, and otherwise chooses points.
+            selector_options: Its settings; those of "auto" are those of the selector of points.
+            width: Width of the regions that are trained on, as a share of each dimension's range.
+            init: Whether policies start from "scratch" or from a "parent"; with width=0 and
+                init="scratch", a study is as in the paper.
+            specialist_steps: Environment steps of the policies after the first.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
             batch: Policies that are chosen, and trained, at once.
             retries: How often a failed training run is tried again, each time with another seed.
+            region_contexts: Contexts drawn in a region to train on; in the whole space four times
+                as many.
 
         Raises:
             ConfigurationError: If the directory has a study with another configuration.
@@ -108,16 +121,22 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            _check_there(path)
+            check_there(path)
             return cls(path)
-        known = _is_study(path)
+        known = is_study(path)
         given = set_up(
             env,
             space=space,
             return_range=return_range,
-            selector={"name": selector, "options": selector_options or {}},
+            selection=Selection(selector, selector_options, width, init, specialist_steps),
             trainer={"name": trainer, "options": trainer_options or {}},
-            numbers={"seed": seed, "episodes": episodes, "batch": batch, "retries": retries},
+            numbers={
+                "seed": seed,
+                "episodes": episodes,
+                "batch": batch,
+                "retries": retries,
+                "region_contexts": region_contexts,
+            },
         )
         if not known:
             cls._create(path, given.configuration)
@@ -133,7 +152,7 @@ class Study:
             ) from None
         database = StudyDatabase(path / "study.db")
         with database.locked():
-            if _is_study(path):
+            if is_study(path):
                 return  # another process was faster
             packages = CORE if configuration.family is None else (*CORE, *TRAINING)
             database.create(
@@ -166,6 +185,12 @@ class Study:
     def n_finished(self) -> int:
         """Number of finished policies."""
         return sum(t.status == "finished" for t in self.trials)
+
+    @property
+    def steps(self) -> int:
+        """Environment steps that the finished policies took in training."""
+        runs = [t.run for t in self.trials if t.status == "finished" and t.run is not None]
+        return sum(run.steps or 0 for run in runs)
 
     def refresh(self) -> None:
         """Take over what was recorded since, by another process."""
@@ -305,6 +330,7 @@ class Study:
         self,
         budget: int | None = None,
         *,
+        total_steps: int | None = None,
         time_limit: float | None = None,
         min_gain: float | None = None,
         patience: int = 3,
@@ -318,6 +344,7 @@ class Study:
 
         Args:
             budget: Number of finished policies, those of earlier runs included.
+            total_steps: Environment steps of finished policies, those of earlier runs included.
             time_limit: Seconds for this run; a policy that would end later is not begun.
             min_gain: Stop when the next `patience` policies are expected to raise the mean best
                 return by less than this share of the range of returns; with a selector that does
@@ -335,12 +362,16 @@ class Study:
         stops: list[StopRule] = [*rules]
         if budget is not None:
             stops.append(Budget(budget))
+        if total_steps is not None:
+            stops.append(TotalSteps(total_steps))
         if time_limit is not None:
             stops.append(TimeLimit(time_limit))
         if min_gain is not None:
             stops.append(NoGain(min_gain, patience))
         if not stops:
-            raise StudyError("A run needs a 'budget', a 'time_limit', a 'min_gain' or a rule.")
+            raise StudyError(
+                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
+            )
         _ = self.trainer  # a study that cannot train says so before anything is chosen
         with self._alone():
             if budget is not None and budget > (self.budget or 0):
@@ -529,37 +560,6 @@ class Study:
             f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
             f"mean best return {self.performance:.4g})"
         )
-
-
-def _has_database(path: Path) -> bool:
-    return (path / "study.db").exists() or (path / "study.backup.db").exists()
-
-
-def _check_there(path: Path) -> None:
-    if not _has_database(path):
-        raise StudyError(
-            f"There is not a study in {str(path)!r}. Make one with an environment: "
-            f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-            f"training of your own: sdmbtl ask {path} --space FILE.toml."
-        )
-
-
-def _is_study(path: Path) -> bool:
-    """Whether there is one; refuses a path where there is anything else.
-
-    A study whose creation was killed may have left files without a database: that is nothing.
-    """
-    if _has_database(path):
-        return True
-    if not path.exists():
-        return False
-    if path.is_dir():
-        names = {p.name for p in path.iterdir() if not p.name.startswith(".study.")}
-        if names <= {"policies", "study.lock"} and not any(path.glob("policies/*")):
-            return False
-    raise StudyError(
-        f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
-    )
 
 
 def _episodes(returns: ArrayLike) -> NDArray[np.float64]:
