@@ -7,8 +7,8 @@ from pathlib import Path
 from sdmbtl.errors import StudyError
 
 
-def check_there(path: Path) -> None:
-    """Refuse a path where there is not a study.
+def check_there(path: Path) -> Path:
+    """The path; refuses one where there is not a study.
 
     Raises:
         StudyError: If there is none.
@@ -19,6 +19,7 @@ def check_there(path: Path) -> None:
             f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
             f"training of your own: sdmbtl ask {path} --space FILE.toml."
         )
+    return path
 
 
 def is_study(path: Path) -> bool:

@@ -23,11 +23,10 @@ from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.software import CORE, TRAINING, versions
-from sdmbtl.studies.configuration import Configuration, Setup, set_up
+from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
 from sdmbtl.studies.loop import Loop, Observer
-from sdmbtl.studies.selection import Init, Selection, Width
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
 
@@ -74,16 +73,9 @@ class Study:
         return_range: tuple[float, float] | None = None,
         selector: str = "auto",
         selector_options: Mapping[str, Any] | None = None,
-        width: Width = "auto",
-        init: Init = "auto",
-        specialist_steps: int | None = None,
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        episodes: int = 10,
-        batch: int = 1,
-        retries: int = 1,
-        region_contexts: int = 64,
+        **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
 
@@ -91,28 +83,26 @@ class Study:
             path: The directory; made if missing.
             env: Name of an environment family, "module:function", a family, or a function that
                 makes the environment of a context. A function that can be imported is recorded
-                by name; one of a notebook, or a lambda, must be passed again to resume. Without
-                an environment and with a space, training is yours: `ask` and `tell`. Without
-                both, the study in the directory is opened as it was made.
-            space: The context space: a `ContextSpace`, the name of one of the family's spaces,
-                or the path of a TOML file; the family's default one if left out.
+                by name; any other must be passed again to resume. With a space alone, training
+                is yours: `ask` and `tell`. Without both, the study is opened as it was made.
+            space: A `ContextSpace`, the name of one of the family's spaces, or the path of a TOML
+                file; the family's default one if left out.
             return_range: Lowest and highest return of an episode, before what the family or the
                 file of the space say.
-            selector: Name of the selector. "auto" is "generalist-first" with a trainer whose
-                policies can start from others, and otherwise chooses points.
-            selector_options: Its settings; those of "auto" are those of the selector of points.
-            width: Width of the regions that are trained on, as a share of each dimension's range.
-            init: Whether policies start from "scratch" or from a "parent"; with width=0 and
-                init="scratch", a study is as in the paper.
-            specialist_steps: Environment steps of the policies after the first.
+            selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
+                can start from others; otherwise, and if it has options, it chooses points.
+            selector_options: Its settings.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
+            **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
             batch: Policies that are chosen, and trained, at once.
             retries: How often a failed training run is tried again, each time with another seed.
-            region_contexts: Contexts drawn in a region to train on; in the whole space four times
-                as many.
+            width: Width of the regions that are trained on, as a share of each dimension's range.
+            init: Start from "scratch" or a "parent"; width=0 and init="scratch" is the paper.
+            specialist_steps: Environment steps of the policies after the first.
+            region_contexts: Contexts drawn in a region; in the whole space four times as many.
 
         Raises:
             ConfigurationError: If the directory has a study with another configuration.
@@ -121,22 +111,15 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            check_there(path)
-            return cls(path)
+            return cls(check_there(path))
         known = is_study(path)
         given = set_up(
             env,
             space=space,
             return_range=return_range,
-            selection=Selection(selector, selector_options, width, init, specialist_steps),
+            selector={"name": selector, "options": selector_options or {}},
             trainer={"name": trainer, "options": trainer_options or {}},
-            numbers={
-                "seed": seed,
-                "episodes": episodes,
-                "batch": batch,
-                "retries": retries,
-                "region_contexts": region_contexts,
-            },
+            options=options,
         )
         if not known:
             cls._create(path, given.configuration)
