@@ -21,6 +21,7 @@ from sdmbtl.cli.output import (
     print_json,
     print_lines,
     result_console,
+    source_table,
 )
 from sdmbtl.wording import counted, expected_to_add
 
@@ -87,13 +88,17 @@ def print_evidence(status: Mapping[str, Any]) -> None:
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
     last = ["return", "coverage" if known else "mean best", "gain"]
-    table = context_table(["policy"], status["dimensions"], last)
+    has_regions = any(entry["width"] or entry["parent"] is not None for entry in status["rounds"])
+    if has_regions:
+        table = source_table(["policy"], last)
+    else:
+        table = context_table(["policy"], status["dimensions"], last)
     table.add_column("chosen by")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
         table.add_row(
             str(entry["id"]),
-            *context_cells(entry["context"]),
+            *([Text(entry["source"])] if has_regions else context_cells(entry["context"])),
             figure(entry["training_return"]),
             value if entry["status"] == "finished" else entry["status"],
             gain_figure(entry["gain"], _known_span(status)),
@@ -216,6 +221,8 @@ def _coverage(status: Mapping[str, Any]) -> str:
     if not status["policies"]:
         return f"No policy is finished yet; {targets}."
     policies = counted(status["policies"], "policy", "policies")
+    if status["steps"]:
+        policies += f" ({status['steps']:,} steps)"
     text = f"{policies} on {targets}: mean best return {figure(status['performance'])}"
     if status["coverage"] is None:
         return text
