@@ -273,7 +273,7 @@ def test_evidence_for_each_policy(command, trained):
 
 
 def test_evidence_where_there_is_none(command, tiny, tmp_path):
-    Study.open(tmp_path / "s", "CartPole", space=str(tiny))
+    Study.open(tmp_path / "s", "CartPole", space=str(tiny), width=0, init="scratch")
     text = command("status", tmp_path / "s", "--evidence").stdout
     assert " ".join(text.split()) == (
         "No model was tested yet: that needs three finished policies, there are 0."

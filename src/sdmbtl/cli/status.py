@@ -88,7 +88,7 @@ def print_evidence(status: Mapping[str, Any]) -> None:
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
     last = ["return", "coverage" if known else "mean best", "gain"]
-    has_regions = any(entry["width"] or entry["parent"] is not None for entry in status["rounds"])
+    has_regions = _has_regions(status)
     if has_regions:
         table = source_table(["policy"], last)
     else:
@@ -138,7 +138,10 @@ def _score(entry: Mapping[str, Any], structure: str) -> str:
 
 def _no_evidence(status: Mapping[str, Any]) -> str:
     if status["selector"] != "auto":
-        return f"The selector {status['selector']} has no models that predict; auto has."
+        return (
+            f"The selector {status['selector']} has no models that predict; auto has, with "
+            "--width 0 --init scratch."
+        )
     return (
         "No model was tested yet: that needs three finished policies, there "
         f"{'is' if status['policies'] == 1 else 'are'} {status['policies']}."
@@ -152,7 +155,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         f"{name}, trainer {status['trainer'] or '-'}, selector {status['selector']}, "
         f"seed {status['seed']}"
     ]
-    lines += [_coverage(status), *_structure_lines(status)]
+    lines += [_coverage(status), *_steps_lines(status), *_structure_lines(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -174,6 +177,18 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         done = ", all trained" if status["policies"] >= status["budget"] else ""
         lines.append(f"Budget: {counted(status['budget'], 'policy', 'policies')}{done}.")
     return lines
+
+
+def _has_regions(status: Mapping[str, Any]) -> bool:
+    """Whether a policy was trained on more than a point, or from another one."""
+    return any(entry["width"] or entry["parent"] is not None for entry in status["rounds"])
+
+
+def _steps_lines(status: Mapping[str, Any]) -> list[str]:
+    """What training took: policies on regions may differ in their steps."""
+    if not status["steps"] or not _has_regions(status):
+        return []
+    return [f"{status['steps']:,} environment steps in all"]
 
 
 def _structure_lines(status: Mapping[str, Any]) -> list[str]:
@@ -221,8 +236,6 @@ def _coverage(status: Mapping[str, Any]) -> str:
     if not status["policies"]:
         return f"No policy is finished yet; {targets}."
     policies = counted(status["policies"], "policy", "policies")
-    if status["steps"]:
-        policies += f" ({status['steps']:,} steps)"
     text = f"{policies} on {targets}: mean best return {figure(status['performance'])}"
     if status["coverage"] is None:
         return text
