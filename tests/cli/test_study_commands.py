@@ -50,7 +50,8 @@ def test_json_is_all_there_is_on_stdout(command, copied):
 
 
 def test_the_same_command_continues(command, copied, tiny):
-    same = ["run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", copied]
+    points = ["--width", "0", "--init", "scratch"]
+    same = ["run", "CartPole", "--space", tiny, *QUICK, *points, "--seed", 1, "--out", copied]
     again = command(*same)
     assert "Continuing after 3 finished policies." in again.stderr
     assert "the budget of 3 policies is used" in again.stdout
