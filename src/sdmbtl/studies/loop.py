@@ -132,11 +132,13 @@ class Loop:
         while untrained:
             # A policy that was lost is trained again before those that start from it.
             lost = {t.id for t in untrained}
-            ready = [t for t in untrained if t.parent not in lost]
-            untrained = [t for t in untrained if t.parent in lost]
-            ready = [t for t in ready if self._has_its_parent(t)]
+            later = [t for t in untrained if t.parent in lost]
+            ready = [t for t in untrained if t not in later and self._has_its_parent(t)]
+            if len(later) == len(untrained):
+                raise self._wrong_parent(later[0])
             if ready:
                 self._train(ready)
+            untrained = later
         for number in [t.id for t in trials]:
             trial = self.study.trials[number]
             if trial.status == "pending" and _run(trial).policy_sha256 is not None:
@@ -150,6 +152,8 @@ class Loop:
         """
         if trial.parent is None:
             return True
+        if trial.parent >= trial.id:
+            raise self._wrong_parent(trial)
         parent = self.study.trials[trial.parent]
         state = self.study.policy_state(parent)
         if state == "intact" or parent.status == "pending":  # which is tried again before
@@ -167,6 +171,12 @@ class Loop:
         self.study.record(failed)
         self.tell(Event("failed", failed))
         return False
+
+    def _wrong_parent(self, trial: Trial) -> StudyError:
+        return StudyError(
+            f"Policy {trial.id} starts from policy {trial.parent}, which is no earlier one. "
+            f"See: sdmbtl doctor {self.study.path}"
+        )
 
     def _train(self, trials: list[Trial]) -> None:
         from sdmbtl.trainers import Failure, train
