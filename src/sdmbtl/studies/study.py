@@ -368,7 +368,7 @@ class Study:
     @overload
     def ask(self, n: int) -> list[Trial]: ...
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """Choose the next context, or the next `n`, to be trained elsewhere.
+        """Choose the next source, or the next `n`, to be trained elsewhere.
 
         They are pending until reported; as `Selector.ask`.
         """
@@ -389,7 +389,7 @@ class Study:
         """Report what became of a trial that was trained elsewhere; as `Selector.tell`.
 
         Args:
-            trial: The trial, its id, or a context, also one that was never asked.
+            trial: The trial, its id, a context or a `Source`, also one that was never asked.
             returns: (N,) mean return on every target, NaN where not evaluated, or (N, E) the
                 return of each episode.
             error: What went wrong, for "failed".
