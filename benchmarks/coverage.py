@@ -57,7 +57,14 @@ def study_coverage(
     """Run a study, then measure the coverage of its first policies on new episodes."""
     path = directory / f"{'-'.join(re.findall('[a-z]+', name))}-{seed}"
     study = Study.open(
-        path, "CartPole", space=space, selector=selector, trainer_options=options, seed=seed
+        path,
+        "CartPole",
+        space=space,
+        selector=selector,
+        trainer_options=options,
+        width=0,  # points from scratch: what the paper's selectors choose among
+        init="scratch",
+        seed=seed,
     )
     study.run(budget=max(rounds))
     recorded = study.returns.mean(axis=2)

@@ -28,9 +28,10 @@ def tiny(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, command, tiny):
-    """A study with three policies, and what its run printed; not to be changed."""
+    """A study of points with three policies, and what its run printed; not to be changed."""
     path = tmp_path_factory.mktemp("studies") / "cartpole"
+    choice = ("--width", 0, "--init", "scratch", "--seed", 1)
     result = command(
-        "run", "CartPole", "--space", tiny, *QUICK, "--budget", 3, "--out", path, "--seed", 1
+        "run", "CartPole", "--space", tiny, *QUICK, "--budget", 3, "--out", path, *choice
     )
     return path, result

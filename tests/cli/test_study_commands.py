@@ -52,7 +52,8 @@ def test_json_is_all_there_is_on_stdout(command, copied):
 
 
 def test_the_same_command_continues(command, copied, tiny):
-    same = ["run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", copied]
+    points = ["--width", "0", "--init", "scratch"]
+    same = ["run", "CartPole", "--space", tiny, *QUICK, *points, "--seed", 1, "--out", copied]
     again = command(*same)
     assert "Continuing after 3 finished policies." in again.stderr
     assert "the budget of 3 policies is used" in again.stdout
@@ -300,7 +301,7 @@ def test_evidence_for_each_policy(command, trained):
 
 
 def test_evidence_where_there_is_none(command, tiny, tmp_path):
-    Study.open(tmp_path / "s", "CartPole", space=str(tiny))
+    Study.open(tmp_path / "s", "CartPole", space=str(tiny), width=0, init="scratch")
     text = command("status", tmp_path / "s", "--evidence").stdout
     assert " ".join(text.split()) == (
         "No model was tested yet: that needs three finished policies, there are 0."

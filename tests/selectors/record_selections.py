@@ -173,7 +173,9 @@ def make(name, space, matrices, seed):
     return make_selector(name, space, seed=seed, **options)
 
 
-ALL = (*selector_names(), *variants(listed()[0]), MyopicOracle.name, SequentialOracle.name)
+#: The selectors of points: what chooses regions is not recorded here.
+POINTS = tuple(name for name in selector_names() if name != "generalist-first")
+ALL = (*POINTS, *variants(listed()[0]), MyopicOracle.name, SequentialOracle.name)
 MODELS = ("auto", "m/gp-mbtl", "m-mbtl", "gp-mbtl")
 
 # -- cases -----------------------------------------------------------------------------------------

@@ -86,8 +86,9 @@ def test_units_of_contexts_do_not_matter(name):
         indices = []
         for _ in range(8):
             trial = selector.ask()
-            indices.append(trial.index)
-            selector.tell(trial, matrix[trial.index])
+            index = space.nearest(trial.context)
+            indices.append((index, trial.width, trial.parent))
+            selector.tell(trial, matrix[index])
         expected = expected or indices
         assert indices == expected
 

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from small_study import open_small, outcome
+from small_study import REGIONS, open_small, outcome
 
 HERE = Path(__file__).parent
 
@@ -39,3 +39,12 @@ def run_script():
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def finished_regions(tmp_path_factory):
+    """A generalist and three specialists, run without interruption."""
+    path = tmp_path_factory.mktemp("regions") / "study"
+    study = open_small(path, **REGIONS)
+    study.run(budget=4)
+    return study

@@ -9,10 +9,16 @@ from sdmbtl.studies import Study
 TRAINER = {"total_timesteps": 4096, "eval_every": 1, "update_epochs": 2, "eval_episodes": 2}
 
 
+#: A study of points, each trained from scratch, as in the paper.
+POINTS = {"width": 0, "init": "scratch"}
+#: One of a generalist and specialists.
+REGIONS = {"width": 0.5, "init": "auto", "specialist_steps": 2048, "region_contexts": 3}
+
+
 def open_small(path, **changes):
     space = make_family("CartPole").space("wide", levels=2)
     settings = {"space": space, "seed": 3, "episodes": 2, "trainer_options": TRAINER}
-    return Study.open(path, "CartPole", **{**settings, **changes})
+    return Study.open(path, "CartPole", **{**settings, **POINTS, **changes})
 
 
 def outcome(study):

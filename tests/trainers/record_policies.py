@@ -92,6 +92,8 @@ def studied(batch):
             "CartPole",
             space=SPACES["CartPole"],
             trainer_options=PPO,
+            width=0,
+            init="scratch",
             seed=3,
             episodes=2,
             batch=batch,
@@ -114,11 +116,11 @@ def matrix():
 
 
 def outcome(policies, returns, **facts):
-    """Hashes of policies without notes and of arrays of returns, and the mean of the latter."""
+    """Hashes of policies, as they act, and of arrays of returns, and the mean of the latter."""
     arrays = [np.ascontiguousarray(array, dtype=np.float64) for array in returns]
     return {
         **facts,
-        "policies": [sha(policy_bytes(policy)) for policy in policies],
+        "policies": [sha(policy_bytes(policy.acting())) for policy in policies],
         "returns": [sha(array.tobytes()) for array in arrays],
         "mean": float(np.mean([array.mean() for array in arrays])),
     }

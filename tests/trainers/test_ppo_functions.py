@@ -105,7 +105,7 @@ def test_a_truncated_episode_counts_the_value_of_its_next_state():
     settings = PPOSettings(num_envs=1, num_steps=256, minibatch_size=256)
     algorithm = PPO(FunctionalPendulum(), settings)
     tasks = Tasks(jnp.array([[[10.0, 1.0, 1.0, 2.0]]]), jnp.zeros((1, 1, 0)))
-    state = jax.tree.map(lambda x: x[0], algorithm.start(tasks, [0]))
+    state = jax.tree.map(lambda x: x[0], algorithm.start(tasks, [0], [algorithm.initial(0)]))
     single = jax.tree.map(lambda x: x[0], tasks)
     env_state, transitions, seen = algorithm._rollout(state, single, jax.random.PRNGKey(0))
     assert int(env_state.elapsed_steps[0]) == 56  # 256 steps, the 200th was the last of an episode
@@ -143,5 +143,6 @@ def test_unusable_settings(settings, text):
 
 
 def test_iterations_are_rounded_up():
-    assert PPOSettings(total_timesteps=2049).num_iterations == 2
-    assert PPOSettings(total_timesteps=2048).num_iterations == 1
+    assert PPOSettings(total_timesteps=2049).num_iterations() == 2
+    assert PPOSettings(total_timesteps=2048).num_iterations() == 1
+    assert PPOSettings(total_timesteps=2048).num_iterations(4097) == 3

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sdmbtl.checks import short_text
 from sdmbtl.errors import SdmbtlError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_INITS: tuple[Literal["auto", "scratch", "parent"], ...] = ("auto", "scratch", "parent")
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
 
 
@@ -137,6 +139,38 @@ def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, 
             "setting. Give one of them."
         )
     return {**found, "total_timesteps": steps}
+
+
+def width(text: str) -> float | Literal["auto"]:
+    """The width of regions: "auto", or a share from 0 to 1.
+
+    Raises:
+        ArgumentError: If this is neither.
+    """
+    if text == "auto":
+        return "auto"
+    try:
+        share = float(text)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        raise ArgumentError(
+            "--width is auto, or a share of each dimension's range from 0 (points) to 1 (the whole "
+            f"space). Got {text!r} instead."
+        )
+    return share
+
+
+def init(text: str) -> Literal["auto", "scratch", "parent"]:
+    """What policies start from: "auto", "scratch" or "parent".
+
+    Raises:
+        ArgumentError: If this is none of them.
+    """
+    for known in _INITS:
+        if text == known:
+            return known
+    raise ArgumentError(f"--init is auto, scratch or parent. Got {text!r} instead.")
 
 
 def context(given: Iterable[str]) -> dict[str, Any]:

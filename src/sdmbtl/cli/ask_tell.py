@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,15 @@ from rich.text import Text
 from sdmbtl.checks import known_options
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import AttributeOption, ContextOption, JsonOption, StudyArgument
+from sdmbtl.cli.options import (
+    AttributeOption,
+    ContextOption,
+    InitOption,
+    JsonOption,
+    SpecialistStepsOption,
+    StudyArgument,
+    WidthOption,
+)
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
@@ -24,8 +31,8 @@ from sdmbtl.cli.output import (
     result_console,
 )
 from sdmbtl.cli.status import summary
+from sdmbtl.contexts import Source
 from sdmbtl.errors import DuplicateTellError, SdmbtlError
-from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
@@ -34,11 +41,14 @@ if TYPE_CHECKING:
 #: What is printed of a trial that was asked for.
 ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
 
+#: What is printed besides, unless it is a point that is trained from scratch as usual.
+ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
 
 #: What an object that is reported may have: also all that `sdmbtl ask` prints.
 _REPORT_KEYS = (
     *("id", "context", "returns", "source_return", "attributes"),
     *("strategy", "structure", "model", "reason", "numbers"),
+    *ASKED_OF_REGIONS,
 )
 
 
@@ -51,6 +61,9 @@ def ask(
     selector: Annotated[
         str | None, typer.Option(help="What chooses the contexts of a new study.")
     ] = None,
+    width: WidthOption = "auto",
+    init: InitOption = "auto",
+    specialist_steps: SpecialistStepsOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed of a new study.", min=0)] = None,
     n: Annotated[int, typer.Option("-n", help="How many at once.", min=1)] = 1,
     attribute: AttributeOption = None,
@@ -60,34 +73,53 @@ def ask(
     Each is printed as one line of JSON, however many there are:
     'sdmbtl ask DIR -n 4 | jq .context'. It is pending until 'sdmbtl tell'
     reports what became of it; one way is to send the same line back with
-    "returns" added.
+    "returns" added. With --selector generalist-first, or a --width above 0,
+    a line may also have a "region" to train on, a "parent" to start from,
+    and "steps".
     """
     from sdmbtl.studies import Study
 
-    if space is None and (selector is not None or seed is not None):
+    how = (width, init, specialist_steps) != ("auto", "auto", None)
+    if space is None and (selector is not None or seed is not None or how):
         raise ArgumentError(
-            "--selector and --seed belong to a new study: give --space FILE.toml too. A study that "
-            "is there keeps its own."
+            "--selector, --width, --init, --specialist-steps and --seed belong to a new study: "
+            "give --space FILE.toml too. A study that is there keeps its own."
         )
     attributes = arguments.settings(attribute or (), "--attribute")
     if space is None:
         study = Study.open(path)
     else:
-        study = Study.open(path, space=space, selector=selector or "auto", seed=seed or 0)
+        study = Study.open(
+            path,
+            space=space,
+            selector=selector or "auto",
+            width=arguments.width(width),
+            init=arguments.init(init),
+            specialist_steps=specialist_steps,
+            seed=seed or 0,
+        )
     for trial in study.ask(n):
         if attributes:
             trial = study.annotate(trial, **attributes)
-        _explain(trial, path)
-        print_json({key: getattr(trial, key) for key in ASKED}, in_one_line=True)
+        _explain(trial, study)
+        print_json(_asked(trial), in_one_line=True)
 
 
-def _explain(trial: Trial, path: Path) -> None:
+def _asked(trial: Trial) -> dict[str, Any]:
+    """What is printed of a trial: of a region, or a start from a parent, more than of a point."""
+    asked = {key: getattr(trial, key) for key in ASKED}
+    usual = {} if trial.width else {"width", "region"}
+    more = {key: getattr(trial, key) for key in ASKED_OF_REGIONS if key not in usual}
+    return asked | {key: value for key, value in more.items() if value is not None}
+
+
+def _explain(trial: Trial, study: Study) -> None:
     """Say on a terminal what to do with a trial."""
     console = note_console()
     if console.is_terminal:
-        console.print(Text(f"Train on {shown_context(trial.context)}"))
+        console.print(Text(f"Train on {study.space.in_words(trial.source)}"))
         console.print(Text(f"Why: {trial.reason}"))
-        command = f"sdmbtl tell {quote(str(path))} ROW.json --id {trial.id}"
+        command = f"sdmbtl tell {quote(str(study.path))} ROW.json --id {trial.id}"
         console.print(Text(f"Then: {command}"), soft_wrap=True)
 
 
@@ -168,7 +200,8 @@ def tell(
     if as_json:
         print_json(found)
         return
-    recorded = [f"Policy {t.id}, {shown_context(t.context)}: recorded as {what}." for t in reported]
+    named = {t.id: study.space.in_words(t.source) for t in reported}
+    recorded = [f"Policy {i}, {source}: recorded as {what}." for i, source in named.items()]
     print_lines(result_console(), *recorded, *summary(found)[1:])
 
 
@@ -227,7 +260,7 @@ def _report(document: Any) -> dict[str, Any]:
 def _tell(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
     trial = _meant(study, report)
     if options["repeat"] and isinstance(trial, int):
-        trial = next((t.context for t in study.trials if t.id == trial), trial)
+        trial = next((t.source for t in study.trials if t.id == trial), trial)
     own = report.get("source_return")
     try:
         return study.tell(trial, report["returns"], source_return=own, **options)
@@ -239,12 +272,14 @@ def _tell(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
         ) from None
 
 
-def _meant(study: Study, report: Mapping[str, Any]) -> int | dict[str, Any]:
-    """Which policy is meant: by number, by context, or the only one that is pending."""
+def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
+    """Which policy is meant: by number, by its source, or the only one that is pending."""
     if isinstance(report.get("id"), int):
         return int(report["id"])
     if isinstance(report.get("context"), dict):
-        return arguments.as_shown(dict(report["context"]), study.space)
+        center = arguments.as_shown(dict(report["context"]), study.space)
+        how = {key: report[key] for key in ("width", "parent", "steps") if key in report}
+        return Source.at(study.space.vector(center), **how)
     pending = study.pending
     if len(pending) == 1:
         return pending[0].id
@@ -254,7 +289,7 @@ def _meant(study: Study, report: Mapping[str, Any]) -> int | dict[str, Any]:
             f"No policy is pending. Ask for one with 'sdmbtl ask {place}', or give the context "
             "of a policy that was trained without being asked for: --context."
         )
-    listed = "".join(f"\n  --id {t.id}  {shown_context(t.context)}" for t in pending)
+    listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Say which one it is:{listed}")
 
 

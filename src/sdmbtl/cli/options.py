@@ -51,6 +51,31 @@ FamilyOption = Annotated[
 ]
 PhysicsOption = Annotated[str | None, choice_option(help="The same as --option physics=...")]
 
+OutOption = Annotated[
+    Path | None,
+    typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/env"),
+]
+SelectorOption = Annotated[str, choice_option(help="What chooses what is trained on.")]
+SelectorSettingOption = Annotated[
+    list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of the selector.")
+]
+WidthOption = Annotated[
+    str,
+    choice_option(
+        metavar="auto|0..1",
+        help="Width of the regions that policies are trained on, as a share of each dimension's "
+        "range: 0 for points.",
+    ),
+]
+InitOption = Annotated[
+    str,
+    choice_option(
+        metavar="auto|scratch|parent",
+        help="Whether a policy starts from scratch or from one that was trained before.",
+    ),
+]
+BatchOption = Annotated[int, choice_option(help="Policies chosen and trained at once.")]
+
 TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
 StepsOption = Annotated[
     int | None,
@@ -58,6 +83,16 @@ StepsOption = Annotated[
         help="Environment steps for each policy: total_timesteps.", show_default="as ENV needs"
     ),
 ]
+SpecialistStepsOption = Annotated[
+    int | None,
+    training_option(
+        help="Environment steps for each policy after the first.", show_default="as the first"
+    ),
+]
+ObserveContextOption = Annotated[
+    bool, training_option("--observe-context", help="Let policies see their context.")
+]
+RetriesOption = Annotated[int, training_option(help="Further attempts if a training run fails.")]
 SetOption = Annotated[
     list[str] | None,
     training_option(
@@ -68,6 +103,10 @@ EpisodesOption = Annotated[int, training_option(help="Episodes for each policy o
 
 BudgetOption = Annotated[
     int | None, stop_option(help="Stop at this number of policies, counting those of earlier runs.")
+]
+TotalStepsOption = Annotated[
+    int | None,
+    stop_option(help="Stop after so many environment steps in all, earlier runs included."),
 ]
 TimeOption = Annotated[
     str | None, stop_option(metavar="TIME", help="Stop when this time is used: 90s, 30m, 2h.")

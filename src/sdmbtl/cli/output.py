@@ -144,6 +144,17 @@ def context_table(first: Sequence[str], dimensions: Iterable[str], last: Sequenc
     return table
 
 
+def source_table(first: Sequence[str], last: Sequence[str]) -> Table:
+    """A plain table with one column for what is trained on, which may take several lines."""
+    table = plain_table()
+    for name in first:
+        table.add_column(name, justify="right")
+    table.add_column("trained on", overflow="fold")
+    for name in last:
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    return table
+
+
 def context_cells(context: Mapping[str, float]) -> list[Text]:
     """The cells of a context below those columns."""
     if _too_wide(context):

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sdmbtl.cli.output import chosen_by, figure, gain_figure
 from sdmbtl.studies import Event, Study
-from sdmbtl.wording import duration, shown_context
+from sdmbtl.wording import duration
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -113,7 +113,7 @@ class RunDisplay:
         return f"{number:>{len(str(self._budget))}}/{self._budget}"
 
     def _named(self, trial: Trial) -> str:
-        return f"policy {trial.id}  {shown_context(trial.context)}"
+        return f"policy {trial.id}  {self._study.space.in_words(trial.source)}"
 
     def _gain(self, before: float, trial: Trial) -> str:
         """By how much the mean best return rose, and was expected to."""

@@ -12,7 +12,6 @@ import typer
 
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import choice_option, training_option
 from sdmbtl.cli.output import note, note_console, print_json
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
@@ -28,26 +27,31 @@ class Limits:
     """When a run stops, as given on the command line."""
 
     budget: int | None
+    total_steps: int | None
     time: str | None
     min_gain: float | None
     patience: int
 
     def __post_init__(self) -> None:
-        from sdmbtl.studies.stopping import Budget, NoGain
+        from sdmbtl.studies.stopping import Budget, NoGain, TotalSteps
 
         if self.budget is not None:  # said before a study is made
             Budget(self.budget)
+        if self.total_steps is not None:
+            TotalSteps(self.total_steps)
         if self.min_gain is not None:
             NoGain(self.min_gain, self.patience)
 
     @property
     def given(self) -> bool:
         """Whether anything says when to stop."""
-        return any(v is not None for v in (self.budget, self.time, self.min_gain))
+        limits = (self.budget, self.total_steps, self.time, self.min_gain)
+        return any(limit is not None for limit in limits)
 
     def to_options(self) -> str:
         """The limits as options that give them again; the budget is on record."""
-        given = "" if self.time is None else f" --time {self.time}"
+        given = "" if self.total_steps is None else f" --total-steps {self.total_steps}"
+        given += "" if self.time is None else f" --time {self.time}"
         if self.min_gain is not None:
             given += f" --min-gain {self.min_gain:g} --patience {self.patience}"
         return given
@@ -55,12 +59,10 @@ class Limits:
 
 def run(
     env: options.EnvArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/env"),
-    ] = None,
+    out: options.OutOption = None,
     seed: options.SeedOption = 0,
     budget: options.BudgetOption = None,
+    total_steps: options.TotalStepsOption = None,
     time: options.TimeOption = None,
     min_gain: options.MinGainOption = None,
     patience: options.PatienceOption = 3,
@@ -70,30 +72,30 @@ def run(
     levels: options.LevelsOption = None,
     option: options.FamilyOption = None,
     physics: options.PhysicsOption = None,
-    selector: Annotated[str, choice_option(help="What chooses the contexts.")] = "auto",
-    selector_option: Annotated[
-        list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of the selector.")
-    ] = None,
-    batch: Annotated[int, choice_option(help="Policies chosen and trained at once.")] = 1,
+    selector: options.SelectorOption = "auto",
+    selector_option: options.SelectorSettingOption = None,
+    width: options.WidthOption = "auto",
+    init: options.InitOption = "auto",
+    batch: options.BatchOption = 1,
     trainer: options.TrainerOption = "auto",
     steps: options.StepsOption = None,
+    specialist_steps: options.SpecialistStepsOption = None,
     set_: options.SetOption = None,
-    observe_context: Annotated[
-        bool, training_option("--observe-context", help="Let policies see their context.")
-    ] = False,
+    observe_context: options.ObserveContextOption = False,
     episodes: options.EpisodesOption = 10,
-    retries: Annotated[int, training_option(help="Further attempts if a training run fails.")] = 1,
+    retries: options.RetriesOption = 1,
 ) -> None:
-    """Choose contexts, train a policy on each, evaluate it on all targets.
+    """Choose regions or contexts, train a policy on each, evaluate it on all targets.
 
-    Without --budget, --time and --min-gain, 12 policies are trained. To
-    continue an interrupted run, give the same command again, or
+    Without --budget, --total-steps, --time and --min-gain, 12 policies are
+    trained. '--width 0 --init scratch' trains on single contexts, as the paper.
+    To continue an interrupted run, give the same command again, or
     'sdmbtl resume DIR'.
     """
     from sdmbtl.studies import Study
 
     path = out or Path("runs") / env.lower().replace(":", "-")
-    limits = Limits(budget, time, min_gain, patience)
+    limits = Limits(budget, total_steps, time, min_gain, patience)
     trainer_options = arguments.trainer_options(set_, steps)
     if observe_context:
         trainer_options["observe_context"] = True
@@ -104,6 +106,9 @@ def run(
             arguments.family(env, space, levels, option, physics),
             selector=selector,
             selector_options=arguments.settings(selector_option or (), "--selector-option"),
+            width=arguments.width(width),
+            init=arguments.init(init),
+            specialist_steps=specialist_steps,
             trainer=trainer,
             trainer_options=trainer_options,
             seed=seed,
@@ -117,6 +122,7 @@ def run(
 def resume(
     path: options.StudyArgument,
     budget: options.BudgetOption = None,
+    total_steps: options.TotalStepsOption = None,
     time: options.TimeOption = None,
     min_gain: options.MinGainOption = None,
     patience: options.PatienceOption = 3,
@@ -129,16 +135,17 @@ def resume(
 ) -> None:
     """Continue a study with the settings it was made with.
 
-    Without --budget, --time and --min-gain, it continues to the last budget.
+    Without --budget, --total-steps, --time and --min-gain, it continues to
+    the last budget.
     """
-    limits = Limits(budget, time, min_gain, patience)
+    limits = Limits(budget, total_steps, time, min_gain, patience)
     signals = StopSignals()
     with signals.ending_with(lambda: _interrupted(path, limits)):
         study = opened_with_environment(path)
         if not limits.given and study.budget is None:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
-                "--time or --min-gain."
+                "--total-steps, --time or --min-gain."
             )
         if retry_failed:
             count = study.retry_failed()
@@ -163,6 +170,7 @@ def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, q
     with nullcontext() if quiet else display:
         reason = study.run(
             budget,
+            total_steps=limits.total_steps,
             time_limit=time_limit,
             min_gain=limits.min_gain,
             patience=limits.patience,

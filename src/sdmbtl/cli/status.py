@@ -21,6 +21,7 @@ from sdmbtl.cli.output import (
     print_json,
     print_lines,
     result_console,
+    source_table,
 )
 from sdmbtl.wording import counted, expected_to_add, in_words, points
 
@@ -87,13 +88,17 @@ def print_evidence(status: Mapping[str, Any]) -> None:
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
     last = ["return", "coverage" if known else "mean best", "gain"]
-    table = context_table(["policy"], status["dimensions"], last)
+    has_regions = _has_regions(status)
+    if has_regions:
+        table = source_table(["policy"], last)
+    else:
+        table = context_table(["policy"], status["dimensions"], last)
     table.add_column("chosen by")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
         table.add_row(
             str(entry["id"]),
-            *context_cells(entry["context"]),
+            *([Text(entry["source"])] if has_regions else context_cells(entry["context"])),
             figure(entry["training_return"]),
             value if entry["status"] == "finished" else entry["status"],
             gain_figure(entry["gain"], _known_span(status)),
@@ -133,7 +138,10 @@ def _score(entry: Mapping[str, Any], model: str) -> str:
 
 def _no_evidence(status: Mapping[str, Any]) -> str:
     if status["selector"] != "auto":
-        return f"The selector {status['selector']} has no models that predict; auto has."
+        return (
+            f"The selector {status['selector']} has no models that predict; auto has, with "
+            "--width 0 --init scratch."
+        )
     return (
         "No model was tested yet: that needs three finished policies, there "
         f"{'is' if status['policies'] == 1 else 'are'} {status['policies']}."
@@ -146,7 +154,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     if status["environment"] is None:
         where = "Policies trained elsewhere (ask and tell)"
     lines = [f"{where}, selector {status['selector']}, seed {status['seed']}"]
-    lines += [_coverage(status), *_outlook(status)]
+    lines += [_coverage(status), *_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -168,6 +176,18 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         done = ", all trained" if status["policies"] >= status["budget"] else ""
         lines.append(f"Budget: {counted(status['budget'], 'policy', 'policies')}{done}.")
     return lines
+
+
+def _has_regions(status: Mapping[str, Any]) -> bool:
+    """Whether a policy was trained on more than a point, or from another one."""
+    return any(entry["width"] or entry["parent"] is not None for entry in status["rounds"])
+
+
+def _steps_lines(status: Mapping[str, Any]) -> list[str]:
+    """What training took: policies on regions may differ in their steps."""
+    if not status["steps"] or not _has_regions(status):
+        return []
+    return [f"{status['steps']:,} environment steps in all"]
 
 
 def _outlook(status: Mapping[str, Any]) -> list[str]:

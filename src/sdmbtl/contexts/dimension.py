@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import truth_value
 from sdmbtl.errors import ContextError
 
 Scale = Literal["steps", "linear", "log"]
@@ -95,13 +96,18 @@ class Levels(Dimension):
     Args:
         values: The distinct values, in the order in which targets shall be listed.
         scale: "steps", "linear" or "log".
+        discrete: Whether values between these do not exist, as of a number of lanes: then nothing
+            is trained on them.
 
     Raises:
         ContextError: If values are missing, repeated, not finite or not numbers.
     """
 
-    def __init__(self, values: Iterable[float], scale: Scale = "steps") -> None:
+    def __init__(
+        self, values: Iterable[float], scale: Scale = "steps", *, discrete: bool = False
+    ) -> None:
         self.values = _numbers(values)
+        self.discrete = truth_value("discrete", discrete, error=ContextError)
         self.scale = _check_scale(scale, ("steps", "linear", "log"))
         self.knots = np.unique(self.values)
         if len(self.knots) < len(self.values):
@@ -128,7 +134,8 @@ class Levels(Dimension):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data."""
-        return {"values": self.values.tolist(), "scale": self.scale}
+        data: dict[str, Any] = {"values": self.values.tolist(), "scale": self.scale}
+        return {**data, "discrete": True} if self.discrete else data
 
     def __repr__(self) -> str:
         if len(self.values) <= 4:
@@ -136,6 +143,7 @@ class Levels(Dimension):
         else:
             listed = f"{self.values[0]:g}, …, {self.values[-1]:g}"
         suffix = "" if self.scale == "steps" else f", scale={self.scale!r}"
+        suffix += ", discrete=True" if self.discrete else ""
         return f"Levels([{listed}] ({len(self.values)}){suffix})"
 
 
@@ -206,7 +214,7 @@ def as_dimension(name: str, given: object) -> Dimension:
 def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
     """Read a dimension back from `Dimension.to_dict`."""
     if "values" in data:
-        return Levels(data["values"], scale=data["scale"])
+        return Levels(data["values"], data["scale"], discrete=data.get("discrete", False))
     return Interval(data["low"], data["high"], scale=data["scale"])
 
 

@@ -9,39 +9,85 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import finite_number, short_text, whole_number
 from sdmbtl.errors import ContextError
 
 
 @dataclass(frozen=True)
 class Source:
-    """What a policy is trained on: one context, a point of the box.
+    """What a policy is trained on: a region, the policy it starts from, a number of steps.
 
     Selectors, studies and files pass a source on as a value and turn it into arrays only where
-    it is used, so that it can become more than a point: a region, a policy to start from.
+    it is used: `ContextSpace.region`, `.targets_in` and `.draw`. The paper's sources are points
+    from scratch: a width of 0, no parent, the usual number of steps.
 
     Attributes:
-        center: The context, in the order of the space's dimensions.
+        center: The centre of the region, in the order of the space's dimensions; of a point the
+            context itself.
+        width: Side of the region, as a share of each dimension's range in unit coordinates: 0 is
+            a point, 1 with the centre in the middle the whole space. What lies outside of the
+            space does not count.
+        parent: Id of the trial whose policy is the start; None for a start from scratch.
+        steps: Environment steps; None for as many as the trainer is set to.
+
+    Raises:
+        ContextError: If a value is not usable; the message names it.
 
     Example:
         >>> Source.at([0.5, 2]).to_dict()
         {'center': [0.5, 2.0]}
+        >>> Source.at([0.5, 2], width=0.25, parent=0).to_dict()
+        {'center': [0.5, 2.0], 'width': 0.25, 'parent': 0}
     """
 
     center: tuple[float, ...]
+    width: float = 0.0
+    parent: int | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        width = finite_number("width", self.width, low=0.0, error=ContextError)
+        if width > 1:
+            raise ContextError(
+                "The 'width' of a source is a share of each dimension's range, from 0 (a point) "
+                f"to 1 (the whole space). Got {self.width!r} instead."
+            )
+        object.__setattr__(self, "width", width)
+        for name, low in (("parent", 0), ("steps", 1)):
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(
+                    self, name, whole_number(name, given, low=low, error=ContextError)
+                )
 
     @classmethod
-    def at(cls, vector: ArrayLike) -> Source:
-        """The source at a (D,) context."""
-        return cls(tuple(np.asarray(vector, dtype=np.float64).tolist()))
+    def at(
+        cls,
+        vector: ArrayLike,
+        width: float = 0.0,
+        parent: int | None = None,
+        steps: int | None = None,
+    ) -> Source:
+        """The source around a (D,) context."""
+        center = tuple(np.asarray(vector, dtype=np.float64).tolist())
+        return cls(center, width, parent, steps)
 
     @property
     def vector(self) -> NDArray[np.float64]:
-        """(D,) the context."""
+        """(D,) the centre."""
         return np.array(self.center)
 
+    @property
+    def is_point(self) -> bool:
+        """Whether it is one context."""
+        return self.width == 0
+
     def to_dict(self) -> dict[str, Any]:
-        """The source as JSON data."""
-        return {"center": list(self.center)}
+        """The source as JSON data; what is as usual is left out."""
+        data: dict[str, Any] = {"center": list(self.center)}
+        if not self.is_point:
+            data["width"] = self.width
+        more = {"parent": self.parent, "steps": self.steps}
+        return data | {name: value for name, value in more.items() if value is not None}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Source:
@@ -51,6 +97,13 @@ class Source:
             ContextError: If it does not describe a source.
         """
         try:
-            return cls.at([float(value) for value in data["center"]])
+            unknown = sorted(set(data) - {"center", "width", "parent", "steps"})
+            center = [float(value) for value in data["center"]]
         except (KeyError, TypeError, ValueError) as error:
             raise ContextError(f"This does not describe a source: {error!r}.") from None
+        if unknown:
+            raise ContextError(
+                "A source has 'center', 'width', 'parent' and 'steps'; there is no "
+                f"{unknown[0]!r}. Leave it out of {short_text(dict(data))}."
+            )
+        return cls.at(center, **{name: data[name] for name in data if name != "center"})

@@ -12,6 +12,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import did_you_mean, short_text, whole_number
+from sdmbtl.contexts import regions
 from sdmbtl.contexts.dimension import (
     Dimension,
     Interval,
@@ -255,6 +256,58 @@ class ContextSpace:
     def source(self, index: int) -> Source:
         """The target with this index, as what a policy is trained on."""
         return Source.at(self.targets[index])
+
+    # -- regions -------------------------------------------------------------------------
+
+    def whole(self, parent: int | None = None, steps: int | None = None) -> Source:
+        """The whole space, as what a policy is trained on.
+
+        Example:
+            >>> space = ContextSpace(mass=[1.0, 2.0, 4.0])
+            >>> space.region(space.whole())
+            {'mass': (1.0, 4.0)}
+        """
+        return Source.at(self.from_unit(np.full(self.n_dimensions, 0.5)), 1.0, parent, steps)
+
+    def is_whole(self, source: Source) -> bool:
+        """Whether a source is the whole space."""
+        return regions.is_whole(self, source)
+
+    def region(self, source: Source) -> dict[str, tuple[float, float]]:
+        """Lowest and highest value of each dimension in a source, within the space."""
+        return regions.bounds_of(self, source)
+
+    def in_words(self, source: Source) -> str:
+        """A source as a short text.
+
+        Example:
+            >>> space = ContextSpace(mass=[1.0, 2.0, 4.0])
+            >>> space.in_words(space.whole(steps=61440)), space.in_words(space.source(1))
+            ('whole space, 61,440 steps', 'mass=2')
+            >>> space.in_words(Source.at([2.0], width=0.5, parent=0))
+            'mass 1.5-3, from policy 0'
+        """
+        return regions.in_words(self, source)
+
+    def targets_in(self, source: Source) -> NDArray[np.bool_]:
+        """(N,) which targets lie in a source; the nearest one if none does, and for a point."""
+        return regions.targets_in(self, source)
+
+    def draw(self, source: Source, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """(m, D) contexts to train on.
+
+        A point gives its one context, a region n that fill it evenly. Where a dimension is
+        discrete, they are targets in the region: all of them, or n if there are more.
+
+        Args:
+            source: The source.
+            n: Number of contexts of a region.
+            rng: What they are drawn with.
+        """
+        n = whole_number("n", n, low=1, error=ContextError)
+        return regions.draw(self, source, n, rng)
+
+    # -- coordinates ---------------------------------------------------------------------
 
     def to_unit(self, vectors: ArrayLike) -> NDArray[np.float64]:
         """Map (..., D) contexts to unit coordinates; same shape."""

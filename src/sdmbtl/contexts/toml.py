@@ -23,6 +23,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     ```toml
     [dimensions.mass]
     values = [0.1, 1, 10]     # the values, with an optional scale ...
+    discrete = false          # true if there is nothing between them, as of a number of lanes
     [dimensions.length]
     low = 0.05                # ... or a range
     high = 5.0
@@ -98,7 +99,8 @@ def _dimension(table: object) -> Levels:
             "A dimension is a table with 'values', or with 'low', 'high' and 'levels'. "
             f"Got {short_text(table)} instead."
         )
-    _check_keys("A dimension", table, ("values", "low", "high", "levels", "scale"))
+    _check_keys("A dimension", table, ("values", "low", "high", "levels", "scale", "discrete"))
+    discrete = table.get("discrete", False)
     ranged = [key for key in ("low", "high", "levels") if key in table]
     if "values" in table:
         if ranged:
@@ -110,14 +112,15 @@ def _dimension(table: object) -> Levels:
             raise ContextError(
                 f"'values' must be a list of numbers. Got {short_text(table['values'])} instead."
             )
-        return Levels(table["values"], scale=table.get("scale", "steps"))
+        return Levels(table["values"], scale=table.get("scale", "steps"), discrete=discrete)
     missing = [key for key in ("low", "high", "levels") if key not in table]
     if missing:
         raise ContextError(
             f"A range needs 'low', 'high' and 'levels'. {missing[0]!r} is missing. "
             "Or give 'values'."
         )
-    return Range(**table).dimension
+    spaced = Range(**{key: value for key, value in table.items() if key != "discrete"})
+    return Levels(spaced.values, scale=spaced.scale, discrete=discrete)
 
 
 def _returns(data: Mapping[str, Any]) -> dict[str, Any]:

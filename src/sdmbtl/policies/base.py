@@ -54,6 +54,10 @@ class Policy(ABC):
     ) -> Self:
         """Make the policy again from `arrays()` and `description()`."""
 
+    def acting(self) -> Policy:
+        """The policy with nothing but what acting needs; what training left is dropped."""
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Between processes a policy travels as its file: plain data, as on disk."""
         return policy_from_bytes, (policy_bytes(self),)

@@ -25,6 +25,10 @@ class MlpPolicy(Policy):
         scale: (O,) multiplied with the difference, before the first layer.
         bounds: Lowest and highest continuous action; None for discrete ones.
         limit: Largest size of an entry that the first layer sees; None for any.
+        critic: For each layer of the critic its matrix and vector, for who trains the policy
+            further; none if it is not known.
+        observations_seen: Number of observations that shift and scale are statistics of; None if
+            they are none, or it is not known.
     """
 
     kind = "mlp"
@@ -37,6 +41,9 @@ class MlpPolicy(Policy):
         scale: NDArray[np.float32],
         bounds: tuple[float, float] | None = None,
         limit: float | None = None,
+        *,
+        critic: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]] = (),
+        observations_seen: float | None = None,
     ) -> None:
         self.weights = [np.asarray(w, dtype=np.float32) for w in weights]
         self.biases = [np.asarray(b, dtype=np.float32) for b in biases]
@@ -44,6 +51,8 @@ class MlpPolicy(Policy):
         self.scale = np.asarray(scale, dtype=np.float32)
         self.bounds = bounds
         self.limit = limit
+        self.critic = [(np.asarray(w, np.float32), np.asarray(b, np.float32)) for w, b in critic]
+        self.observations_seen = observations_seen
 
     @property
     def observation_size(self) -> int:
@@ -73,7 +82,16 @@ class MlpPolicy(Policy):
         """The weights by name."""
         named = {f"weight_{i}": w for i, w in enumerate(self.weights)}
         named |= {f"bias_{i}": b for i, b in enumerate(self.biases)}
-        return {**named, "shift": self.shift, "scale": self.scale}
+        named |= {"shift": self.shift, "scale": self.scale}
+        for i, (weight, bias) in enumerate(self.critic):
+            named |= {f"critic_weight_{i}": weight, f"critic_bias_{i}": bias}
+        if self.observations_seen is not None:
+            named["observations_seen"] = np.array([self.observations_seen])
+        return named
+
+    def acting(self) -> MlpPolicy:
+        """The policy without critic and counts."""
+        return MlpPolicy(self.weights, self.biases, self.shift, self.scale, self.bounds, self.limit)
 
     def description(self) -> dict[str, Any]:
         """Number of layers, bounds of the action and of the inputs."""
@@ -90,6 +108,8 @@ class MlpPolicy(Policy):
         """Make the policy again."""
         bounds = description["bounds"]
         layers = range(description["layers"])
+        critic = [i for i in range(len(arrays)) if f"critic_weight_{i}" in arrays]
+        seen = arrays.get("observations_seen")
         return cls(
             [arrays[f"weight_{i}"] for i in layers],
             [arrays[f"bias_{i}"] for i in layers],
@@ -97,4 +117,6 @@ class MlpPolicy(Policy):
             arrays["scale"],
             None if bounds is None else (bounds[0], bounds[1]),
             description["limit"],
+            critic=[(arrays[f"critic_weight_{i}"], arrays[f"critic_bias_{i}"]) for i in critic],
+            observations_seen=None if seen is None else float(seen[0]),
         )

@@ -21,7 +21,7 @@ class Member:
 
     Attributes:
         id: Number of the policy, >= 0.
-        context: The source it was trained on.
+        context: The context it was trained on; of a region its centre.
         policy: The policy; None if it was trained elsewhere and can only be chosen here.
         returns: (N, E) return of each episode on each target, NaN = not evaluated. The number
             of episodes may differ between members, and between targets by leaving NaN.

@@ -124,7 +124,7 @@ def _write_files(
         file = sha256 = None
         if member.policy is not None:
             file = f"{POLICIES}/{_key(member.id)}.safetensors"
-            save_policy(staging / file, member.policy, notes)
+            save_policy(staging / file, member.policy.acting(), notes)
             sha256 = _sha256(staging / file)
         listed.append({**notes, "file": file, "sha256": sha256})
     returns = {_key(member.id): member.returns for member in members}

@@ -2,6 +2,7 @@
 
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.choice import best_target
+from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.independent_selector import IndependentTraining
@@ -15,6 +16,7 @@ from sdmbtl.selectors.trial import TrainingRun, Trial
 
 __all__ = [
     "GPSelector",
+    "GeneralistFirstSelector",
     "History",
     "IndependentTraining",
     "MGPSelector",

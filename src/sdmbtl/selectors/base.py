@@ -31,13 +31,13 @@ from sdmbtl.errors import (
 )
 from sdmbtl.json_data import differences
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.trial import Status, Trial
+from sdmbtl.selectors.trial import Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row
 
 STATE_VERSION = 3
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
-#: What is accepted as a trial: the trial, its id, or its context.
-TrialLike = Trial | int | ContextLike
+#: What is accepted as a trial: the trial, its id, its source, or the context it is a point of.
+TrialLike = Trial | int | Source | ContextLike
 
 
 class TellOptions(TypedDict, total=False):
@@ -55,7 +55,8 @@ class Proposal:
     """What `Selector.propose` returns: a source, and why it was chosen.
 
     Attributes:
-        source: What to train on: `space.source(index)`, or `Source.at(vector)`.
+        source: What to train on: `space.source(index)`, `Source.at(vector)` with a width, a parent
+            and a number of steps, or `space.whole()`.
         strategy: Name of the strategy that chose it.
         reason: Why, in a sentence or two.
         structure: The structure that was detected, None if nothing was.
@@ -148,14 +149,15 @@ class Selector(ABC):
         """Report what became of a trial.
 
         Args:
-            trial: The trial, its id, or a context. A context that was never asked is taken as a
-                policy trained elsewhere (warm start).
+            trial: The trial, its id, a context, or a `Source`. A context or a source that was
+                never asked is taken as a policy trained elsewhere (warm start).
             row: One return for each target, NaN where not evaluated. For "finished" only.
             **options: Keywords, all of them optional.
             status: "finished", as if left out; "failed" (the context is not proposed again and
                 covers nothing); "cancelled" (the context goes back and may be proposed again).
             source_return: J(pi_x, x), for a source that is not an evaluated target. If left out,
-                the return on the nearest target is used.
+                the return on the nearest target is used, for a region the mean over the targets
+                in it.
             skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
             correct: Replace what was reported of a trial before.
@@ -229,7 +231,7 @@ class Selector(ABC):
                 "was reported, or tell its context with repeat=True if it was trained once more."
             )
         if found is None:
-            found = self._warm_start(trial)  # type: ignore[arg-type]
+            found = self._warm_start(self._as_source(trial))  # type: ignore[arg-type]
         checked, own = self._checked_returns(found, row, status, source_return)
         return found.updated(status=status, row=checked, source_return=own)
 
@@ -398,12 +400,13 @@ class Selector(ABC):
         return trial
 
     def _new_trial(self, history: History, proposal: Proposal) -> Trial:
-        vector = proposal.source.vector
+        source = proposal.source
+        if source.parent is not None:
+            _check_parent(source.parent, history)
         return Trial(
             id=len(history.trials),
-            source=proposal.source,
-            context=self.space.context(vector),
-            index=self.space.find(vector),
+            source=source,
+            **derived_fields(source, self.space),
             strategy=proposal.strategy,
             reason=proposal.reason,
             structure=proposal.structure,
@@ -411,14 +414,13 @@ class Selector(ABC):
             numbers={name: float(value) for name, value in proposal.numbers.items()},
         )
 
-    def _warm_start(self, context: ContextLike) -> Trial:
-        vector = self.space.vector(context)
-        if vector not in self.space:
+    def _warm_start(self, source: Source) -> Trial:
+        if source.vector not in self.space:
             raise ContextError(
-                f"{self.space.context(vector)} lies outside the context space "
+                f"{self.space.context(source.vector)} lies outside the context space "
                 f"{self.space.bounds}. Check its units, or make the space wider."
             )
-        proposal = Proposal(Source.at(vector), "reported", "Trained without being asked for.")
+        proposal = Proposal(source, "reported", "Trained without being asked for.")
         return self._new_trial(self.history, proposal)
 
     def _find(self, trial: TrialLike, *, repeat: bool) -> Trial | None:
@@ -433,13 +435,19 @@ class Selector(ABC):
             return found
         if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
             return self._by_id(int(trial))
-        context: ContextLike = trial  # type: ignore[assignment]
-        same = self.history.with_source(Source.at(self.space.vector(context)))
+        same = self.history.with_source(self._as_source(trial))  # type: ignore[arg-type]
         pending = [t for t in same if t.status == "pending"]
         if pending:
             return pending[0]
         reported = [t for t in same if t.status != "cancelled"]
         return None if repeat or not reported else reported[-1]
+
+    def _as_source(self, given: Source | ContextLike) -> Source:
+        """A source as it was given, or the point that a context is."""
+        if not isinstance(given, Source):
+            return Source.at(self.space.vector(given))
+        self.space.vector(given.vector)  # as many values as there are dimensions
+        return given
 
     def _by_id(self, number: int) -> Trial:
         trials = self.trials
@@ -465,7 +473,7 @@ class Selector(ABC):
             )
         checked = as_row(row, self.space)
         if source_return is None:
-            return checked, None
+            return checked, self._mean_in_region(trial, checked)
         own = finite_number("source_return", source_return, error=RowError)
         if trial.index is None or np.isnan(checked[trial.index]):
             return checked, own
@@ -476,3 +484,24 @@ class Selector(ABC):
                 "out, or correct the row."
             )
         return checked, None
+
+    def _mean_in_region(self, trial: Trial, row: NDArray[np.float64]) -> float | None:
+        """Mean of a row over the targets in the trial's region; None for a point."""
+        if trial.source.is_point:
+            return None
+        inside = row[self.space.targets_in(trial.source)]
+        evaluated = inside[~np.isnan(inside)]
+        return float(evaluated.mean()) if len(evaluated) else None
+
+
+def _check_parent(number: int, history: History) -> None:
+    """Refuse a parent that has no policy yet, or never will."""
+    trials = history.trials
+    if number >= len(trials) or trials[number].status != "finished":
+        what = f"is {trials[number].status}" if number < len(trials) else "does not exist"
+        finished = [str(t.id) for t in trials if t.status == "finished"]
+        raise SelectorError(
+            f"The 'parent' of a source is a trial that is finished. Trial {number} {what}; "
+            f"finished: {', '.join(finished) or 'none yet'}. Leave the parent out to start from "
+            "scratch."
+        )

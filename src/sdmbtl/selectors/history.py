@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ class History:
         self.space = space
         self.seed = seed
         self._trials: list[Trial] = []
-        self._ids_at: dict[int | bytes, list[int]] = {}
+        self._ids_at: dict[Hashable, list[int]] = {}
         self._rows: ObservedRows | None = None  # made when they are asked for
         for trial in trials:
             self.record(trial)
@@ -42,7 +42,11 @@ class History:
 
     @property
     def rows(self) -> ObservedRows:
-        """The observed rows of all finished trials, in the order of their ids."""
+        """The observed rows of all finished trials, in the order of their ids.
+
+        The row of a region stands at its centre: selectors of points take a region for its
+        centre.
+        """
         if self._rows is None:
             finished = [t for t in self._trials if t.row is not None]
             self._rows = ObservedRows(
@@ -73,7 +77,7 @@ class History:
         return any(t.status != "cancelled" for t in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:
-        """(N,) which targets may still be proposed.
+        """(N,) which targets may still be proposed as points; regions around them do not count.
 
         Raises:
             ExhaustedError: If none is left.
@@ -139,8 +143,13 @@ class History:
     def _is_last_row(self, trial: Trial) -> bool:
         return all(later.row is None for later in self._trials[trial.id + 1 :])
 
-    def _key(self, source: Source) -> int | bytes:
-        """The same for two sources that are the same context up to rounding."""
+    def _key(self, source: Source) -> Hashable:
+        """The same for two sources that are the same up to rounding of their centres."""
+        if source == Source(source.center):
+            return self._place(source)
+        return self._place(source), source.width, source.parent, source.steps
+
+    def _place(self, source: Source) -> int | bytes:
         vector = source.vector
         index = self.space.find(vector)
         if index is not None:

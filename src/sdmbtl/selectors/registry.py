@@ -10,6 +10,7 @@ from sdmbtl.checks import did_you_mean, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Selector
+from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.independent_selector import IndependentTraining
 from sdmbtl.selectors.mountain_selector import MountainSelector
@@ -33,6 +34,7 @@ _FACTORIES: dict[str, SelectorFactory] = {
     "m+random": mountain_or_random,
     "gp+random": gp_or_random,
     "independent": IndependentTraining,
+    "generalist-first": GeneralistFirstSelector,
 }
 
 

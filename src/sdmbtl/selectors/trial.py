@@ -51,8 +51,8 @@ class Trial:
     Attributes:
         id: Number of the trial; `tell` accepts it in place of the trial.
         source: What is trained on, as a value.
-        context: The same by name.
-        index: Index of the target it equals, None if it is not a target.
+        context: The same by name; of a region its centre.
+        index: Index of the target it equals, None if it is not a target, or a region.
         strategy: What chose it; "reported" for a policy that was trained without being asked for.
         reason: Why, in a sentence or two.
         structure: The structure that was detected before the choice, None if nothing was.
@@ -61,9 +61,11 @@ class Trial:
             of the mean best return that is expected.
         status: "pending", "finished", "failed" or "cancelled".
         row: (N,) mean return on each target, NaN where not evaluated; once finished.
-        source_return: J(pi_x, x), if the source is not a target.
+        source_return: J(pi_x, x), if the source is not a target; of a region the mean over the
+            targets in it, unless another number was reported.
         run: How its policy came about, if a study trained it.
         attributes: What the user has attached, as JSON data: the number of a job, a link.
+        region: Lowest and highest value of each dimension; of a point the same one twice.
     """
 
     id: int
@@ -80,6 +82,22 @@ class Trial:
     source_return: float | None = None
     run: TrainingRun | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
+    region: dict[str, tuple[float, float]] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def width(self) -> float:
+        """Side of the region as a share of each dimension's range; 0 for a point."""
+        return self.source.width
+
+    @property
+    def parent(self) -> int | None:
+        """Id of the trial whose policy is the start; None for a start from scratch."""
+        return self.source.parent
+
+    @property
+    def steps(self) -> int | None:
+        """Environment steps to train for; None for as many as is usual."""
+        return self.source.steps
 
     @property
     def expected_gain(self) -> float | None:
@@ -93,7 +111,8 @@ class Trial:
     def to_dict(self) -> dict[str, Any]:
         """The trial as JSON data, its id left out: that is its place in the list."""
         data = asdict(self) | {"source": self.source.to_dict(), "row": as_json(self.row)}
-        return {name: data[name] for name in data if name not in ("id", "context", "index")}
+        derived = ("id", "context", "index", "region")
+        return {name: data[name] for name in data if name not in derived}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], number: int, space: ContextSpace) -> Trial:
@@ -112,8 +131,7 @@ class Trial:
             read = {
                 "id": number,
                 "source": source,
-                "context": space.context(source.vector),
-                "index": space.find(source.vector),
+                **derived_fields(source, space),
                 "row": None if row is None else as_row(row, space),
                 "run": None if run is None else TrainingRun.from_dict(run),
             }
@@ -126,3 +144,12 @@ class Trial:
                 f"{'without' if row is None else 'with'} a row."
             )
         return trial
+
+
+def derived_fields(source: Source, space: ContextSpace) -> dict[str, Any]:
+    """What a trial has of its source and the space, to be shown and looked up."""
+    return {
+        "context": space.context(source.vector),
+        "index": space.find(source.vector) if source.is_point else None,
+        "region": space.region(source),
+    }

@@ -2,7 +2,7 @@
 
 from sdmbtl.studies.configuration import Configuration
 from sdmbtl.studies.loop import Event
-from sdmbtl.studies.stopping import Budget, NoGain, Standing, StopRule, TimeLimit
+from sdmbtl.studies.stopping import Budget, NoGain, Standing, StopRule, TimeLimit, TotalSteps
 from sdmbtl.studies.study import Study
 
 __all__ = [
@@ -14,4 +14,5 @@ __all__ = [
     "StopRule",
     "Study",
     "TimeLimit",
+    "TotalSteps",
 ]

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from sdmbtl.checks import check_return_range, whole_number
+from sdmbtl.checks import check_return_range, known_options, whole_number
 from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import Selector, make_selector
+from sdmbtl.studies.selection import Init, Selection, Width
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -34,6 +35,8 @@ class Configuration:
         batch: Policies that are chosen, and trained, at once.
         retries: How often a failed training run is tried again, each time with another seed.
         return_range: Lowest and highest return of an episode, if known.
+        region_contexts: Contexts that are drawn in a region to train on; in the whole space four
+            times as many.
     """
 
     space: dict[str, Any]
@@ -45,9 +48,11 @@ class Configuration:
     batch: int = 1
     retries: int = 1
     return_range: list[float] | None = None
+    region_contexts: int = 64
 
     def __post_init__(self) -> None:
-        for name, low in (("seed", 0), ("episodes", 1), ("batch", 1), ("retries", 0)):
+        lows = {"seed": 0, "episodes": 1, "batch": 1, "retries": 0, "region_contexts": 1}
+        for name, low in lows.items():
             whole_number(name, getattr(self, name), low=low, error=StudyError)
 
     def set_up(self) -> Setup:
@@ -85,6 +90,23 @@ class Configuration:
             )
 
 
+class StudyOptions(TypedDict, total=False):
+    """What `Study.open` takes besides environment, space, selector and trainer; described there."""
+
+    seed: int
+    episodes: int
+    batch: int
+    retries: int
+    region_contexts: int
+    width: Width
+    init: Init
+    specialist_steps: int | None
+
+
+#: Those of the options that are about the choice, and become options of the selector.
+CHOICE = ("width", "init", "specialist_steps")
+
+
 class Setup(NamedTuple):
     """What a study works with, made once from its configuration.
 
@@ -106,12 +128,15 @@ def set_up(
     return_range: tuple[float, float] | None,
     selector: Mapping[str, Any],
     trainer: Mapping[str, Any],
-    numbers: Mapping[str, Any],
+    options: StudyOptions,
 ) -> Setup:
     """Make what a user describes, and complete the description to a configuration.
 
     Wrong names are noticed here, and environments that cannot be made.
     """
+    known_options("a study", options, StudyOptions.__annotations__, error=StudyError)
+    numbers: dict[str, Any] = {n: v for n, v in options.items() if n not in CHOICE}
+    choice: dict[str, Any] = {n: v for n, v in options.items() if n in CHOICE}
     training: TrainerSpec | None = None
     parts: dict[str, Any] = {}
     if env is None:
@@ -123,9 +148,12 @@ def set_up(
         parts = {"family": training.environment, "trainer": settings}
     if return_range is not None:
         known_range = check_return_range(return_range, error=StudyError)
+    chosen = Selection(**selector, **choice).resolved(
+        None if training is None else training.make_trainer()
+    )
     made = Configuration(
         space=targets.to_dict(),
-        selector={"name": selector["name"], "options": dict(selector["options"])},
+        selector=chosen,
         return_range=None if known_range is None else list(known_range),
         **parts,
         **numbers,
@@ -136,8 +164,8 @@ def set_up(
         raise StudyError(
             f"The settings of a study are kept as JSON: numbers, texts, lists. {error}."
         ) from None
-    chosen = make_selector(selector["name"], targets, seed=made.seed, **selector["options"])
-    return Setup(configuration, chosen, training)
+    made_selector = make_selector(chosen["name"], targets, seed=made.seed, **chosen["options"])
+    return Setup(configuration, made_selector, training)
 
 
 def _trained(

@@ -73,6 +73,7 @@ def examine(path: str | Path) -> Diagnosis:
         if problem is not None:
             remedy = "--repair makes a new one."
             diagnosis.add("note", f"The copy of the database: {problem}", remedy)
+        _examine_parents(study, diagnosis)
         _examine_policies(study, diagnosis)
         _examine_environment(study, diagnosis)
         if study.pending and study.configuration.family is not None:
@@ -134,6 +135,16 @@ def _trouble(database: StudyDatabase) -> str | None:
 def _counted(trials: Sequence[Trial]) -> str:
     counts = {s: sum(t.status == s for t in trials) for s in ("finished", "pending", "failed")}
     return ", ".join(f"{n} {status}" for status, n in counts.items() if n) or "no policies yet"
+
+
+def _examine_parents(study: Study, diagnosis: Diagnosis) -> None:
+    for trial in study.trials:
+        if trial.parent is not None and trial.parent >= trial.id:
+            diagnosis.add(
+                "problem",
+                f"Policy {trial.id} starts from policy {trial.parent}, which is no earlier one.",
+                "The record was changed from outside; start a new study in another directory.",
+            )
 
 
 def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:

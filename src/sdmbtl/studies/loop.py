@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sdmbtl.errors import ExhaustedError, StudyError, TrainerError
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import load_policy, policy_bytes
-from sdmbtl.seeds import derived_seed
+from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.database import cannot_write, mean_over_episodes
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 #: After so many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
+
+#: The whole space is trained on so many times as many contexts as another region.
+WHOLE_SPACE = 4
 
 Stage = Literal["asked", "training", "saved", "trained", "evaluating", "failed", "finished"]
 
@@ -107,6 +110,7 @@ class Loop:
             span=self.study.return_span,
             best_possible=complete,
             seconds_per_policy=seconds_per_policy,
+            steps=self.study.steps,
             batch=self.study.configuration.batch,
             remaining_gain=self.study.remaining_gain,
             range_known=known is not None,
@@ -126,12 +130,54 @@ class Loop:
     def _work(self, trials: list[Trial]) -> None:
         """Train what is not trained, evaluate what is not evaluated."""
         untrained = [t for t in trials if self.study.policy_state(t) != "intact"]
-        if untrained:
-            self._train(untrained)
+        while untrained:
+            # A policy that was lost is trained again before those that start from it.
+            lost = {t.id for t in untrained}
+            later = [t for t in untrained if t.parent in lost]
+            ready = [t for t in untrained if t not in later and self._has_its_parent(t)]
+            if len(later) == len(untrained):
+                raise self._wrong_parent(later[0])
+            if ready:
+                self._train(ready)
+            untrained = later
         for number in [t.id for t in trials]:
             trial = self.study.trials[number]
             if trial.status == "pending" and _run(trial).policy_sha256 is not None:
                 self._evaluate(trial)
+
+    def _has_its_parent(self, trial: Trial) -> bool:
+        """Whether the policy that a trial starts from is here; if it never will be, give up.
+
+        Raises:
+            StudyError: If its file is lost and can be made again.
+        """
+        if trial.parent is None:
+            return True
+        if trial.parent >= trial.id:
+            raise self._wrong_parent(trial)
+        parent = self.study.trials[trial.parent]
+        state = self.study.policy_state(parent)
+        if state == "intact" or parent.status == "pending":  # which is tried again before
+            return state == "intact"
+        if parent.status == "finished" and _run(parent).policy_sha256 is not None:
+            raise StudyError(
+                f"Policy {trial.id} starts from policy {parent.id}, whose file is {state}. Let it "
+                f"be trained again: sdmbtl doctor {self.study.path} --repair, then: sdmbtl resume "
+                f"{self.study.path}"
+            )
+        what = "was trained elsewhere" if parent.status == "finished" else f"is {parent.status}"
+        error = f"StudyError: it starts from policy {parent.id}, which {what}: no weights are here"
+        run = replace(_run(trial), errors=(*_run(trial).errors, error))
+        failed = trial.updated(run=run, status="failed")
+        self.study.record(failed)
+        self.tell(Event("failed", failed))
+        return False
+
+    def _wrong_parent(self, trial: Trial) -> StudyError:
+        return StudyError(
+            f"Policy {trial.id} starts from policy {trial.parent}, which is no earlier one. "
+            f"See: sdmbtl doctor {self.study.path}"
+        )
 
     def _train(self, trials: list[Trial]) -> None:
         from sdmbtl.trainers import Failure, train
@@ -157,13 +203,22 @@ class Loop:
     def _job(self, trial: Trial) -> TrainingJob:
         from sdmbtl.trainers import TrainingJob
 
+        configuration, source, space = self.study.configuration, trial.source, self.study.space
         attempt = _run(trial).attempt
-        seed = derived_seed(self.study.configuration.seed, "train", trial.id, attempt)
-        return TrainingJob(trial.source.vector[None], seed, attempt)
+        count = configuration.region_contexts * (WHOLE_SPACE if space.is_whole(source) else 1)
+        rng = np.random.default_rng(seed_sequence(configuration.seed, "region", trial.id))
+        return TrainingJob(
+            space.draw(source, count, rng),
+            derived_seed(configuration.seed, "train", trial.id, attempt),
+            attempt,
+            None if source.parent is None else load_policy(self.study.policy_path(source.parent)),
+            source.steps,
+        )
 
     def _save(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
         """Write the policy file; the trial as it is to be recorded then."""
         notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
+        notes |= {k: v for k, v in trial.source.to_dict().items() if k in ("width", "parent")}
         content = policy_bytes(training.policy, {**notes, "steps": training.steps})
         path = self.study.policy_path(trial.id)
         try:
@@ -203,11 +258,12 @@ class Loop:
         self.tell(Event("finished", finished))
 
     def _returns(self, trial: Trial) -> tuple[NDArray[np.float64], float | None]:
-        """(N, E) returns on the targets, and the mean on the source if it is not a target."""
+        """(N, E) returns on the targets, and the mean on a point that is not a target."""
         from sdmbtl.trainers import evaluate
 
         contexts = self.study.space.targets
-        if trial.index is None:
+        has_own = trial.source.is_point and trial.index is None
+        if has_own:
             contexts = np.vstack([contexts, trial.source.vector])
         returns = evaluate(
             self.study.training,
@@ -216,9 +272,7 @@ class Loop:
             episodes=self.study.configuration.episodes,
             seed=derived_seed(self.study.configuration.seed, "evaluate", trial.id),
         )
-        if trial.index is not None:
-            return returns, None
-        return returns[:-1], float(returns[-1].mean())
+        return (returns[:-1], float(returns[-1].mean())) if has_own else (returns, None)
 
     def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
         """The trial after a failure: to be retried with another seed, or given up."""

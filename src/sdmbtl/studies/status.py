@@ -14,6 +14,7 @@ from sdmbtl.selectors.structure_detection_selector import StructureDetectionSele
 from sdmbtl.selectors.trial import TrainingRun
 
 if TYPE_CHECKING:
+    from sdmbtl.contexts import ContextSpace
     from sdmbtl.selectors import Selector, Trial
     from sdmbtl.studies.study import Study
 
@@ -66,7 +67,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     failed = set(study.selector.failed_runs())
     rows = 0
     for trial in study.trials:
-        entry = _described(trial)
+        entry = _described(trial, study.space)
         if trial.row is not None:
             best = np.fmax(best, trial.row)
             mean = float(np.nanmean(best))
@@ -83,11 +84,16 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     return rounds
 
 
-def _described(trial: Trial) -> dict[str, Any]:
+def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
     run = trial.run or TrainingRun()
     return {
         "id": trial.id,
         "context": trial.context,
+        "source": space.in_words(trial.source),
+        "region": trial.region,
+        "width": trial.width,
+        "parent": trial.parent,
+        "asked_steps": trial.steps,
         "status": trial.status,
         "strategy": trial.strategy,
         "structure": trial.structure,

@@ -25,6 +25,7 @@ class Standing:
         span: Width of the range of returns: the known one, otherwise of those seen.
         best_possible: Whether no target could do better.
         seconds_per_policy: Mean time for one policy so far in this run, None before the first.
+        steps: Environment steps that the finished policies took.
         batch: Number of policies that are begun at once.
         remaining_gain: What so many more policies are expected to add to the mean best return,
             None if the selector cannot tell. A function, for only some rules ask and it takes time.
@@ -36,6 +37,7 @@ class Standing:
     best_possible: bool
     seconds_per_policy: float | None
     batch: int = 1
+    steps: int = 0
     remaining_gain: Callable[[int], float | None] = lambda _: None
     range_known: bool = False
 
@@ -73,6 +75,22 @@ class Budget(StopRule):
         """Why to stop now."""
         if len(standing.performances) >= self.policies:
             return f"the budget of {counted(self.policies, 'policy', 'policies')} is used"
+        return None
+
+
+class TotalSteps(StopRule):
+    """Stop when the finished policies have taken so many environment steps, earlier runs included.
+
+    The last one may go beyond.
+    """
+
+    def __init__(self, steps: int) -> None:
+        self.steps = whole_number("total_steps", steps, low=1, error=StudyError)
+
+    def reason(self, standing: Standing) -> str | None:
+        """Why to stop now."""
+        if standing.steps >= self.steps:
+            return f"{standing.steps:,} of {self.steps:,} environment steps are used"
         return None
 
 

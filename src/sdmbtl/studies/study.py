@@ -23,11 +23,12 @@ from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.software import CORE, TRAINING, versions
-from sdmbtl.studies.configuration import Configuration, Setup, set_up
+from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
+from sdmbtl.studies.directory import check_there, is_study
 from sdmbtl.studies.loop import Loop, Observer
 from sdmbtl.studies.status import study_status
-from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit
+from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -73,10 +74,7 @@ class Study:
         selector_options: Mapping[str, Any] | None = None,
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        episodes: int = 10,
-        batch: int = 1,
-        retries: int = 1,
+        **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
 
@@ -84,21 +82,26 @@ class Study:
             path: The directory; made if missing.
             env: Name of an environment family, "module:function", a family, or a function that
                 makes the environment of a context. A function that can be imported is recorded
-                by name; one of a notebook, or a lambda, must be passed again to resume. Without
-                an environment and with a space, training is yours: `ask` and `tell`. Without
-                both, the study in the directory is opened as it was made.
-            space: The context space: a `ContextSpace`, the name of one of the family's spaces,
-                or the path of a TOML file; the family's default one if left out.
+                by name; any other must be passed again to resume. With a space alone, training
+                is yours: `ask` and `tell`. Without both, the study is opened as it was made.
+            space: A `ContextSpace`, the name of one of the family's spaces, or the path of a TOML
+                file; the family's default one if left out.
             return_range: Lowest and highest return of an episode, before what the family or the
                 file of the space say.
-            selector: Name of the selector.
+            selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
+                can start from others; otherwise, and if it has options, it chooses points.
             selector_options: Its settings.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
+            **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
             batch: Policies that are chosen, and trained, at once.
             retries: How often a failed training run is tried again, each time with another seed.
+            width: Width of the regions that are trained on, as a share of each dimension's range.
+            init: Start from "scratch" or a "parent"; width=0 and init="scratch" is the paper.
+            specialist_steps: Environment steps of the policies after the first.
+            region_contexts: Contexts drawn in a region; in the whole space four times as many.
 
         Raises:
             ConfigurationError: If the directory has a study with another configuration.
@@ -107,16 +110,15 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            _check_there(path)
-            return cls(path)
-        known = _is_study(path)
+            return cls(check_there(path))
+        known = is_study(path)
         given = set_up(
             env,
             space=space,
             return_range=return_range,
             selector={"name": selector, "options": selector_options or {}},
             trainer={"name": trainer, "options": trainer_options or {}},
-            numbers={"seed": seed, "episodes": episodes, "batch": batch, "retries": retries},
+            options=options,
         )
         if not known:
             cls._create(path, given.configuration)
@@ -132,7 +134,7 @@ class Study:
             ) from None
         database = StudyDatabase(path / "study.db")
         with database.locked():
-            if _is_study(path):
+            if is_study(path):
                 return  # another process was faster
             packages = CORE if configuration.family is None else (*CORE, *TRAINING)
             database.create(
@@ -165,6 +167,12 @@ class Study:
     def n_finished(self) -> int:
         """Number of finished policies."""
         return sum(t.status == "finished" for t in self.trials)
+
+    @property
+    def steps(self) -> int:
+        """Environment steps that the finished policies took in training."""
+        runs = [t.run for t in self.trials if t.status == "finished" and t.run is not None]
+        return sum(run.steps or 0 for run in runs)
 
     def refresh(self) -> None:
         """Take over what was recorded since, by another process."""
@@ -304,6 +312,7 @@ class Study:
         self,
         budget: int | None = None,
         *,
+        total_steps: int | None = None,
         time_limit: float | None = None,
         min_gain: float | None = None,
         patience: int = 3,
@@ -317,6 +326,7 @@ class Study:
 
         Args:
             budget: Number of finished policies, those of earlier runs included.
+            total_steps: Environment steps of finished policies, those of earlier runs included.
             time_limit: Seconds for this run; a policy that would end later is not begun.
             min_gain: Stop when the next `patience` policies are expected to raise the mean best
                 return by less than this share of the range of returns; with a selector that does
@@ -334,12 +344,16 @@ class Study:
         stops: list[StopRule] = [*rules]
         if budget is not None:
             stops.append(Budget(budget))
+        if total_steps is not None:
+            stops.append(TotalSteps(total_steps))
         if time_limit is not None:
             stops.append(TimeLimit(time_limit))
         if min_gain is not None:
             stops.append(NoGain(min_gain, patience))
         if not stops:
-            raise StudyError("A run needs a 'budget', a 'time_limit', a 'min_gain' or a rule.")
+            raise StudyError(
+                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
+            )
         _ = self.trainer  # a study that cannot train says so before anything is chosen
         with self._alone():
             if budget is not None and budget > (self.budget or 0):
@@ -353,7 +367,7 @@ class Study:
     @overload
     def ask(self, n: int) -> list[Trial]: ...
     def ask(self, n: int | None = None) -> Trial | list[Trial]:
-        """Choose the next context, or the next `n`, to be trained elsewhere.
+        """Choose the next source, or the next `n`, to be trained elsewhere.
 
         They are pending until reported; as `Selector.ask`.
         """
@@ -374,7 +388,7 @@ class Study:
         """Report what became of a trial that was trained elsewhere; as `Selector.tell`.
 
         Args:
-            trial: The trial, its id, or a context, also one that was never asked.
+            trial: The trial, its id, a context or a `Source`, also one that was never asked.
             returns: (N,) mean return on every target, NaN where not evaluated, or (N, E) the
                 return of each episode.
             error: What went wrong, for "failed".
@@ -528,37 +542,6 @@ class Study:
             f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
             f"mean best return {self.performance:.4g})"
         )
-
-
-def _has_database(path: Path) -> bool:
-    return (path / "study.db").exists() or (path / "study.backup.db").exists()
-
-
-def _check_there(path: Path) -> None:
-    if not _has_database(path):
-        raise StudyError(
-            f"There is not a study in {str(path)!r}. Make one with an environment: "
-            f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
-            f"training of your own: sdmbtl ask {path} --space FILE.toml."
-        )
-
-
-def _is_study(path: Path) -> bool:
-    """Whether there is one; refuses a path where there is anything else.
-
-    A study whose creation was killed may have left files without a database: that is nothing.
-    """
-    if _has_database(path):
-        return True
-    if not path.exists():
-        return False
-    if path.is_dir():
-        names = {p.name for p in path.iterdir() if not p.name.startswith(".study.")}
-        if names <= {"policies", "study.lock"} and not any(path.glob("policies/*")):
-            return False
-    raise StudyError(
-        f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
-    )
 
 
 def _episodes(returns: ArrayLike) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import (
     DuplicateTellError,
     ExhaustedError,
@@ -19,6 +19,7 @@ from sdmbtl.errors import (
     UnknownTrialError,
 )
 from sdmbtl.selectors import Selector, TrainingRun, Trial
+from sdmbtl.selectors.base import TrialLike
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 
 #: Called as `factory(space, seed=seed)`.
@@ -49,15 +50,22 @@ def check_proposes_contexts_of_the_space(factory: SelectorFactory) -> None:
         for trial in _run(selector, rounds=min(len(space), 6)):
             assert list(trial.context) == list(space.names), f"{name}: wrong dimensions"
             assert trial.context in space, f"{name}: {trial.context} is outside the box"
-            assert trial.index == space.find(trial.context), f"{name}: wrong index"
+            target = space.find(trial.context) if trial.source.is_point else None
+            assert trial.index == target, f"{name}: wrong index"
+            assert trial.region == space.region(trial.source), f"{name}: wrong region"
+            parent = trial.parent
+            assert parent is None or parent < trial.id, f"{name}: {parent} is no earlier trial"
 
 
 def check_never_proposes_twice(factory: SelectorFactory) -> None:
-    """No context comes twice, up to as many rounds as there are targets."""
+    """No source comes twice, up to as many rounds as there are targets."""
     for name, space in example_spaces().items():
         trials = _run(factory(space, seed=1), rounds=len(space))
-        seen = {tuple(np.round(space.to_unit(t.source.vector), 9)) for t in trials}
-        assert len(seen) == len(trials), f"{name}: a context was proposed twice"
+        seen = {
+            (*np.round(space.to_unit(s.vector), 9).tolist(), s.width, s.parent, s.steps)
+            for s in _sources(trials)
+        }
+        assert len(seen) == len(trials), f"{name}: a source was proposed twice"
 
 
 def check_says_when_exhausted(factory: SelectorFactory) -> None:
@@ -84,17 +92,17 @@ def check_same_seed_same_choices(factory: SelectorFactory) -> None:
     """Two selectors with the same seed and the same tells ask the same."""
     for name, space in example_spaces().items():
         rounds = min(len(space), 8)
-        first = _contexts(_run(factory(space, seed=3), rounds))
-        second = _contexts(_run(factory(space, seed=3), rounds))
+        first = _sources(_run(factory(space, seed=3), rounds))
+        second = _sources(_run(factory(space, seed=3), rounds))
         assert first == second, f"{name}: the same seed gave other choices"
 
 
 def check_pending_is_not_offered_again(factory: SelectorFactory) -> None:
-    """Asking again before telling gives other contexts."""
+    """Asking again before telling gives other sources."""
     space = example_spaces()["grid"]
     selector = factory(space, seed=0)
-    contexts = _contexts([selector.ask() for _ in range(len(space))])
-    assert len(set(contexts)) == len(contexts), "a pending context was offered again"
+    sources = _sources([selector.ask() for _ in range(len(space))])
+    assert len(set(sources)) == len(sources), "a pending source was offered again"
     assert len(selector.pending) == len(space), "pending must list what was not reported yet"
 
 
@@ -158,7 +166,7 @@ def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
         batch = selector.ask(6)
         for number in order:
             selector.tell(batch[number], _row(space, matrix, batch[number]))
-        following.append(_contexts(_run(selector, rounds=4)))
+        following.append(_sources(_run(selector, rounds=4)))
     assert following[0] == following[1], "the order of tells changed the next choices"
 
 
@@ -169,10 +177,10 @@ def check_failed_is_not_offered_again(factory: SelectorFactory) -> None:
     failed = []
     for number in range(len(space)):
         trial = selector.ask()
-        assert trial.context not in failed, "a failed context was offered again"
+        assert trial.source not in failed, "a failed source was offered again"
         if number % 2:
             selector.tell(trial, status="failed")
-            failed.append(trial.context)
+            failed.append(trial.source)
         else:
             selector.tell(trial, _row(space, matrix, trial))
     assert not selector.pending, "a failed run must not stay pending"
@@ -184,7 +192,7 @@ def check_cancelled_may_come_back(factory: SelectorFactory) -> None:
     space = ContextSpace(a=range(4))
     selector = factory(space, seed=0)
     selector.tell(selector.ask(), status="cancelled")
-    assert len(_contexts(_run(selector, rounds=4))) == 4, "a cancelled context did not come back"
+    assert len(_sources(_run(selector, rounds=4))) == 4, "a cancelled context did not come back"
 
 
 def check_state_continues_exactly(factory: SelectorFactory) -> None:
@@ -260,16 +268,21 @@ def check_accepts_partial_rows(factory: SelectorFactory) -> None:
 
 
 def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
-    """Contexts that were never asked, sources that are not targets, repeated runs."""
+    """Contexts that were never asked, sources that are no targets, regions, repeated runs."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     selector.tell(space.target(5), matrix[5])
     selector.tell(space.target(5), matrix[5] + 0.1, repeat=True)
     selector.tell({"a": 0.4, "b": 0.9}, matrix[1], source_return=9.0)
     _raised(SdmbtlError, lambda: selector.tell({"a": 0.4, "b": 900.0}, matrix[1]))
+    region = Source.at(space.targets[4], width=0.5, parent=0, steps=100)
+    told = selector.tell(region, matrix[4])
+    mean = matrix[4][space.targets_in(region)].mean()
+    assert (told.source, told.index, told.source_return) == (region, None, mean), "of a region"
+    _raised(DuplicateTellError, lambda: selector.tell(region, matrix[4]))
     trials = _run(selector, rounds=len(space) - 1)
-    assert space.target(5) not in [t.context for t in trials], "a reported context was proposed"
-    assert len(selector.rows) == len(space) + 2, "every reported row counts"
+    assert space.source(5) not in _sources(trials), "a reported context was proposed"
+    assert len(selector.rows) == len(space) + 3, "every reported row counts"
 
 
 def check_refuses_bad_rows(factory: SelectorFactory) -> None:
@@ -306,18 +319,21 @@ def check_refuses_bad_trials(factory: SelectorFactory) -> None:
     _raised(SelectorError, lambda: selector.annotate(trial, job={1, 2}))
     _raised(UnknownTrialError, lambda: selector.annotate(7, job=1))
     foreign = Trial(trial.id, space.source(11), space.target(11), 11, "other", "from elsewhere")
-    if foreign.context != trial.context:
+    if foreign.source != trial.source:
         _raised(UnknownTrialError, lambda: selector.tell(foreign, row))
 
 
 def check_refuses_second_tell(factory: SelectorFactory) -> None:
-    """A second tell raises, by trial, id and context, unless it may be skipped."""
+    """A second tell raises, by trial, id and source, unless it may be skipped."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     trial = selector.ask()
     row = _row(space, matrix, trial)
     selector.tell(trial.id, row)
-    for again in (trial, trial.id, trial.context):
+    names: list[TrialLike] = [trial, trial.id, trial.source]
+    if trial.source == Source(trial.source.center):
+        names.append(trial.context)
+    for again in names:
         _raised(DuplicateTellError, lambda again=again: selector.tell(again, row + 1))  # type: ignore[misc]
         selector.tell(again, row + 1, skip_if_finished=True)
     assert np.array_equal(selector.rows.best, row), "a skipped tell changed the rows"
@@ -327,9 +343,9 @@ def check_shift_and_scale_change_nothing(factory: SelectorFactory) -> None:
     """Returns in other units lead to the same contexts."""
     space = example_spaces()["grid"]
     matrix = example_matrix(space)
-    usual = _contexts(_run(factory(space, seed=0), rounds=8, matrix=matrix))
+    usual = _sources(_run(factory(space, seed=0), rounds=8, matrix=matrix))
     for scale, shift in ((1e-6, 0.0), (1e6, 0.0), (1.15, -300.0), (1.0, 1e6)):
-        other = _contexts(_run(factory(space, seed=0), rounds=8, matrix=scale * matrix + shift))
+        other = _sources(_run(factory(space, seed=0), rounds=8, matrix=scale * matrix + shift))
         assert other == usual, f"returns times {scale:g} plus {shift:g} changed the choices"
 
 
@@ -358,8 +374,8 @@ def _row(space: ContextSpace, matrix: NDArray[np.float64], trial: Trial) -> NDAr
     return np.array(matrix[space.nearest(trial.context)])
 
 
-def _contexts(trials: list[Trial]) -> list[tuple[float, ...]]:
-    return [t.source.center for t in trials]
+def _sources(trials: list[Trial]) -> list[Source]:
+    return [t.source for t in trials]
 
 
 def _raised(expected: type[Exception], call: Callable[[], object]) -> Exception:

@@ -78,6 +78,27 @@ def check_trains_on_several_contexts(factory: TrainerFactory) -> None:
     assert _play(trainer, training.policy).shape == (len(_SPACE), _EPISODES)
 
 
+def check_takes_the_steps_of_a_job(factory: TrainerFactory) -> None:
+    """A job may take another number of steps than the trainer is set to."""
+    trainer = _make(factory)
+    (usual,) = trainer.train([_job(0)])
+    (longer,) = trainer.train([TrainingJob(_SPACE.targets[[0]], 0, steps=3 * usual.steps)])
+    assert longer.steps >= 3 * usual.steps, f"{3 * usual.steps} steps asked, {longer.steps} taken"
+
+
+def check_starts_from_a_parent_or_refuses(factory: TrainerFactory) -> None:
+    """A parent changes the policy, always in the same way; who cannot start from one says so."""
+    trainer = _make(factory)
+    (parent,) = trainer.train([_job(0)])
+    job = TrainingJob(_SPACE.targets[[3]], 0, parent=parent.policy)
+    if not trainer.starts_from_parent:
+        _expect_error(TrainerError, lambda: trainer.train([job]))
+        return
+    child = _bytes(trainer.train([job]))
+    assert _bytes(trainer.train([job])) == child, "the same parent gave another policy"
+    assert _bytes(trainer.train([_job(3)])) != child, "the parent changed nothing"
+
+
 def check_evaluates_each_context(factory: TrainerFactory) -> None:
     """A return for each context and episode; the same seed gives the same, another one others."""
     trainer = _make(factory)

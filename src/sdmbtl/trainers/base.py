@@ -35,18 +35,23 @@ class TrainingJob:
 
     Attributes:
         contexts: (M, D) contexts it is trained on, in the order of the space's dimensions: one
-            for a source policy, all targets for the multi-task baseline. Every episode takes one
-            of them at random.
+            for a point, some in a region, all targets for the multi-task baseline. Every episode
+            takes one of them at random.
         seed: Root of every random number of this run.
         attempt: How often this policy was tried before, for whoever retries.
+        parent: The policy to start from; None for a start from scratch.
+        steps: Environment steps; None for as many as the trainer is set to.
 
     Raises:
-        TrainerError: If there is no context, or the contexts are not an array of numbers.
+        TrainerError: If there is no context, the contexts are not an array of numbers, or another
+            value is not usable.
     """
 
     contexts: NDArray[np.float64]
     seed: int
     attempt: int = 0
+    parent: Policy | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         contexts = context_array(self.contexts)
@@ -57,6 +62,20 @@ class TrainingJob:
         for name in ("seed", "attempt"):
             number = whole_number(name, getattr(self, name), low=0, error=TrainerError)
             object.__setattr__(self, name, number)
+        if self.steps is not None:
+            number = whole_number("steps", self.steps, low=1, error=TrainerError)
+            object.__setattr__(self, "steps", number)
+        given: object = self.parent
+        if given is not None and not isinstance(given, Policy):
+            raise TrainerError(
+                "The 'parent' of a training run is a Policy, or None for a start from scratch; "
+                f"load_policy(path) reads one. Got {short_text(given)} instead."
+            )
+
+    @property
+    def shape(self) -> tuple[int, int | None, bool]:
+        """What jobs that are trained side by side have in common: contexts, steps, a parent."""
+        return len(self.contexts), self.steps, self.parent is not None
 
 
 @dataclass(frozen=True)
@@ -92,11 +111,13 @@ class Trainer(ABC):
             The multi-task baseline needs it.
 
     Attributes:
+        starts_from_parent: Whether a policy can start from another one.
         chunk: Number of jobs that are trained together.
         processes: Number of processes for several chunks.
     """
 
     name: ClassVar[str]
+    starts_from_parent: ClassVar[bool] = False
     chunk: int = 1
     processes: int = 1
 
@@ -115,6 +136,8 @@ class Trainer(ABC):
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
     ) -> list[Training]:
         """Train one policy for each of at most `chunk` jobs. The same jobs give the same policies.
+
+        The jobs have the same number of contexts and of steps, and all have a parent or none.
 
         Raises:
             TrainingError: If a training run failed.
@@ -151,18 +174,36 @@ class Trainer(ABC):
         Raises:
             TrainingError: If a training run failed.
         """
-        trained: list[Training] = []
-        for chunk in self.chunks(jobs):
-            part = part_of_progress(progress, len(trained), len(chunk), len(jobs))
+        trained: dict[int, Training] = {}
+        joint = JointProgress(progress, len(jobs))
+        for numbers in self.chunks(jobs):
+            part = joint.part(len(numbers))
             try:
-                trained += self.train_chunk(chunk, part)
+                runs = self.train_chunk([jobs[number] for number in numbers], part)
             except ProgressError as error:
                 raise error.cause from None
-        return trained
+            trained |= zip(numbers, runs, strict=True)
+        return [trained[number] for number in range(len(jobs))]
 
-    def chunks(self, jobs: Sequence[TrainingJob]) -> list[Sequence[TrainingJob]]:
-        """The jobs in groups that are trained together."""
-        return [jobs[i : i + self.chunk] for i in range(0, len(jobs), self.chunk)]
+    def chunks(self, jobs: Sequence[TrainingJob]) -> list[list[int]]:
+        """Numbers of the jobs that are trained together: those of the same shape, in order.
+
+        Raises:
+            TrainerError: If a job has a parent and this trainer cannot start from one.
+        """
+        alike: dict[tuple[int, int | None, bool], list[int]] = {}
+        for number, job in enumerate(jobs):
+            if job.parent is not None and not self.starts_from_parent:
+                raise TrainerError(
+                    f"The trainer {self.name!r} cannot start from another policy. Train from "
+                    "scratch (init='scratch', --init scratch), or use the trainer 'ppo'."
+                )
+            alike.setdefault(job.shape, []).append(number)
+        return [
+            numbers[i : i + self.chunk]
+            for numbers in alike.values()
+            for i in range(0, len(numbers), self.chunk)
+        ]
 
     def shown(self, job: TrainingJob) -> str:
         """The contexts of a job, for a message."""
@@ -210,27 +251,36 @@ def context_array(contexts: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def part_of_progress(
-    progress: Progress | None, before: int, size: int, jobs: int
-) -> Progress | None:
-    """How a chunk reports, so that it comes out as progress of all jobs.
+class JointProgress:
+    """Turns the progress of one chunk after another into that of all jobs.
 
     What `progress` raises comes as a `ProgressError`, which is not an `Exception`.
 
     Args:
         progress: Called with the progress of all jobs.
-        before: Number of jobs that are done.
-        size: Number of jobs of the chunk.
         jobs: Number of all jobs.
     """
-    if progress is None:
-        return None
 
-    def report(steps: int, total: int, mean_return: float) -> None:
-        each = total // size
-        try:
-            progress(before * each + steps, jobs * each, mean_return)
-        except Exception as error:
-            raise ProgressError(error) from error
+    def __init__(self, progress: Progress | None, jobs: int) -> None:
+        self._progress = progress
+        self._left = jobs
+        self._done = self._latest = 0
 
-    return report
+    def part(self, size: int) -> Progress | None:
+        """How the next chunk, of so many jobs, reports."""
+        if self._progress is None:
+            return None
+        progress = self._progress
+        self._left -= size
+        self._done += self._latest
+
+        def report(steps: int, total: int, mean_return: float) -> None:
+            self._latest = total
+            # Jobs to come are taken to be as long as those of this chunk.
+            expected = self._done + total + self._left * (total // size)
+            try:
+                progress(self._done + steps, expected, mean_return)
+            except Exception as error:
+                raise ProgressError(error) from error
+
+        return report

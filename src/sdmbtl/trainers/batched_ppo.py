@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
 from itertools import pairwise
@@ -22,7 +22,7 @@ from sdmbtl.parallel import available_cores, environment_variables
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
-from sdmbtl.trainers.ppo import PPO, TINY, PPOSettings, Scaling, Tasks, TrainState, Weights
+from sdmbtl.trainers.ppo import PPO, TINY, Layers, PPOSettings, Scaling, Tasks, TrainState, Weights
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
 EPISODES_AT_ONCE = 1024
@@ -44,6 +44,7 @@ class BatchedPPOTrainer(Trainer):
     """
 
     name = "ppo"
+    starts_from_parent = True
 
     def __init__(
         self,
@@ -85,29 +86,37 @@ class BatchedPPOTrainer(Trainer):
 
         The same chunk gives the same policies. In another chunk a policy comes out a little
         different: the rounding of products depends on how many are computed at once.
+
+        A policy that starts from a parent has its weights, its critic and its statistics of the
+        observations, but explores as one from scratch. The parent itself is the first candidate
+        for the best policy: nothing worse is returned, by the evaluations during training.
         """
-        settings = self.ppo_settings
-        total = settings.num_iterations * settings.batch_size
+        settings, size = self.ppo_settings, self.ppo_settings.batch_size
         tasks = self._stacked_tasks(jobs)
-        states = self._ppo.start(tasks, [job.seed for job in jobs])
-        curves: list[list[tuple[int, float]]] = [[] for _ in jobs]
-        for first in range(0, settings.num_iterations, settings.eval_every):
-            last = min(first + settings.eval_every, settings.num_iterations)
-            states, means = self._ppo.advance(states, tasks, jnp.arange(first, last))
-            returns = np.asarray(means, dtype=np.float64)
-            for curve, value in zip(curves, returns, strict=True):
-                curve.append((last * settings.batch_size, float(value)))
+        iterations = settings.num_iterations(jobs[0].steps)
+        begin = [self._begin(job) for job in jobs]
+        states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
+        curve: list[tuple[int, NDArray[np.float64]]] = []
+        if jobs[0].parent is not None:
+            states, means = self._ppo.evaluate(states, tasks)
+            curve.append((0, np.asarray(means, dtype=np.float64)))
+        for first in range(0, iterations, settings.eval_every):
+            last = min(first + settings.eval_every, iterations)
+            states, means = self._ppo.advance(
+                states, tasks, jnp.arange(first, last), jnp.int32(iterations)
+            )
+            curve.append((last * size, np.asarray(means, dtype=np.float64)))
             if progress is not None:
-                done = last * settings.batch_size * len(jobs)
-                progress(done, total * len(jobs), float(returns.mean()))
+                total = iterations * size * len(jobs)
+                progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
         return [
             Training(
                 policy=self._make_policy(states, number, job),
-                steps=total,
+                steps=iterations * size,
                 source_return=float(states.best_return[number]),
-                curve=curve,
+                curve=[(steps, float(returns[number])) for steps, returns in curve],
             )
-            for number, (job, curve) in enumerate(zip(jobs, curves, strict=True))
+            for number, job in enumerate(jobs)
         ]
 
     def evaluate(
@@ -143,11 +152,12 @@ class BatchedPPOTrainer(Trainer):
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
 
     def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
-        counts = {len(job.contexts) for job in jobs}
-        if len(counts) != 1:
+        shapes = {job.shape for job in jobs}
+        if len(shapes) != 1:
             raise TrainerError(
-                "Jobs that are trained side by side need the same number of contexts. "
-                f"Got {sorted(counts)} instead. Train them one after another."
+                "Jobs that are trained side by side need the same number of contexts and of "
+                "steps, and all a parent or none. Got (contexts, steps, parent) = "
+                f"{sorted(shapes, key=str)} instead. train() groups them."
             )
         each = [self._tasks(job.contexts) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
@@ -169,25 +179,63 @@ class BatchedPPOTrainer(Trainer):
             scale=1 / np.sqrt(scaling.variance + TINY) if norm_obs else np.ones(size, np.float32),
             bounds=self._ppo.bounds,
             limit=OBSERVATION_LIMIT if norm_obs else None,
+            critic=weights.critic,
+            observations_seen=float(scaling.number) if norm_obs else None,
         )
 
-    def _load_policy(self, policy: Policy) -> tuple[Weights, Scaling]:
-        """A policy as the compiled functions take it."""
+    def _begin(self, job: TrainingJob) -> tuple[Weights, Scaling]:
+        """What a training run begins with: from scratch, or from a parent.
+
+        Raises:
+            TrainerError: If the parent does not fit.
+        """
+        fresh, unseen = self._ppo.initial(job.seed)
+        if job.parent is None:
+            return fresh, unseen
+        parent, settings = self._check_own(job.parent, "starts from"), self.ppo_settings
+        weights, scaling = self._load_policy(parent)
+        fits = [w.shape for w, _ in parent.critic] == [w.shape for w, _ in fresh.critic]
+        if (parent.critic and not fits) or (parent.limit is not None) != settings.norm_obs:
+            raise TrainerError(
+                "The parent was trained with another critic, or another norm_obs "
+                f"(here {settings.norm_obs}), so training cannot start from it. Make the trainer "
+                "with its settings, or start from scratch."
+            )
+        # Of an older file it is not known how much was seen: as much as is usual.
+        usual = settings.num_iterations() * settings.batch_size
+        seen = parent.observations_seen or usual
+        return (
+            Weights(weights.actor, _as_layers(parent.critic) or fresh.critic, fresh.log_std),
+            scaling._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
+        )
+
+    def _check_own(self, policy: Policy, does: str) -> MlpPolicy:
         sizes = (self._ppo.n_inputs, *self.ppo_settings.hidden_sizes, self._ppo.n_outputs)
         shapes = list(pairwise(sizes))
         if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:
-            raise TrainerError(
-                f"This trainer evaluates its own policies, with layers {list(sizes)}. "
-                f"Got {policy!r} instead. Make the trainer with the settings of that policy."
+            got = (
+                f"one with layers {[len(policy.shift), *[len(b) for b in policy.biases]]}"
+                if isinstance(policy, MlpPolicy)
+                else repr(policy)
             )
-        layers = [
-            (jnp.asarray(w), jnp.asarray(b))
-            for w, b in zip(policy.weights, policy.biases, strict=True)
-        ]
+            raise TrainerError(
+                f"This trainer {does} its own policies, with layers {list(sizes)}. "
+                f"Got {got} instead. Make the trainer with the settings of that policy."
+            )
+        return policy
+
+    def _load_policy(self, policy: Policy) -> tuple[Weights, Scaling]:
+        """A policy as the compiled functions take it."""
+        own = self._check_own(policy, "evaluates")
+        layers = _as_layers(zip(own.weights, own.biases, strict=True))
         scaling = Scaling(
-            jnp.asarray(policy.shift), jnp.asarray(policy.scale**-2.0 - TINY), jnp.float32(1.0)
+            jnp.asarray(own.shift), jnp.asarray(own.scale**-2.0 - TINY), jnp.float32(1.0)
         )
         return Weights(layers, [], jnp.zeros(0)), scaling
+
+
+def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
+    return [(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in arrays]
 
 
 @lru_cache(maxsize=8)

@@ -6,7 +6,7 @@ iterations further; `PPO.play` plays full episodes with the policy as it will be
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -108,10 +108,9 @@ class PPOSettings:
         """Samples of one iteration."""
         return self.num_envs * self.num_steps
 
-    @property
-    def num_iterations(self) -> int:
-        """Iterations of a training run."""
-        return -(-self.total_timesteps // self.batch_size)
+    def num_iterations(self, steps: int | None = None) -> int:
+        """Iterations of a training run of so many steps; of `total_timesteps` if left out."""
+        return -(-(steps or self.total_timesteps) // self.batch_size)
 
 
 class Weights(NamedTuple):
@@ -218,22 +217,28 @@ class PPO:
             (self.n_outputs,) = actions.shape
             self.bounds = float(actions.low[0]), float(actions.high[0])
         self.advance = jax.jit(self._advance)
+        self.evaluate = jax.jit(self._evaluate)
         self.play = jax.jit(self._play)
 
     # -- the beginning -----------------------------------------------------------------------
 
-    def start(self, tasks: Tasks, seeds: list[int]) -> TrainState:
-        """States of new training runs, one for each seed; `tasks` has a leading axis for them."""
-        weights = jax.tree.map(
-            lambda *w: jnp.stack(w), *[self._initial_weights(seed) for seed in seeds]
-        )
+    def start(
+        self, tasks: Tasks, seeds: list[int], begin: Sequence[tuple[Weights, Scaling]]
+    ) -> TrainState:
+        """States of new training runs.
+
+        Args:
+            tasks: With a leading axis for the runs.
+            seeds: Of each run.
+            begin: What each begins with: `initial`, or those of a policy that exists. Either way
+                Adam knows nothing yet, and no policy is the best one yet.
+        """
+        weights, scaling = jax.tree.map(lambda *w: jnp.stack(w), *begin)
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
 
-        def one(weights: Weights, key: jax.Array, tasks: Tasks) -> TrainState:
+        def one(weights: Weights, scaling: Scaling, key: jax.Array, tasks: Tasks) -> TrainState:
             key, reset_key = jax.random.split(key)
             zeros = jax.tree.map(jnp.zeros_like, weights)
-            size = self.n_inputs
-            scaling = Scaling(jnp.zeros(size), jnp.ones(size), jnp.float32(TINY))
             return TrainState(
                 optimiser=Optimiser(weights, zeros, zeros, jnp.float32(0.0)),
                 scaling=scaling,
@@ -243,8 +248,14 @@ class PPO:
                 best_return=jnp.float32(-jnp.inf),
             )
 
-        started: TrainState = jax.vmap(one)(weights, keys, tasks)
+        started: TrainState = jax.vmap(one)(weights, scaling, keys, tasks)
         return started
+
+    def initial(self, seed: int) -> tuple[Weights, Scaling]:
+        """What a policy from scratch begins with."""
+        size = self.n_inputs
+        scaling = Scaling(jnp.zeros(size), jnp.ones(size), jnp.float32(TINY))
+        return self._initial_weights(seed), scaling
 
     def _initial_weights(self, seed: int) -> Weights:
         """Orthogonal matrices, drawn with NumPy: a batch of QR decompositions is slow in JAX."""
@@ -259,7 +270,7 @@ class PPO:
     # -- training ------------------------------------------------------------------------------
 
     def _advance(
-        self, states: TrainState, tasks: Tasks, iterations: jax.Array
+        self, states: TrainState, tasks: Tasks, iterations: jax.Array, total: jax.Array
     ) -> tuple[TrainState, jax.Array]:
         """Some iterations further, then evaluate.
 
@@ -267,6 +278,8 @@ class PPO:
             states: Of B policies.
             tasks: Of B policies.
             iterations: (n,) numbers of the iterations.
+            total: Iterations of the whole run; an array, so that runs of any length share what is
+                compiled.
 
         Returns:
             The states and (B,) mean returns on the training contexts.
@@ -279,25 +292,36 @@ class PPO:
             shuffles = jax.vmap(lambda k: jax.random.permutation(k, self.settings.batch_size))(keys)
 
             def one(state: TrainState, tasks: Tasks) -> TrainState:
-                return self._iteration(state, tasks, shuffles, iteration)
+                return self._iteration(state, tasks, shuffles, iteration / total)
 
             return _apply_side_by_side(one, states, tasks), None
 
         states, _ = jax.lax.scan(iterate, states, iterations)
+        return self._evaluate(states, tasks)
+
+    def _evaluate(self, states: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
+        """Evaluate B policies on their training contexts: the states, (B,) mean returns."""
         kept: tuple[TrainState, jax.Array] = _apply_side_by_side(self._keep_best, states, tasks)
         return kept
 
     def _iteration(
-        self, state: TrainState, tasks: Tasks, shuffles: jax.Array, iteration: jax.Array
+        self, state: TrainState, tasks: Tasks, shuffles: jax.Array, share: jax.Array
     ) -> TrainState:
-        """Play, then learn from what was seen; `shuffles` is (update_epochs, batch_size)."""
+        """Play, then learn from what was seen.
+
+        Args:
+            state: Of one policy.
+            tasks: Of one policy.
+            shuffles: (update_epochs, batch_size) orders of the samples.
+            share: Share of the run that is done.
+        """
         settings = self.settings
         key, play_key = jax.random.split(state.key)
         env_state, transitions, seen = self._rollout(state, tasks, play_key)
         flat = jax.tree.map(lambda x: x.reshape(settings.batch_size, *x.shape[2:]), transitions)
         learning_rate = jnp.float32(settings.learning_rate)
         if settings.anneal_lr:
-            learning_rate = learning_rate * (1 - iteration / settings.num_iterations)
+            learning_rate = learning_rate * (1 - share)
 
         def update(carry: Optimiser, minibatch: Transition) -> tuple[Optimiser, None]:
             gradient = jax.grad(self._loss)(carry.weights, minibatch)

@@ -23,12 +23,12 @@ from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.parallel import compute_all
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.base import (
+    JointProgress,
     Progress,
     ProgressError,
     Trainer,
     Training,
     TrainingJob,
-    part_of_progress,
 )
 from sdmbtl.trainers.registry import trainer_from_settings
 
@@ -143,15 +143,20 @@ def train(
         TrainingError: If a worker process died.
     """
     trainer = spec.make_trainer()
-    chunks = trainer.chunks(jobs)
+    numbers = trainer.chunks(jobs)
+    chunks = [[jobs[number] for number in chunk] for chunk in numbers]
     processes = min(trainer.processes, len(chunks))
     if processes > 1 and can_be_made_anywhere(trainer.family):
-        return _train_in_workers(spec, chunks, processes, progress)
-    results: list[Training | Failure] = []
-    for chunk in chunks:
-        part = part_of_progress(progress, len(results), len(chunk), len(jobs))
-        results += _try_jobs(trainer, chunk, part)
-    return results
+        results = _train_in_workers(spec, chunks, processes, progress)
+    else:
+        joint = JointProgress(progress, len(jobs))
+        results = [_try_jobs(trainer, chunk, joint.part(len(chunk))) for chunk in chunks]
+    by_number = {
+        number: result
+        for chunk, trained in zip(numbers, results, strict=True)
+        for number, result in zip(chunk, trained, strict=True)
+    }
+    return [by_number[number] for number in range(len(jobs))]
 
 
 def evaluate(
@@ -191,7 +196,7 @@ def _train_in_workers(
     chunks: Sequence[Sequence[TrainingJob]],
     processes: int,
     progress: Progress | None,
-) -> list[Training | Failure]:
+) -> list[list[Training | Failure]]:
     """Train each chunk in one of several processes; progress is reported when one is done."""
     work = partial(_train_numbered, replace(spec, live=None))
     done: dict[int, list[Training | Failure]] = {}
@@ -208,7 +213,7 @@ def _train_in_workers(
         raise TrainingError(
             "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
         ) from error
-    return [result for number in range(len(chunks)) for result in done[number]]
+    return [done[number] for number in range(len(chunks))]
 
 
 def _train_numbered(

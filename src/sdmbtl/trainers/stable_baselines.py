@@ -190,9 +190,11 @@ class StableBaselinesTrainer(Trainer):
     # -- one training run --------------------------------------------------------------------
 
     def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
+        total = self.steps_of(job)
+
         def report(steps: int, mean_return: float) -> None:
             if progress is not None:
-                progress(min(steps, self.total_timesteps), self.total_timesteps, mean_return)
+                progress(min(steps, total), total, mean_return)
 
         self.usable_contexts(job.contexts)
         # One seed for each purpose: equal ones would make these depend on each other.
@@ -207,14 +209,18 @@ class StableBaselinesTrainer(Trainer):
                 self._learn(model, watcher, job)
             finally:
                 environments.close()
-        report(self.total_timesteps, watcher.best_return)
+        report(total, watcher.best_return)
         return Training(
             watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
         )
 
+    def steps_of(self, job: TrainingJob) -> int:
+        """Steps that a job takes, before they are rounded up."""
+        return self.total_timesteps if job.steps is None else job.steps
+
     def _learn(self, model: BaseAlgorithm, watcher: _Watcher, job: TrainingJob) -> None:
         try:
-            model.learn(self.total_timesteps, callback=watcher)
+            model.learn(self.steps_of(job), callback=watcher)
             watcher.evaluate()
         except TrainingError:
             raise
@@ -291,6 +297,7 @@ class _Watcher(BaseCallback):
         self._trainer, self._job, self._report = trainer, job, report
         self._seed = seed
         self._contexts = _choose_evaluated(job.contexts, seed)
+        self._total = trainer.steps_of(job)
         self._next_evaluation = trainer.eval_every
         self._next_report = 0.0
 
@@ -318,11 +325,11 @@ class _Watcher(BaseCallback):
 
     def _on_step(self) -> bool:
         # When all steps are taken, one more update follows, and the evaluation of the end.
-        if self._next_evaluation <= self.num_timesteps < self._trainer.total_timesteps:
+        if self._next_evaluation <= self.num_timesteps < self._total:
             self.evaluate()
             self._next_evaluation = self.num_timesteps + self._trainer.eval_every
         if self.num_timesteps >= self._next_report:
-            self._next_report = self.num_timesteps + self._trainer.total_timesteps / REPORTS
+            self._next_report = self.num_timesteps + self._total / REPORTS
             self._report(self.num_timesteps, self._latest_return())
         return True
 

@@ -1,0 +1,94 @@
+"""The geometry of sources: which values, targets and contexts a region has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts.dimension import Levels
+from sdmbtl.wording import shown_context
+
+if TYPE_CHECKING:
+    from sdmbtl.contexts.source import Source
+    from sdmbtl.contexts.space import ContextSpace
+
+#: A target may miss the edge of a region by this much in unit coordinates.
+EDGE = 1e-9
+
+
+def unit_box(
+    space: ContextSpace, source: Source
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(D,) lowest and (D,) highest unit coordinates of a region, within the space."""
+    center = space.to_unit(source.vector)
+    low, high = center - source.width / 2, center + source.width / 2
+    # An edge that misses that of the space by rounding is that of the space.
+    low, high = np.where(low <= EDGE, 0.0, low), np.where(high >= 1 - EDGE, 1.0, high)
+    return np.minimum(low, 1.0), np.maximum(high, 0.0)
+
+
+def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[float, float]]:
+    """Lowest and highest value of each dimension in a region; of a point the value, twice."""
+    if source.is_point:
+        return {name: (value, value) for name, value in space.context(source.vector).items()}
+    lows, highs = (space.from_unit(edge).tolist() for edge in unit_box(space, source))
+    return {n: (low, high) for n, low, high in zip(space.names, lows, highs, strict=True)}
+
+
+def is_whole(space: ContextSpace, source: Source) -> bool:
+    """Whether a region is the whole space."""
+    return not source.is_point and bounds_of(space, source) == space.bounds
+
+
+def in_words(space: ContextSpace, source: Source) -> str:
+    """A source as a short text: the region, the start unless from scratch, the steps if set."""
+    if source.is_point:
+        parts = [shown_context(space.context(source.vector))]
+    elif is_whole(space, source):
+        parts = ["whole space"]
+    else:
+        parts = [f"{name} {_span(*ends)}" for name, ends in bounds_of(space, source).items()]
+    parts += [] if source.parent is None else [f"from policy {source.parent}"]
+    parts += [] if source.steps is None else [f"{source.steps:,} steps"]
+    return ", ".join(parts)
+
+
+def _span(low: float, high: float) -> str:
+    between = "-" if low >= 0 else " to "
+    return f"{low:.3g}" if low == high else f"{low:.3g}{between}{high:.3g}"
+
+
+def targets_in(space: ContextSpace, source: Source) -> NDArray[np.bool_]:
+    """(N,) which targets lie in a region; the nearest one if none does, and for a point."""
+    inside = np.zeros(len(space), dtype=np.bool_)
+    if not source.is_point:
+        low, high = unit_box(space, source)
+        units = space.unit_targets
+        inside = np.all((units >= low - EDGE) & (units <= high + EDGE), axis=1)
+    if not inside.any():
+        inside[space.nearest(source.vector)] = True
+    return inside
+
+
+def draw(
+    space: ContextSpace, source: Source, n: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """(m, D) contexts to train on: of a point its own, of a region n that fill it evenly.
+
+    Where values between the levels of a dimension do not exist, they are targets in the region:
+    all, or n of them.
+    """
+    if source.is_point:
+        return source.vector[None]
+    if any(isinstance(d, Levels) and d.discrete for d in space.dimensions.values()):
+        inside = np.flatnonzero(targets_in(space, source))
+        if len(inside) > n:
+            inside = np.sort(rng.choice(inside, n, replace=False))
+        return space.targets[inside]
+    low, high = unit_box(space, source)
+    # A Latin hypercube: in each dimension one context in each of n equal parts.
+    parts = np.column_stack([rng.permutation(n) for _ in low])
+    shares = (parts + rng.random(parts.shape)) / n
+    return space.from_unit(low + shares * (high - low))

@@ -1,0 +1,92 @@
+"""Regions, parents and steps on the command line."""
+
+import json
+
+import numpy as np
+import pytest
+from command_runner import QUICK
+
+from sdmbtl.studies import Study
+
+
+@pytest.fixture(scope="module")
+def regions(tmp_path_factory, command, tiny):
+    """A study with a generalist and a specialist, and what its run printed."""
+    path = tmp_path_factory.mktemp("studies") / "regions"
+    choice = ("--width", 0.5, "--specialist-steps", 2048, "--total-steps", 5000)
+    return path, command("run", "CartPole", "--space", tiny, *QUICK, "--out", path, *choice)
+
+
+def test_a_run_shows_regions_parents_and_steps(regions, command):
+    path, result = regions
+    study = Study.open(path)
+    texts = [study.space.in_words(trial.source) for trial in study.trials]
+    assert texts[0].startswith("whole space, ")
+    assert texts[0].endswith(" steps")
+    assert texts[1].endswith(", from policy 0, 2,048 steps")
+    lines = result.stderr.splitlines()
+    for line, text in zip(lines[1:], texts, strict=True):
+        assert f"  {text}  own return " in line
+    shown = result.stdout.split("Next:")[0]
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "whole space, " in shown
+    assert f"{study.steps:,} environment steps in all" in shown
+    assert f"Stopped: {study.steps:,} of 5,000 environment steps are used." in shown
+
+
+def test_status_as_json(regions, command):
+    path, _ = regions
+    status = command.json("status", path)
+    first, second = status["rounds"]
+    assert status["selector"] == "generalist-first"
+    assert status["steps"] == first["steps"] + second["steps"]
+    assert (first["width"], first["parent"]) == (1.0, None)
+    assert (second["width"], second["parent"], second["asked_steps"]) == (0.5, 0, 2048)
+    low, high = second["region"]["length"]
+    assert low < high
+
+
+def test_resume_takes_total_steps(regions, command):
+    path, _ = regions
+    stopped = command.json("resume", path, "--total-steps", 5000)["stopped"]
+    assert "of 5,000 environment steps are used" in stopped
+    assert "--total-steps" in command.error("resume", path)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        (("--width", "2"), "--width is auto, or a share"),
+        (("--width", "wide"), "Got 'wide' instead"),
+        (("--init", "warm"), "--init is auto, scratch or parent. Got 'warm' instead"),
+        (("--total-steps", 0), "'total_steps' must be a whole number >= 1"),
+        (("--specialist-steps", 0), "'specialist_steps' must be a whole number >= 1"),
+        (("--selector", "random", "--width", 0.5), "'random' chooses points"),
+    ],
+)
+def test_unusable_options(options, text, command, tiny, tmp_path):
+    said = command.error("run", "CartPole", "--space", tiny, "--out", tmp_path / "s", *options)
+    assert text in " ".join(said.split())
+
+
+def test_ask_and_tell_regions(command, tiny, tmp_path):
+    path = tmp_path / "study"
+    asked = json.loads(command("ask", path, "--space", tiny, "--width", 0.5).stdout)
+    assert asked["width"] == 1.0
+    assert set(asked["region"]) == set(asked["context"])
+    assert "parent" not in asked
+    assert "steps" not in asked
+    row = np.arange(8.0).tolist()
+    command("tell", path, "-", given=json.dumps({**asked, "returns": row}))
+    second = json.loads(command("ask", path).stdout)
+    assert (second["width"], second["parent"]) == (0.5, 0)
+    report = {key: second[key] for key in ("context", "width", "parent")}
+    command("tell", path, "-", given=json.dumps({**report, "returns": row}))
+    assert [t.status for t in Study.open(path).trials] == ["finished", "finished"]
+    assert "new study" in command.error("ask", path, "--width", 0.25)
+
+
+def test_lines_of_points_are_as_before(command, tiny, tmp_path):
+    asked = json.loads(command("ask", tmp_path / "study", "--space", tiny).stdout)
+    keys = ("id", "context", "strategy", "structure", "reason", "numbers", "attributes")
+    assert tuple(asked) == keys

@@ -1,0 +1,210 @@
+"""Sources as values, and the geometry of regions: properties and closed forms."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdmbtl import ContextSpace, Interval, Levels
+from sdmbtl.contexts import Source, load_space
+from sdmbtl.errors import ContextError
+from sdmbtl.testing.spaces import example_spaces
+
+SPACES = example_spaces()
+GRID = ContextSpace(a=np.arange(5.0), b=[0.0, 1.0, 10.0])
+
+units = st.floats(0, 1)
+widths = st.floats(0.001, 1)
+
+
+@st.composite
+def regions(draw, least=0.001):
+    space = draw(st.sampled_from(list(SPACES.values())))
+    unit = [draw(units) for _ in space.names]
+    return space, Source.at(space.from_unit(unit), width=draw(st.floats(least, 1)))
+
+
+class TestSource:
+    def test_points_are_written_as_ever(self):
+        source = Source((0.5, 2.0))
+        assert json.dumps(source.to_dict()) == '{"center": [0.5, 2.0]}'
+        assert source.is_point
+        assert (source.width, source.parent, source.steps) == (0.0, None, None)
+
+    @given(
+        st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=4),
+        st.floats(0, 1),
+        st.none() | st.integers(0, 99),
+        st.none() | st.integers(1, 10**9),
+    )
+    def test_there_and_back(self, center, width, parent, steps):
+        source = Source.at(center, width=width, parent=parent, steps=steps)
+        again = Source.from_dict(json.loads(json.dumps(source.to_dict())))
+        assert again == source
+        assert hash(again) == hash(source)
+
+    @pytest.mark.parametrize(
+        ("data", "text"),
+        [
+            ({"width": 0.5}, "does not describe a source.*center"),
+            ({"center": ["x"]}, "does not describe a source"),
+            ({"center": [1.0], "width": 1.5}, "0 .a point. to 1 .the whole space.. Got 1.5"),
+            ({"center": [1.0], "width": -0.1}, "'width' must be a finite number >= 0. Got -0.1"),
+            ({"center": [1.0], "width": "all"}, "'width' must be.*Got 'all'"),
+            ({"center": [1.0], "parent": -1}, "'parent' must be a whole number >= 0. Got -1"),
+            ({"center": [1.0], "parent": 0.5}, "'parent' must be.*Got 0.5"),
+            ({"center": [1.0], "steps": 0}, "'steps' must be a whole number >= 1. Got 0"),
+            ({"center": [1.0], "size": 1}, "there is no 'size'. Leave it out"),
+        ],
+    )
+    def test_what_is_none(self, data, text):
+        with pytest.raises(ContextError, match=text):
+            Source.from_dict(data)
+
+    def test_numbers_of_numpy_become_plain(self):
+        source = Source.at([1.0], np.float64(0.5), np.int64(3), np.int32(7))
+        assert json.loads(json.dumps(source.to_dict())) == source.to_dict()
+
+
+class TestRegion:
+    @pytest.mark.parametrize("name", SPACES)
+    def test_the_whole_space(self, name):
+        space = SPACES[name]
+        whole = space.whole(parent=2, steps=9)
+        assert (whole.width, whole.parent, whole.steps) == (1.0, 2, 9)
+        assert space.region(whole) == space.bounds
+        assert space.is_whole(whole)
+        assert space.targets_in(whole).all()
+
+    def test_closed_form(self):
+        source = Source.at([1.0, 1.0], width=0.5)
+        assert GRID.region(source) == {"a": (0.0, 2.0), "b": (0.5, 5.5)}  # half a step each side
+        assert GRID.targets[GRID.targets_in(source)].tolist() == [[a, 1.0] for a in (0.0, 1.0, 2.0)]
+        assert not GRID.is_whole(source)
+
+    @given(regions())
+    def test_edges_are_clipped_and_as_wide_as_said(self, given):
+        space, source = given
+        region = space.region(source)
+        lows, highs = (space.to_unit([ends[i] for ends in region.values()]) for i in (0, 1))
+        center = space.to_unit(source.vector)
+        varies = np.array([d.low < d.high for d in space.dimensions.values()])
+        expected_low = np.clip(center - source.width / 2, 0, 1)
+        expected_high = np.clip(center + source.width / 2, 0, 1)
+        assert np.allclose(lows[varies], expected_low[varies], atol=2e-9)
+        assert np.allclose(highs[varies], expected_high[varies], atol=2e-9)
+        for (low, high), (bottom, top) in zip(region.values(), space.bounds.values(), strict=True):
+            assert bottom <= low <= high <= top
+
+    def test_a_point(self):
+        source = GRID.source(4)
+        assert GRID.region(source) == {"a": (1.0, 1.0), "b": (1.0, 1.0)}
+        assert np.flatnonzero(GRID.targets_in(source)).tolist() == [4]
+        near = Source.at([1.2, 0.9])
+        assert np.flatnonzero(GRID.targets_in(near)).tolist() == [GRID.nearest([1.2, 0.9])]
+
+    @given(regions())
+    def test_targets_in_a_region_by_brute_force(self, given):
+        space, source = given
+        center = space.to_unit(source.vector)
+        half = source.width / 2 + 1e-9
+        inside = [
+            all(abs(u - c) <= half for u, c in zip(unit, center, strict=True))
+            for unit in space.unit_targets
+        ]
+        found = space.targets_in(source)
+        if any(inside):
+            # Rounding may decide at the very edge.
+            edge = np.isclose(np.abs(space.unit_targets - center), half, atol=1e-8).any(axis=1)
+            assert np.array_equal(found[~edge], np.array(inside)[~edge])
+        else:
+            assert found.sum() >= 1
+        assert found.any()
+
+    def test_a_region_between_the_targets_has_the_nearest(self):
+        source = Source.at([1.6, 0.2], width=0.01)
+        assert np.flatnonzero(GRID.targets_in(source)).tolist() == [GRID.nearest([1.6, 0.2])]
+
+    def test_in_words(self):
+        wide = Source.at([1.0, 1.0], width=0.5, parent=3, steps=61440)
+        assert GRID.in_words(wide) == "a 0-2, b 0.5-5.5, from policy 3, 61,440 steps"
+        assert GRID.in_words(GRID.whole(steps=61440)) == "whole space, 61,440 steps"
+        assert GRID.in_words(GRID.source(4)) == "a=1 b=1"
+        assert GRID.in_words(Source.at([1, 1], parent=0)) == "a=1 b=1, from policy 0"
+        below = ContextSpace(t=[-2.0, -1.0, 0.0])
+        assert below.in_words(Source.at([-1.0], width=0.5)) == "t -1.5 to -0.5"
+
+
+class TestDraw:
+    @given(regions(), st.integers(1, 40), st.integers(0, 9))
+    def test_one_context_in_each_part_of_each_dimension(self, given, n, seed):
+        space, source = given
+        drawn = space.draw(source, n, np.random.default_rng(seed))
+        assert drawn.shape == (n, space.n_dimensions)
+        region = space.region(source)
+        for column, (name, dimension) in zip(drawn.T, space.dimensions.items(), strict=True):
+            low, high = dimension.to_unit(region[name])
+            unit = dimension.to_unit(column)
+            assert ((unit >= low - 1e-9) & (unit <= high + 1e-9)).all()
+            if high - low > 1e-3:  # parts that are wider than rounding
+                parts = (unit - low) / (high - low) * n
+                assert np.allclose(np.sort(parts), np.arange(n) + 0.5, atol=0.5 + 1e-6)
+
+    @given(st.sampled_from(sorted(SPACES)), st.integers(0, 9))
+    def test_a_point_gives_its_one_context(self, name, seed):
+        space = SPACES[name]
+        source = space.source(0)
+        drawn = space.draw(source, 64, np.random.default_rng(seed))
+        assert drawn.tolist() == [list(source.center)]
+
+    def test_the_same_generator_gives_the_same(self):
+        one, same, other = (
+            GRID.draw(GRID.whole(), 9, np.random.default_rng(seed)) for seed in (1, 1, 2)
+        )
+        assert np.array_equal(one, same)
+        assert not np.array_equal(one, other)
+
+    def test_unusable_numbers(self):
+        with pytest.raises(ContextError, match="'n' must be a whole number >= 1"):
+            GRID.draw(GRID.whole(), 0, np.random.default_rng(0))
+
+
+class TestDiscrete:
+    SPACE = ContextSpace(lanes=Levels([1, 2, 3, 4], discrete=True), speed=[10.0, 20.0, 30.0])
+
+    @given(st.integers(1, 20), widths, st.integers(0, 11), st.integers(0, 9))
+    def test_only_targets_in_the_region_are_drawn(self, n, width, target, seed):
+        source = Source.at(self.SPACE.targets[target], width)
+        drawn = self.SPACE.draw(source, n, np.random.default_rng(seed))
+        inside = np.flatnonzero(self.SPACE.targets_in(source))
+        indices = [self.SPACE.index(context) for context in drawn]
+        assert len(set(indices)) == len(indices) == min(n, len(inside))
+        assert set(indices) <= set(inside.tolist())
+
+    def test_it_is_written_only_if_so(self):
+        assert "discrete" not in Levels([1, 2]).to_dict()
+        assert Levels([1, 2], discrete=True).to_dict()["discrete"] is True
+        again = ContextSpace.from_dict(json.loads(json.dumps(self.SPACE.to_dict())))
+        assert again == self.SPACE
+        assert again.dimensions["lanes"].discrete
+        assert again != ContextSpace(lanes=[1, 2, 3, 4], speed=[10.0, 20.0, 30.0])
+        assert "discrete=True" in repr(self.SPACE)
+        with pytest.raises(ContextError, match="'discrete' must be true or false. Got 1"):
+            Levels([1, 2], discrete=1)
+
+    def test_from_toml(self, tmp_path):
+        path = tmp_path / "road.toml"
+        path.write_text(
+            "[dimensions.lanes]\nlow = 1\nhigh = 4\nlevels = 4\ndiscrete = true\n"
+            "[dimensions.cars]\nvalues = [5, 10]\ndiscrete = true\n"
+            "[dimensions.speed]\nvalues = [10, 30]\n"
+        )
+        space, _ = load_space(path)
+        discrete = {name: d.discrete for name, d in space.dimensions.items()}
+        assert discrete == {"lanes": True, "cars": True, "speed": False}
+
+    def test_of_an_interval_nothing_is_said(self):
+        space = ContextSpace([[0.1], [0.9]], x=Interval(0, 1))
+        assert len(space.draw(space.whole(), 5, np.random.default_rng(0))) == 5

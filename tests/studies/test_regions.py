@@ -1,0 +1,237 @@
+"""Studies of a generalist and specialists: sources, steps, kills, lost parents."""
+
+import json
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from small_study import POINTS, REGIONS, TRAINER, open_small, outcome
+
+from sdmbtl import ContextSpace, Levels
+from sdmbtl.environments import make_family
+from sdmbtl.errors import ConfigurationError, SelectorError, StudyError
+from sdmbtl.policies import load_notes, load_policy
+from sdmbtl.portfolio import Portfolio
+from sdmbtl.studies import Study
+from sdmbtl.studies.doctor import examine, repair
+from sdmbtl.studies.loop import Loop
+
+KILLED = -signal.SIGKILL
+
+
+def jobs_of(study):
+    loop = Loop(study, lambda _: None)
+    return [loop._job(trial) for trial in study.trials]
+
+
+def test_a_generalist_and_specialists(finished_regions):
+    study = finished_regions
+    first, *others = study.trials
+    assert study.space.is_whole(first.source)
+    assert (first.parent, first.steps, first.run.steps) == (None, 4096, 4096)
+    for trial in others:
+        assert (trial.width, trial.steps, trial.run.steps) == (0.5, 2048, 2048)
+        assert trial.parent < trial.id
+        assert trial.index is None
+        assert trial.run.curve[0][0] == 0, "the parent is the first candidate"
+        assert trial.run.training_return >= trial.run.curve[0][1]
+        inside = study.space.targets_in(trial.source)
+        assert trial.source_return == trial.row[inside].mean()
+    assert study.steps == study.status()["steps"] == 4096 + 3 * 2048
+    assert study.configuration.selector == {
+        "name": "generalist-first",
+        "options": {"width": 0.5, "init": "auto", "specialist_steps": 2048, "steps": 4096},
+    }
+
+
+def test_jobs_follow_from_the_sources(finished_regions):
+    generalist, *specialists = jobs_of(finished_regions)
+    assert (len(generalist.contexts), generalist.parent) == (12, None)
+    for job, trial in zip(specialists, finished_regions.trials[1:], strict=True):
+        assert len(job.contexts) == 3
+        lows, highs = np.array(list(trial.region.values())).T
+        assert ((job.contexts >= lows - 1e-12) & (job.contexts <= highs + 1e-12)).all()
+        parent = load_policy(finished_regions.policy_path(trial.parent))
+        assert np.array_equal(job.parent.weights[0], parent.weights[0])
+    again = jobs_of(Study.open(finished_regions.path))
+    for one, other in zip([generalist, *specialists], again, strict=True):
+        assert np.array_equal(one.contexts, other.contexts)
+        assert one.seed == other.seed
+
+
+def test_notes_of_the_policies(finished_regions):
+    first, second = (load_notes(finished_regions.policy_path(i)) for i in (0, 1))
+    assert (first["width"], first["steps"], "parent" in first) == (1.0, 4096, False)
+    assert (second["width"], second["parent"], second["steps"]) == (0.5, 0, 2048)
+
+
+def test_files_keep_the_critic_and_exports_do_not(finished_regions, tmp_path):
+    own = load_policy(finished_regions.policy_path(0))
+    assert [w.shape for w, _ in own.critic] == [(4, 64), (64, 64), (64, 1)]
+    finished_regions.portfolio().export(tmp_path / "out")
+    exported = Portfolio.load(tmp_path / "out").policy(0)
+    assert not exported.critic
+    assert np.array_equal(exported.weights[0], own.weights[0])
+
+
+@pytest.mark.parametrize(
+    ("stage", "number"),
+    [("asked", 2), ("training", 3), ("saved", 2), ("trained", 3), ("finished", 1)],
+)
+def test_killed_and_resumed(stage, number, tmp_path, run_script, finished_regions):
+    path = tmp_path / "study"
+    killed = run_script("killed_run.py", path, stage, number, "regions")
+    assert killed.returncode == KILLED, killed.stderr
+    study = Study.open(path)
+    study.run(budget=4)
+    assert outcome(study) == outcome(finished_regions)
+
+
+def test_total_steps(tmp_path):
+    study = open_small(tmp_path / "study", **REGIONS)
+    assert study.run(total_steps=5000) == "6,144 of 5,000 environment steps are used"
+    assert study.n_finished == 2
+    assert study.run(total_steps=6144).startswith("6,144 of 6,144")
+    assert study.n_finished == 2
+    for bad in (0, 2.5, True):
+        with pytest.raises(StudyError, match="'total_steps' must be a whole number >= 1"):
+            study.run(total_steps=bad)
+    with pytest.raises(StudyError, match="needs a 'budget', 'total_steps'"):
+        study.run()
+
+
+def copy_of(study, path):
+    shutil.copytree(study.path, path)
+    return Study.open(path)
+
+
+def test_a_lost_parent_is_named_and_comes_back(finished_regions, tmp_path):
+    study = copy_of(finished_regions, tmp_path / "study")
+    parent = load_policy(study.policy_path(0))
+    asked = study.ask()
+    assert asked.parent is not None
+    lost = study.policy_path(asked.parent)
+    lost.unlink()
+    with pytest.raises(StudyError, match=rf"starts from policy {asked.parent}.*missing.*--repair"):
+        study.run(budget=5)
+    assert Study.open(study.path).pending[0].id == asked.id
+    assert f"Policy {asked.parent} will be" in " ".join(repair(study.path).repaired)
+    again = Study.open(study.path)
+    again.run(budget=5)
+    assert [t.status for t in again.trials] == ["finished"] * 5
+    assert examine(study.path).healthy
+    assert np.array_equal(load_policy(again.policy_path(0)).weights[0], parent.weights[0])
+
+
+def test_a_lost_parent_and_its_child_in_one_batch(tmp_path):
+    study = open_small(tmp_path / "study", **REGIONS, batch=2)
+    study.run(budget=2)
+    (child,) = study.ask(1)
+    before = load_policy(study.policy_path(child.parent)).weights[0]
+    study.policy_path(child.parent).unlink()
+    repair(study.path)
+    again = Study.open(study.path)
+    assert [t.id for t in again.pending] == [child.parent, child.id]
+    order = []
+    again.run(budget=3, observer=lambda e: order.append((e.stage, e.trial.id)))
+    trained = [number for stage, number in order if stage == "trained"]
+    assert trained == [child.parent, child.id]
+    after = load_policy(again.policy_path(child.parent)).weights[0]
+    assert np.allclose(before, after, atol=0.5), "the same policy but for rounding"
+
+
+def test_a_parent_without_weights_here(tmp_path):
+    study = open_small(tmp_path / "study", **REGIONS)
+    study.tell(study.space.whole(steps=4096), np.full(8, 50.0))
+    with pytest.raises(StudyError, match="failed on 3 contexts.*policy 0, which was trained else"):
+        study.run(budget=4)
+    assert [t.status for t in study.trials] == ["finished", "failed", "failed", "failed"]
+
+
+def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path):
+    study = copy_of(finished_regions, tmp_path / "study")
+    assert examine(study.path).healthy
+    trial = study.trials[1]
+    source = trial.source.__class__(trial.source.center, 0.5, parent=1)
+    study.database.write(trial.updated(source=source))
+    found = [f.text for f in examine(study.path).findings if f.level == "problem"]
+    assert found == ["Policy 1 starts from policy 1, which is no earlier one."]
+    pending = trial.updated(source=source, status="pending", row=None, run=None)
+    study.database.write(pending)
+    with pytest.raises(StudyError, match="which is no earlier one. See: sdmbtl doctor"):
+        Study.open(study.path).run(budget=4)
+
+
+def test_which_selector_a_study_has(tmp_path):
+    def chosen(**options):
+        study = open_small(tmp_path / json.dumps(options, default=str), **options)
+        return study.configuration.selector["name"]
+
+    assert chosen(width="auto", init="auto") == "generalist-first"
+    assert chosen(width=0, init="parent") == "generalist-first"
+    assert chosen(width=0.25, init="scratch") == "generalist-first"
+    assert chosen(**POINTS) == "auto"
+    assert chosen(selector_options={"models": ["plateau"]}, width="auto") == "auto"
+    assert chosen(selector="random", width="auto", init="auto") == "random"
+    sb3 = {"trainer": "sb3", "trainer_options": {"total_timesteps": 500}, "init": "auto"}
+    assert chosen(**sb3, width="auto") == "auto"
+    regions = open_small(tmp_path / "sb3", **sb3, width=0.5)
+    assert regions.configuration.selector["options"]["init"] == "scratch"
+    assert regions.configuration.selector["options"]["steps"] == 500
+    with pytest.raises(StudyError, match="'sb3' cannot start from another policy.*init='scratch'"):
+        chosen(**{**sb3, "init": "parent"}, width="auto")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"selector": "m-mbtl", "width": 0.5}, "'m-mbtl' chooses points.*width=0.5"),
+        ({"selector": "random", "init": "parent"}, "'random' chooses points.*init='parent'"),
+        ({"specialist_steps": 5, **POINTS}, "'auto' chooses points.*specialist_steps=5"),
+        ({"init": "warm"}, "Unknown init 'warm'; known: auto, scratch, parent"),
+        ({"region_contexts": 0}, "'region_contexts' must be a whole number >= 1"),
+        ({"widht": 0.5}, "Unknown option 'widht'.*Did you mean 'width'"),
+    ],
+)
+def test_unusable_options(options, text, tmp_path):
+    with pytest.raises(StudyError, match=text):
+        open_small(tmp_path / "study", **options)
+
+
+@pytest.mark.parametrize("width", [1.5, -0.1, "wide"])
+def test_unusable_widths(width, tmp_path):
+    with pytest.raises(SelectorError, match="'width'"):
+        open_small(tmp_path / "study", width=width)
+
+
+def test_regions_and_points_are_different_studies(tmp_path):
+    open_small(tmp_path / "study", **REGIONS)
+    with pytest.raises(ConfigurationError, match="generalist-first"):
+        open_small(tmp_path / "study")
+
+
+def test_ask_and_tell_have_points_unless_regions_are_asked_for(tmp_path):
+    space = ContextSpace(a=range(4), b=[1.0, 2.0])
+    assert Study.open(tmp_path / "points", space=space).ask().width == 0
+    study = Study.open(tmp_path / "regions", space=space, selector="generalist-first")
+    first = study.ask()
+    assert (first.width, first.steps) == (1.0, None)
+    assert first.region == {"a": (0.0, 3.0), "b": (1.0, 2.0)}
+    study.tell(first, np.arange(8.0))
+    second = Study.open(tmp_path / "regions").ask()
+    assert (second.width, second.parent) == (0.25, 0)
+    study.refresh()
+    told = study.tell(second, np.arange(8.0))
+    assert told.source_return == np.arange(8.0)[study.space.targets_in(second.source)].mean()
+
+
+def test_discrete_dimensions_are_trained_on_targets(tmp_path):
+    space = make_family("CartPole").space("wide", levels=2)
+    lengths = Levels(space.dimensions["length"].values, discrete=True)
+    discrete = ContextSpace(**{**space.dimensions, "length": lengths})
+    study = open_small(tmp_path / "study", space=discrete, **REGIONS)
+    study.run(budget=1)
+    (job,) = jobs_of(study)
+    assert {tuple(c) for c in job.contexts} == {tuple(t) for t in discrete.targets}
+    assert TRAINER["total_timesteps"] == study.steps
