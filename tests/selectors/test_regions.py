@@ -71,7 +71,7 @@ def test_trials_show_their_source():
 def test_what_is_written_of_a_point_is_as_ever():
     trial = make_selector("auto", SPACE).ask()
     assert list(trial.to_dict()) == [
-        *("source", "strategy", "reason", "structure", "numbers", "status", "row"),
+        *("source", "strategy", "reason", "structure", "model", "numbers", "status", "row"),
         *("source_return", "run", "attributes"),
     ]
     assert trial.to_dict()["source"] == {"center": list(trial.source.center)}
