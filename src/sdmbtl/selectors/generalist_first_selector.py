@@ -1,8 +1,10 @@
-"""One policy for the whole space first, then specialists where most is missing."""
+"""One policy for the whole space first, then specialists where they add most per step."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,29 +12,64 @@ from numpy.typing import NDArray
 from sdmbtl.checks import finite_number, known_name, whole_number
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import SelectorError
+from sdmbtl.prediction.completed_rows import complete_returns
+from sdmbtl.prediction.shortfall_model import (
+    USUAL_FORMS,
+    Form,
+    RegionRun,
+    ShortfallFit,
+    ShortfallModel,
+)
 from sdmbtl.selectors.base import Proposal, Selector
-from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Trial
+from sdmbtl.selectors.where import where_gained
+from sdmbtl.wording import rise_in_words
 
-#: Width of a specialist's region unless another one is given.
-USUAL_WIDTH = 0.25
+#: Regions are compared for at most so many pairs of centre and target, but so many centres.
+PAIRS, LEAST_CENTERS = 2_000_000, 64
+#: A policy trained from scratch that is worse in its own region than another one, by more than
+#: this share of the range of returns, has failed to learn it.
+FAILED_BY = 0.1
+
+
+class _Candidate(NamedTuple):
+    """What may be trained next.
+
+    Attributes:
+        source: The source.
+        improvement: (N,) what it is expected to add on each target.
+        length: Its steps, as a share of the first generalist's.
+    """
+
+    source: Source
+    improvement: NDArray[np.float64]
+    length: float
 
 
 class GeneralistFirstSelector(Selector):
-    """The whole space first, then regions where the best returns fall short most.
+    """The whole space first; then, again and again, what adds most for each step.
+
+    That is either a specialist, a region that starts from the policy that is best around it or from
+    scratch, or the generalist continued. A `ShortfallModel` predicts what each would add and learns
+    from what came.
 
     Args:
         space: The context space.
         seed: Root of every random choice.
-        width: Width of the specialists' regions, 0 to 1; "auto" for the usual one.
-        init: Whether specialists start from "scratch" or from the "parent" that is best in their
-            region; "auto" is from the parent.
-        steps: Environment steps of the generalist; None for the trainer's number.
-        specialist_steps: Those of a specialist; None for as many as the generalist's.
+        width: Width of the specialists' regions, 0 to 1; "auto" to choose it as well.
+        init: Whether specialists start from "scratch" or from a "parent"; "auto" to choose it as
+            well. From scratch, the generalist is not continued either.
+        steps: Environment steps of the generalist; None for the trainer's number, which then all
+            policies are trained for.
+        specialist_steps: Those of a specialist; None to choose it as well.
+
+    Raises:
+        SelectorError: If a setting is not usable.
     """
 
-    name = "generalist-first"
+    name: ClassVar[str] = "generalist-first"
 
     def __init__(
         self,
@@ -56,65 +93,249 @@ class GeneralistFirstSelector(Selector):
                 whole_number(name, number, low=1, error=SelectorError)
         self.width, self.init = width, init
         self.steps, self.specialist_steps = steps, specialist_steps
+        self.model = ShortfallModel(forms=self._forms())
+        self._spread = MountainSelector(space, seed=seed)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
         names = ("width", "init", "steps", "specialist_steps")
         return {name: getattr(self, name) for name in names}
 
+    def _forms(self) -> tuple[Form, ...]:
+        """The ways of training a specialist that the settings leave."""
+        left_out = {"auto": (), "scratch": ("best", "generalist"), "parent": ("scratch",)}
+        forms = [form for form in USUAL_FORMS if form.start not in left_out[self.init]]
+        if self.width != "auto":
+            width = float(self.width)
+            nearest = min((form.width for form in forms), key=lambda w: abs(w - width))
+            forms = [replace(form, width=width) for form in forms if form.width == nearest]
+        if self.specialist_steps is not None or self.steps is None:
+            length = (self.specialist_steps or 1) / (self.steps or self.specialist_steps or 1)
+            forms = [replace(form, length=length) for form in _of_length(forms, length)]
+        return tuple(forms)
+
+    # -- choosing ------------------------------------------------------------------------------
+
     def propose(self, history: History) -> Proposal:
-        """The whole space, then the region with the largest sum of shortfalls."""
+        """Choose what adds most for each step."""
         whole = self.space.whole(steps=self.steps)
         if not history.is_taken(whole):
             return Proposal(whole, "generalist", "One policy for the whole space comes first.")
-        width = USUAL_WIDTH if self.width == "auto" else self.width
-        missing = self._missing(history)
-        inside = [self.space.targets_in(Source.at(center, width)) for center in self.space.targets]
-        free = self._free(history, width)
-        sums = np.array([missing[targets].sum() for targets in inside])
-        target = best_target(sums, free, self.space.tie_rank)
-        parent = None if self.init == "scratch" else _best_parent(history, inside[target])
-        steps = self.steps if self.specialist_steps is None else self.specialist_steps
-        center = self.space.targets[target]
-        start = "from scratch" if parent is None else f"from policy {parent}, the best there"
+        fitted = self._fit(history)
+        if fitted is None:
+            return self._spread_out(history)
+        best = self._expected_best(history, fitted)
+        candidate = self._most_per_step(history, fitted, best)
+        before = float(best.mean())
+        gain = self.bound_gain(float(candidate.improvement.mean()), before)
         return Proposal(
-            Source.at(center, width, parent, steps),
-            "specialist",
-            f"In this region most is missing to the highest return seen; it starts {start}.",
+            candidate.source,
+            "generalist" if self.space.is_whole(candidate.source) else "specialist",
+            f"{self._in_words(candidate, gain)} So far {fitted.explain()}.",
+            model="shortfall",
+            numbers={"expected_gain": gain},
         )
 
-    def _free(self, history: History, width: float) -> NDArray[np.bool_]:
-        """(N,) targets that are not the centre of a specialist yet."""
-        centers = {t.source.center for t in _taken(history) if t.width == width}
-        free = np.array([tuple(c) not in centers for c in self.space.targets.tolist()])
-        if not free.any():
-            raise history.exhausted()
-        return free
+    def _most_per_step(
+        self, history: History, fitted: ShortfallFit, best: NDArray[np.float64]
+    ) -> _Candidate:
+        """The candidate with the largest expected gain for each step."""
+        candidates = [self._best_specialist(history, fitted, best)]
+        generalist = self._latest_generalist(history)
+        if self.init != "scratch" and generalist is not None:
+            source = self.space.whole(parent=generalist, steps=self.steps)
+            if not history.is_taken(source):
+                candidates.append(_Candidate(source, fitted.generalist(best), 1.0))
+        return max(candidates, key=lambda c: float(c.improvement.mean()) / c.length)
 
-    def _missing(self, history: History) -> NDArray[np.float64]:
-        """(N,) how far the best return is below the highest seen; 0 where somebody trains."""
-        best = history.rows.best
-        seen = best[~np.isnan(best)]
-        if not len(seen):
-            missing = np.ones(len(self.space))
-        else:
-            missing = seen.max() - np.where(np.isnan(best), seen.min(), best)
+    def _best_specialist(
+        self, history: History, fitted: ShortfallFit, best: NDArray[np.float64]
+    ) -> _Candidate:
+        centers = self._centers(history)
+        units = self.space.unit_targets[centers]
+        gains = fitted.gains(units, best)
+        gains /= np.array([form.length for form in self.model.forms])[:, None]
+        ranks = np.broadcast_to(self.space.tie_rank[centers], gains.shape)
+        # The largest first, of equal ones the most central: the first that is not taken.
+        for place in np.lexsort((ranks.ravel(), -np.round(gains, 12).ravel())):
+            form, center = divmod(int(place), len(centers))
+            source = self._source(history, fitted, form, int(centers[center]))
+            if not history.is_taken(source):
+                improvement = fitted.specialists(form, units[[center]], best)[0]
+                return _Candidate(source, improvement, self.model.forms[form].length)
+        raise history.exhausted()
+
+    def _source(self, history: History, fitted: ShortfallFit, number: int, center: int) -> Source:
+        """A specialist of some form around a target; from the policy that is best around it."""
+        form, parent = self.model.forms[number], None
+        if form.start == "best":
+            around = fitted.shape(self.space.unit_targets[[center]], form.width, fitted.reach)[0]
+            parent = _best_parent(history, around)
+        elif form.start == "generalist":
+            parent = self._latest_generalist(history)
+        steps = None if self.steps is None else max(1, round(form.length * self.steps))
+        return Source.at(self.space.targets[center], form.width, parent, steps)
+
+    def _centers(self, history: History) -> NDArray[np.intp]:
+        """Targets to compare as centres: all, or some of very many."""
+        count = max(LEAST_CENTERS, PAIRS // len(self.space))
+        if count >= len(self.space):
+            return np.arange(len(self.space))
+        drawn = history.rng("centers").choice(len(self.space), count, replace=False)
+        return np.sort(drawn)
+
+    def _spread_out(self, history: History) -> Proposal:
+        """Regions far from one another, from scratch: nothing is known yet."""
+        spread = self._spread.propose(history)
+        form = self.model.forms[0]
+        return Proposal(
+            Source.at(spread.source.vector, form.width, None, self.steps),
+            "specialist",
+            f"Nothing is known of the generalist yet. {spread.reason}",
+        )
+
+    def _in_words(self, candidate: _Candidate, gain: float) -> str:
+        """What a candidate is, and what it is predicted to add, in a sentence."""
+        raised = rise_in_words(gain, self.return_range)
+        if self.space.is_whole(candidate.source):
+            return f"Continuing the generalist is predicted to raise {raised}, more per step."
+        where = where_gained(candidate.improvement, self.space.unit_targets, self.space.names)
+        mostly = "" if where is None else f", mostly for {where}"
+        parent = candidate.source.parent
+        start = "from scratch" if parent is None else f"from policy {parent}, the best around it"
+        return f"A specialist {start}, is predicted to raise {raised}{mostly}."
+
+    # -- what is known -------------------------------------------------------------------------
+
+    def _fit(self, history: History) -> ShortfallFit | None:
+        """What was learned from all rows; None before the first."""
+        rows = history.rows
+        if not len(rows):
+            return None
+        returns = complete_returns(rows)
+        finished = [t for t in history.trials if t.row is not None]
+        first = next((n for n, t in enumerate(finished) if self.space.is_whole(t.source)), 0)
+        runs = list(self._runs(finished, returns, first))
+        return self.model.fit(self.space, returns[first], runs, _late_gain(finished[first]))
+
+    def _runs(
+        self, finished: Sequence[Trial], returns: NDArray[np.float64], first: int
+    ) -> Iterator[RegionRun]:
+        """All runs but the first one; which of them failed is judged by those before."""
+        best, span = returns[first], float(np.ptp(returns))
+        for number, trial in enumerate(finished):
+            if number == first:
+                continue
+            source, row = trial.source, returns[number]
+            inside = self.space.targets_in(source)
+            below = float((best[inside] - row[inside]).mean())
+            form = None if self.space.is_whole(source) else self._nearest_form(source)
+            failed = form is not None and source.parent is None and below > FAILED_BY * span
+            yield RegionRun(self.space.to_unit(source.vector), form, row, failed)
+            best = np.maximum(best, row)
+
+    def _nearest_form(self, source: Source) -> int:
+        """The form that a source has, or is most like."""
+        length = 1.0 if None in (source.steps, self.steps) else source.steps / self.steps  # type: ignore[operator]
+
+        def difference(number: int) -> tuple[bool, float, float]:
+            form = self.model.forms[number]
+            return (
+                (form.start == "scratch") != (source.parent is None),
+                abs(form.width - source.width),
+                abs(form.length - length),
+            )
+
+        return min(range(len(self.model.forms)), key=difference)
+
+    def _expected_best(self, history: History, fitted: ShortfallFit) -> NDArray[np.float64]:
+        """(N,) best returns once the pending policies are there, as predicted."""
+        best = fitted.best
         for trial in history.trials:
-            if trial.status == "pending" and not self.space.is_whole(trial.source):
-                missing[self.space.targets_in(trial.source)] = 0.0
-        return missing
+            if trial.status == "pending":
+                if self.space.is_whole(trial.source):
+                    best = best + fitted.generalist(best)
+                else:
+                    center = self.space.to_unit(trial.source.vector)[None]
+                    form = self._nearest_form(trial.source)
+                    best = best + fitted.specialists(form, center, best)[0]
+        return best
+
+    def _latest_generalist(self, history: History) -> int | None:
+        """Id of the last finished policy for the whole space that can be a parent."""
+        whole = [t.id for t in _parents(history) if self.space.is_whole(t.source)]
+        return whole[-1] if whole else None
+
+    def failed_runs(self) -> list[int]:
+        """Ids of the trials that failed to learn their own region.
+
+        They are from scratch and worse there than another policy.
+        """
+        finished = [t for t in self.trials if t.row is not None]
+        if not finished:
+            return []
+        first = next((n for n, t in enumerate(finished) if self.space.is_whole(t.source)), 0)
+        later = [t.id for n, t in enumerate(finished) if n != first]
+        runs = self._runs(finished, complete_returns(self.rows), first)
+        return [number for number, run in zip(later, runs, strict=True) if run.has_failed]
+
+    def remaining_gain(self, policies: int = 3) -> float | None:
+        """How much the mean best return is expected to rise by some more policies.
+
+        Args:
+            policies: Number of further policies, pending ones not counted.
+
+        Returns:
+            The rise, None while too little is known: before the third row.
+        """
+        policies = whole_number("policies", policies, low=1, error=SelectorError)
+        fitted = self._fit(self.history)
+        if fitted is None or len(self.rows) < 3:
+            return None
+        best = self._expected_best(self.history, fitted)
+        before = float(best.mean())
+        for _ in range(policies):
+            best = best + self._most_per_step(self.history, fitted, best).improvement
+        return self.bound_gain(float(best.mean()) - before, before)
 
 
-def _taken(history: History) -> list[Trial]:
-    return [t for t in history.trials if t.status != "cancelled"]
+def _of_length(forms: Sequence[Form], length: float) -> list[Form]:
+    """Of the forms that differ in nothing but their length, those nearest to it."""
+    kinds: dict[tuple[float, str], Form] = {}
+    for form in forms:
+        kind = (form.width, form.start)
+        if kind not in kinds or abs(form.length - length) < abs(kinds[kind].length - length):
+            kinds[kind] = form
+    return list(kinds.values())
 
 
-def _best_parent(history: History, inside: NDArray[np.bool_]) -> int | None:
-    """Id of the finished trial with the highest mean over some targets, None if there is none."""
+def _parents(history: History) -> list[Trial]:
+    """Finished trials whose policies can be the start of others.
+
+    In a study these are the ones it has trained; of policies that were trained elsewhere it has no
+    weights. With ask and tell, all of them.
+    """
+    finished = [t for t in history.trials if t.row is not None]
+    trained = [t for t in finished if t.run is not None and t.run.policy_sha256 is not None]
+    return trained or finished
+
+
+def _best_parent(history: History, around: NDArray[np.float64]) -> int | None:
+    """Id of the policy with the highest mean return, weighted by how near (N,) targets are."""
     means = {}
-    for trial in history.trials:
+    for trial in _parents(history):
         if trial.row is not None:
-            values = trial.row[inside]
-            if not np.isnan(values).all():
-                means[trial.id] = float(np.nanmean(values))
+            known = ~np.isnan(trial.row)
+            weight = float(around[known].sum())
+            if weight > 0:
+                means[trial.id] = float(around[known] @ trial.row[known]) / weight
     return max(means, key=means.__getitem__, default=None)
+
+
+def _late_gain(trial: Trial) -> float | None:
+    """By how much the mean return rose in the second half of a training run, if it is known."""
+    curve = () if trial.run is None else trial.run.curve
+    if len(curve) < 4:
+        return None
+    returns = np.maximum.accumulate([value for _, value in curve])
+    return float(returns[-1] - returns[len(returns) // 2 - 1])
