@@ -8,7 +8,7 @@ import pytest
 from sdmbtl import ContextSpace
 from sdmbtl.contexts import Source
 from sdmbtl.errors import ContextError, RowError, SelectorError
-from sdmbtl.selectors import GeneralistFirstSelector, History, Proposal, Selector, make_selector
+from sdmbtl.selectors import History, Proposal, Selector, make_selector
 
 SPACE = ContextSpace(a=range(5), b=range(3))
 ROW = np.arange(15.0)
@@ -138,49 +138,3 @@ def test_a_parent_must_be_finished():
     selector.tell(0, status="failed")
     with pytest.raises(SelectorError, match="Trial 0 is failed"):
         selector.ask()
-
-
-class TestGeneralistFirst:
-    def selector(self, **options):
-        return GeneralistFirstSelector(SPACE, **options)
-
-    def test_the_whole_space_then_where_most_is_missing(self):
-        selector = self.selector(steps=100, specialist_steps=50)
-        first = selector.ask()
-        assert first.source == SPACE.whole(steps=100)
-        row = np.full(15, 10.0)
-        row[SPACE.index([4.0, 2.0])] = 3.0
-        selector.tell(first, row)
-        second = selector.ask()
-        assert second.context == {"a": 4.0, "b": 2.0}
-        assert (second.width, second.parent, second.steps) == (0.25, 0, 50)
-
-    def test_the_parent_is_the_best_in_the_region(self):
-        selector = self.selector(width=0.25)
-        low = SPACE.targets[:, 0] < 2
-        selector.tell(selector.ask(), np.where(low, 4.0, 5.0))
-        selector.tell(Source.at([0.0, 0.0], width=0.1), np.where(low, 4.5, 0.0))
-        third = selector.ask()
-        assert third.context["a"] < 2
-        assert third.parent == 1
-
-    def test_from_scratch_and_points(self):
-        selector = self.selector(width=0, init="scratch", steps=100)
-        selector.tell(selector.ask(), ROW)
-        second = selector.ask()
-        assert (second.width, second.parent, second.steps) == (0.0, None, 100)
-        assert second.index is not None
-
-    @pytest.mark.parametrize(
-        ("options", "text"),
-        [
-            ({"width": 1.1}, "'width' is 'auto', or a share.*Got 1.1"),
-            ({"width": "wide"}, "'width' must be a finite number"),
-            ({"init": "warm"}, "Unknown init 'warm'"),
-            ({"steps": 0}, "'steps' must be a whole number >= 1"),
-            ({"specialist_steps": 0}, "'specialist_steps' must be a whole number >= 1"),
-        ],
-    )
-    def test_unusable_settings(self, options, text):
-        with pytest.raises(SelectorError, match=text):
-            self.selector(**options)

@@ -30,18 +30,27 @@ def test_a_generalist_and_specialists(finished_regions):
     first, *others = study.trials
     assert study.space.is_whole(first.source)
     assert (first.parent, first.steps, first.run.steps) == (None, 4096, 4096)
+    assert [study.space.is_whole(trial.source) for trial in others].count(False) >= 1
     for trial in others:
-        assert (trial.width, trial.steps, trial.run.steps) == (0.5, 2048, 2048)
+        shape = (1.0, 4096) if study.space.is_whole(trial.source) else (0.25, 2048)
+        assert (trial.width, trial.steps) == shape
+        assert trial.run.steps == trial.steps
         assert trial.parent < trial.id
         assert trial.index is None
         assert trial.run.curve[0][0] == 0, "the parent is the first candidate"
         assert trial.run.training_return >= trial.run.curve[0][1]
         inside = study.space.targets_in(trial.source)
         assert trial.source_return == trial.row[inside].mean()
-    assert study.steps == study.status()["steps"] == 4096 + 3 * 2048
+    assert study.steps == study.status()["steps"] == sum(t.steps for t in study.trials)
     assert study.configuration.selector == {
         "name": "generalist-first",
-        "options": {"width": 0.5, "init": "auto", "specialist_steps": 2048, "steps": 4096},
+        "options": {
+            "width": 0.25,
+            "init": "auto",
+            "specialist_steps": 2048,
+            "steps": 4096,
+            "reported_parents": False,
+        },
     }
 
 
@@ -49,7 +58,7 @@ def test_jobs_follow_from_the_sources(finished_regions):
     generalist, *specialists = jobs_of(finished_regions)
     assert (len(generalist.contexts), generalist.parent) == (12, None)
     for job, trial in zip(specialists, finished_regions.trials[1:], strict=True):
-        assert len(job.contexts) == 3
+        assert len(job.contexts) == (12 if trial.width == 1 else 3)
         lows, highs = np.array(list(trial.region.values())).T
         assert ((job.contexts >= lows - 1e-12) & (job.contexts <= highs + 1e-12)).all()
         parent = load_policy(finished_regions.policy_path(trial.parent))
@@ -63,7 +72,7 @@ def test_jobs_follow_from_the_sources(finished_regions):
 def test_notes_of_the_policies(finished_regions):
     first, second = (load_notes(finished_regions.policy_path(i)) for i in (0, 1))
     assert (first["width"], first["steps"], "parent" in first) == (1.0, 4096, False)
-    assert (second["width"], second["parent"], second["steps"]) == (0.5, 0, 2048)
+    assert (second["width"], second["parent"], second["steps"]) == (0.25, 0, 2048)
 
 
 def test_files_keep_the_critic_and_exports_do_not(finished_regions, tmp_path):
@@ -141,9 +150,18 @@ def test_a_lost_parent_and_its_child_in_one_batch(tmp_path):
     assert np.allclose(before, after, atol=0.5), "the same policy but for rounding"
 
 
-def test_a_parent_without_weights_here(tmp_path):
+def test_a_reported_policy_has_no_weights_here_and_is_not_a_parent(tmp_path):
     study = open_small(tmp_path / "study", **REGIONS)
-    study.tell(study.space.whole(steps=4096), np.full(8, 50.0))
+    study.tell(study.space.whole(steps=4096), [50.0, 80.0] * 4)
+    study.run(budget=2)
+    assert [t.status for t in study.trials] == ["finished", "finished"]
+    assert study.trials[1].parent is None
+
+
+def test_a_parent_without_weights_here(tmp_path):
+    options = {"selector": "generalist-first", "selector_options": {"reported_parents": True}}
+    study = open_small(tmp_path / "study", **REGIONS, **options)
+    study.tell(study.space.whole(steps=4096), [50.0, 80.0] * 4)
     with pytest.raises(StudyError, match="failed on 3 contexts.*policy 0, which was trained else"):
         study.run(budget=4)
     assert [t.status for t in study.trials] == ["finished", "failed", "failed", "failed"]

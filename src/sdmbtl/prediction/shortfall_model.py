@@ -260,7 +260,8 @@ class ShortfallFit:
     def _level(self, best: NDArray[np.float64]) -> NDArray[np.intp]:
         """(N,) how well each target is solved, from 0 on."""
         span = max(self.ceiling - self.floor, 1e-300)
-        solved = (best - self.floor) / span * self.model.levels
+        # Rounding must not decide on which side of an edge a return lies.
+        solved = (best - self.floor) / span * self.model.levels + 1e-9
         return np.minimum(solved.astype(np.intp), self.model.levels - 1)
 
     # -- learning --------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, known_name, whole_number
+from sdmbtl.checks import finite_number, known_name, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.prediction.completed_rows import complete_returns
@@ -64,6 +64,8 @@ class GeneralistFirstSelector(Selector):
         steps: Environment steps of the generalist; None for the trainer's number, which then all
             policies are trained for.
         specialist_steps: Those of a specialist; None to choose it as well.
+        reported_parents: Whether policies that were only reported can be parents. A study that
+            trains has no weights of those.
 
     Raises:
         SelectorError: If a setting is not usable.
@@ -80,6 +82,7 @@ class GeneralistFirstSelector(Selector):
         init: Literal["auto", "scratch", "parent"] = "auto",
         steps: int | None = None,
         specialist_steps: int | None = None,
+        reported_parents: bool = True,
     ) -> None:
         super().__init__(space, seed=seed)
         known_name("init", init, ("auto", "scratch", "parent"), error=SelectorError)
@@ -93,12 +96,15 @@ class GeneralistFirstSelector(Selector):
                 whole_number(name, number, low=1, error=SelectorError)
         self.width, self.init = width, init
         self.steps, self.specialist_steps = steps, specialist_steps
+        self.reported_parents = truth_value(
+            "reported_parents", reported_parents, error=SelectorError
+        )
         self.model = ShortfallModel(forms=self._forms())
         self._spread = MountainSelector(space, seed=seed)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
-        names = ("width", "init", "steps", "specialist_steps")
+        names = ("width", "init", "steps", "specialist_steps", "reported_parents")
         return {name: getattr(self, name) for name in names}
 
     def _forms(self) -> tuple[Form, ...]:
@@ -170,7 +176,7 @@ class GeneralistFirstSelector(Selector):
         form, parent = self.model.forms[number], None
         if form.start == "best":
             around = fitted.shape(self.space.unit_targets[[center]], form.width, fitted.reach)[0]
-            parent = _best_parent(history, around)
+            parent = _best_around(self._parents(history), around)
         elif form.start == "generalist":
             parent = self._latest_generalist(history)
         steps = None if self.steps is None else max(1, round(form.length * self.steps))
@@ -263,8 +269,17 @@ class GeneralistFirstSelector(Selector):
 
     def _latest_generalist(self, history: History) -> int | None:
         """Id of the last finished policy for the whole space that can be a parent."""
-        whole = [t.id for t in _parents(history) if self.space.is_whole(t.source)]
+        whole = [t.id for t in self._parents(history) if self.space.is_whole(t.source)]
         return whole[-1] if whole else None
+
+    def _parents(self, history: History) -> list[Trial]:
+        """Finished trials whose policies can be the start of others."""
+        return [
+            trial
+            for trial in history.trials
+            if trial.row is not None
+            and (self.reported_parents or (trial.run is not None and trial.run.policy_sha256))
+        ]
 
     def failed_runs(self) -> list[int]:
         """Ids of the trials that failed to learn their own region.
@@ -300,30 +315,19 @@ class GeneralistFirstSelector(Selector):
 
 
 def _of_length(forms: Sequence[Form], length: float) -> list[Form]:
-    """Of the forms that differ in nothing but their length, those nearest to it."""
-    kinds: dict[tuple[float, str], Form] = {}
+    """For each width, from scratch or not, the form that is nearest to a length."""
+    kinds: dict[tuple[float, bool], Form] = {}
     for form in forms:
-        kind = (form.width, form.start)
+        kind = (form.width, form.start == "scratch")
         if kind not in kinds or abs(form.length - length) < abs(kinds[kind].length - length):
             kinds[kind] = form
     return list(kinds.values())
 
 
-def _parents(history: History) -> list[Trial]:
-    """Finished trials whose policies can be the start of others.
-
-    In a study these are the ones it has trained; of policies that were trained elsewhere it has no
-    weights. With ask and tell, all of them.
-    """
-    finished = [t for t in history.trials if t.row is not None]
-    trained = [t for t in finished if t.run is not None and t.run.policy_sha256 is not None]
-    return trained or finished
-
-
-def _best_parent(history: History, around: NDArray[np.float64]) -> int | None:
+def _best_around(parents: Sequence[Trial], around: NDArray[np.float64]) -> int | None:
     """Id of the policy with the highest mean return, weighted by how near (N,) targets are."""
     means = {}
-    for trial in _parents(history):
+    for trial in parents:
         if trial.row is not None:
             known = ~np.isnan(trial.row)
             weight = float(around[known].sum())

@@ -60,12 +60,15 @@ class Selection:
                     "init='scratch', or the trainer 'ppo'."
                 )
             init = "scratch"
-        given = {"width": self.width, "init": init, "specialist_steps": self.specialist_steps}
-        usual = {} if trainer is None else trainer.settings()
-        return {
-            "name": REGIONS,
-            "options": {**given, "steps": usual.get("total_timesteps"), **options},
+        given: dict[str, Any] = {
+            "width": self.width,
+            "init": init,
+            "specialist_steps": self.specialist_steps,
         }
+        if trainer is not None:
+            given["steps"] = trainer.settings().get("total_timesteps")
+            given["reported_parents"] = False
+        return {"name": REGIONS, "options": {**given, **options}}
 
     def _has_regions(self, trainer: Trainer | None) -> bool:
         if self.options or (self.width == 0 and self.init == "scratch"):

@@ -1,0 +1,210 @@
+import numpy as np
+import pytest
+
+from sdmbtl import ContextSpace, Interval
+from sdmbtl.contexts import Source
+from sdmbtl.errors import SelectorError
+from sdmbtl.prediction.shortfall_model import USUAL_FORMS
+from sdmbtl.selectors import GeneralistFirstSelector, TrainingRun
+
+SPACE = ContextSpace(a=np.linspace(0.0, 7.0, 8), b=np.linspace(0.0, 7.0, 8))
+UNITS = SPACE.unit_targets
+#: Solved but for one corner.
+CORNER = np.where((UNITS > 0.6).all(axis=1), 10.0, 100.0)
+
+
+def selector(**options):
+    return GeneralistFirstSelector(SPACE, **{"steps": 1000, **options})
+
+
+def after_the_generalist(row=CORNER, curve=(), **options):
+    chosen = selector(**options)
+    first = chosen.ask()
+    told = chosen.tell(first, row)
+    if curve:
+        run = TrainingRun(curve=tuple(curve), policy_sha256="0")
+        chosen.record(told.updated(run=run))
+    return chosen
+
+
+def solved_around(source, before, level=100.0):
+    """The row of a specialist that solves its region and is lost elsewhere."""
+    return np.where(SPACE.targets_in(source), level, before.min())
+
+
+def test_the_whole_space_comes_first():
+    first = selector().ask()
+    assert first.source == SPACE.whole(steps=1000)
+    assert (first.strategy, first.model) == ("generalist", None)
+
+
+def test_then_a_specialist_where_most_is_missing_from_the_generalist():
+    trial = after_the_generalist().ask()
+    assert (trial.strategy, trial.model, trial.parent) == ("specialist", "shortfall", 0)
+    assert (trial.width, trial.steps) == (0.25, 500)
+    center = SPACE.to_unit(trial.source.vector)
+    assert (center > 0.6).all()
+    assert "from policy 0, the best around it" in trial.reason
+    assert "mostly for high a and high b" in trial.reason
+
+
+def test_the_expected_gain_is_the_share_of_the_shortfall():
+    chosen = after_the_generalist(width=0.25, init="parent", specialist_steps=500)
+    trial = chosen.ask()
+    fitted = chosen._fit(chosen.history)
+    shape = fitted.shape(SPACE.to_unit(trial.source.vector)[None], 0.25, 0.3)[0]
+    assert trial.expected_gain == pytest.approx((0.65 * shape * (100.0 - CORNER)).mean())
+
+
+def test_the_parent_is_the_best_around_the_region():
+    chosen = after_the_generalist()
+    specialist = Source.at([7.0, 7.0], width=0.1)
+    chosen.tell(specialist, np.where(CORNER < 50, 60.0, 90.0))
+    assert chosen.ask().parent == 1
+
+
+def test_reported_policies_are_parents_only_if_their_weights_are_known():
+    assert after_the_generalist(reported_parents=False).ask().parent is None
+    curve = [(250, 10.0), (500, 20.0), (750, 20.0), (1000, 20.0)]
+    assert after_the_generalist(curve=curve, reported_parents=False).ask().parent == 0
+
+
+def test_a_region_that_cannot_be_solved_is_left_alone():
+    row = np.where((UNITS < 0.3).all(axis=1), 40.0, CORNER)  # a smaller shortfall elsewhere
+    chosen = after_the_generalist(row)
+    hopeless = []
+    for _ in range(4):
+        trial = chosen.ask()
+        hopeless.append(bool((SPACE.to_unit(trial.source.vector) > 0.5).all()))
+        chosen.tell(trial, np.minimum(row, 99.0))  # adds nothing anywhere
+    assert hopeless[0]
+    assert not all(hopeless)
+
+
+def test_the_generalist_is_continued_where_specialists_fail_and_it_still_learns():
+    rising = [(250, 10.0), (500, 20.0), (750, 50.0), (1000, 80.0)]
+    row = 50.0 + 10.0 * np.cos(7 * UNITS).prod(axis=1)  # something is missing everywhere
+    row[0] = 100.0
+    chosen = after_the_generalist(row, rising)
+    for _ in range(6):
+        trial = chosen.ask()
+        if SPACE.is_whole(trial.source):
+            break
+        chosen.tell(trial, np.zeros(64))
+    assert (trial.source, trial.strategy) == (SPACE.whole(parent=0, steps=1000), "generalist")
+    assert trial.reason.startswith("Continuing the generalist")
+
+
+def test_a_flat_learning_curve_promises_little():
+    flat = [(250, 79.9), (500, 80.0), (750, 80.0), (1000, 80.0)]
+    rising = [(250, 10.0), (500, 20.0), (750, 50.0), (1000, 80.0)]
+    promised = []
+    for curve in (flat, rising):
+        chosen = after_the_generalist(curve=curve)
+        promised.append(chosen._fit(chosen.history).generalist().mean())
+    shortfall = (100.0 - CORNER).mean()
+    assert promised == pytest.approx([0.02 * shortfall, 0.12 * shortfall])
+
+
+def test_pending_specialists_count_as_predicted():
+    chosen = after_the_generalist()
+    first, second = chosen.ask(2)
+    assert first.source.center != second.source.center or first.width != second.width
+    assert second.expected_gain < first.expected_gain
+
+
+def test_before_the_generalist_is_there_regions_are_spread_out():
+    trials = selector().ask(4)
+    assert SPACE.is_whole(trials[0].source)
+    assert all(t.parent is None and not SPACE.is_whole(t.source) for t in trials[1:])
+    assert len({t.source.center for t in trials[1:]}) == 3
+
+
+def test_forecasts_shrink_as_the_space_is_covered():
+    chosen = after_the_generalist()
+    assert chosen.remaining_gain() is None
+    forecasts, before = [], CORNER
+    for _ in range(5):
+        trial = chosen.ask()
+        chosen.tell(trial, solved_around(trial.source, before))
+        forecasts.append(chosen.remaining_gain(3))
+    assert forecasts[0] is None
+    assert forecasts[1] > forecasts[-1] >= 0.0
+    one, three = chosen.remaining_gain(1), chosen.remaining_gain(3)
+    assert 0.0 <= one <= three <= (100.0 - chosen.rows.best).mean() + 1e-12
+
+
+def test_a_known_highest_return_bounds_the_forecast():
+    chosen = after_the_generalist()
+    chosen.return_range = (0.0, CORNER.mean() + 1e-3)
+    assert chosen.ask().expected_gain == pytest.approx(1e-3)
+
+
+def test_a_run_that_failed_to_learn_its_region_says_nothing_about_the_targets():
+    def factors(row):
+        chosen = after_the_generalist(init="scratch", width=0.25)
+        trial = chosen.tell(chosen.ask(), row)
+        fitted = chosen._fit(chosen.history)
+        return trial.id in chosen.failed_runs(), fitted._of_cell, fitted._of_form
+
+    inside = CORNER - 40.0
+    failed, cells, forms = factors(np.where(CORNER < 50, -80.0, 100.0))
+    assert failed
+    assert (cells == 1).all()
+    assert forms.min() < 1
+    failed, cells, _ = factors(np.where(CORNER < 50, 10.0, inside))  # no better, no worse
+    assert not failed
+    assert cells.min() < 1
+
+
+def test_the_settings_leave_ways_of_training():
+    def forms(**options):
+        return selector(**options).model.forms
+
+    assert forms() == USUAL_FORMS
+    assert {f.start for f in forms(init="scratch")} == {"scratch"}
+    assert "scratch" not in {f.start for f in forms(init="parent")}
+    assert {f.width for f in forms(width=0.3)} == {0.3}
+    fixed = forms(specialist_steps=250)
+    assert {f.length for f in fixed} == {0.25}
+    assert [(f.width, f.start) for f in fixed if f.width == 0.25] == [
+        (0.25, "best"),
+        (0.25, "scratch"),
+    ]
+    assert {f.length for f in forms(steps=None)} == {1.0}
+
+
+def test_points_from_scratch_are_targets():
+    trial = after_the_generalist(width=0, init="scratch").ask()
+    assert (trial.width, trial.parent) == (0.0, None)
+    assert trial.index is not None
+
+
+def test_without_steps_nothing_is_said_of_them():
+    chosen = GeneralistFirstSelector(SPACE)
+    first = chosen.ask()
+    chosen.tell(first, CORNER)
+    assert (first.steps, chosen.ask().steps) == (None, None)
+
+
+def test_many_targets_are_compared_by_some_centres():
+    rng = np.random.default_rng(0)
+    space = ContextSpace(rng.random((40_000, 2)), a=Interval(0, 1), b=Interval(0, 1))
+    chosen = GeneralistFirstSelector(space, steps=100)
+    assert len(chosen._centers(chosen.history)) == 64
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"width": 1.1}, "'width' is 'auto', or a share.*Got 1.1"),
+        ({"width": "wide"}, "'width' must be a finite number"),
+        ({"init": "warm"}, "Unknown init 'warm'"),
+        ({"steps": 0}, "'steps' must be a whole number >= 1"),
+        ({"specialist_steps": 0}, "'specialist_steps' must be a whole number >= 1"),
+        ({"reported_parents": 1}, "'reported_parents' must be"),
+    ],
+)
+def test_unusable_settings(options, text):
+    with pytest.raises(SelectorError, match=text):
+        selector(**options)
