@@ -90,21 +90,30 @@ def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     last = ["return", "coverage" if known else "mean best", "gain"]
     has_regions = _has_regions(status)
     if has_regions:
-        table = source_table(["policy"], last)
+        table = source_table(["policy"], ["from", "steps", *last])
     else:
         table = context_table(["policy"], status["dimensions"], last)
-    table.add_column("chosen by")
+        table.add_column("chosen by")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
-        table.add_row(
-            str(entry["id"]),
-            *([Text(entry["source"])] if has_regions else context_cells(entry["context"])),
+        numbers = [
             figure(entry["training_return"]),
             value if entry["status"] == "finished" else entry["status"],
             gain_figure(entry["gain"], _known_span(status)),
-            Text(chosen_by(entry["strategy"], entry["structure"], entry["model"])),
-        )
+        ]
+        if has_regions:
+            table.add_row(str(entry["id"]), *_source_cells(entry), *numbers)
+            continue
+        chosen = chosen_by(entry["strategy"], entry["structure"], entry["model"])
+        table.add_row(str(entry["id"]), *context_cells(entry["context"]), *numbers, Text(chosen))
     return table
+
+
+def _source_cells(entry: Mapping[str, Any]) -> list[str | Text]:
+    """What a policy was trained on, the one it started from, and how long."""
+    steps = entry["steps"] or entry["asked_steps"]
+    parent = "-" if entry["parent"] is None else str(entry["parent"])
+    return [Text(entry["trained_on"]), parent, "-" if steps is None else f"{steps:,}"]
 
 
 def _known_span(status: Mapping[str, Any]) -> float | None:

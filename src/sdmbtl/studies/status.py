@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -90,6 +91,7 @@ def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
         "id": trial.id,
         "context": trial.context,
         "source": space.in_words(trial.source),
+        "trained_on": space.in_words(replace(trial.source, parent=None, steps=None)),
         "region": trial.region,
         "width": trial.width,
         "parent": trial.parent,
