@@ -217,8 +217,8 @@ class PredictiveSelector(Selector):
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
 
-        Like the expected gain of a trial, it is corrected by how much predicted gains were too
-        high so far.
+        Like the expected gain of a trial, it is corrected by the share of predicted gains that
+        came so far, failed runs not counted: see `TrackRecord.share_that_came`.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -305,7 +305,7 @@ def _improvement(
 def _corrected_gain(gain: float, before: float, verdict: Verdict, history: History) -> float:
     """The forecast of a rise of the mean best return.
 
-    What the model expects is divided by how much too high its expectations were so far. Where
+    What the model expects is multiplied by the share of its expectations that came so far. Where
     they were too low, it is still not more than what brings every target to the largest return
     seen, unless the model itself expects more; and never more than the range of the returns.
 
@@ -316,7 +316,7 @@ def _corrected_gain(gain: float, before: float, verdict: Verdict, history: Histo
         history: The history.
     """
     room = float(np.nanmax(history.rows.returns)) - before
-    corrected = min(gain / verdict.record.optimism, max(gain, room))
+    corrected = min(gain * verdict.record.share_that_came, max(gain, room))
     return min(corrected, _range_of_returns(history))
 
 
