@@ -48,14 +48,13 @@ class TestRecord:
         assert record.calibration == pytest.approx(0.5)
 
     def test_share_that_came_by_hand(self):
-        """1/8 came once: its cube root 1/2, and 1 from before at half the weight to the power 1/2."""
+        """An eighth came once, its cube root is a half; 1 from before has the weight 1 / sqrt(2)."""
         record = TrackRecord((outcome(expected=8.0, gain=1.0),))
         before = 0.5**0.5
         mean = (0.5 + before) / (1 + before)
         assert record.share_that_came == pytest.approx(mean**3)
 
     def test_share_that_came_halves_its_weights_every_two_predictions(self):
-        """All of it came long ago, nothing lately: 1 + 1 + 1 at the weights 1/4, 1/2^1.5, 1/2 ..."""
         kept = [outcome(expected=2.0, gain=2.0)] * 2
         lost = [outcome(expected=2.0, gain=0.0)] * 2
         old, recent = TrackRecord((*kept, *lost)), TrackRecord((*lost, *kept))

@@ -33,7 +33,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
-from sdmbtl.wording import rise_in_words
+from sdmbtl.wording import rise_in_words, sentence
 
 #: With more targets than these, sources are first compared on this many of them, and only a share
 #: of the sources is kept, but never fewer than the finalists. Those are compared on all targets.
@@ -102,7 +102,7 @@ class PredictiveSelector(Selector):
         is_assumed = verdict.name == FirstRowModel.name
         model = None if is_assumed else verdict.name
         why = [] if is_assumed else [verdict.explanation]
-        found = _as_sentence(verdict.model.explain())
+        found = sentence(verdict.model.explain())
         if model == NO_STRUCTURE:
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
             reason = " ".join([*why, found, "So any context is as good as another."])
@@ -288,10 +288,6 @@ class PredictiveSelector(Selector):
         completed = self.contest.watch(self.rows)
         returns[~self.contest.failed] = completed.returns
         return np.asarray(self._ids_of_rows()[returns.argmax(axis=0)])
-
-
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _improvement(
