@@ -48,7 +48,7 @@ class TestRecord:
         assert record.calibration == pytest.approx(0.5)
 
     def test_share_that_came_by_hand(self):
-        """An eighth came once, its cube root is a half; 1 from before has the weight 1 / sqrt(2)."""
+        """An eighth came: its cube root is a half; 1 from before has the weight 1 / sqrt(2)."""
         record = TrackRecord((outcome(expected=8.0, gain=1.0),))
         before = 0.5**0.5
         mean = (0.5 + before) / (1 + before)

@@ -11,8 +11,9 @@ from typing import Any
 STEP = 3
 #: As many policies are looked ahead; what is not reached then counts as never.
 HORIZON = 100
-#: Forecasts are taken to be off by at least this factor, either way, and at most by the other.
-LEAST_SPREAD = 2.0
+#: Before the first forecast is tested, one is supposed to have been off by this factor.
+SUPPOSED_SPREAD = 4.0
+#: A forecast counts as off by at most this factor: what came may be nothing.
 LARGEST_SPREAD = 8.0
 
 
@@ -116,18 +117,16 @@ def reach_of(
 
 
 def spread_of(expected: Sequence[float], came: Sequence[float]) -> float:
-    """By what factor forecasts of three policies together were off, typically.
+    """By what factor forecasts of three policies together were off: root mean square of logarithms.
 
     Args:
         expected: The gain that was expected of each policy, in order.
         came: The gain that came.
     """
-    ratios = []
+    factors = [SUPPOSED_SPREAD]
     for start in range(len(expected) - STEP + 1):
         forecast, gain = (sum(values[start : start + STEP]) for values in (expected, came))
         if forecast > 0:
-            ratios.append(min(max(gain / forecast, 1 / LARGEST_SPREAD), LARGEST_SPREAD))
-    if not ratios:
-        return LEAST_SPREAD
-    square = sum(math.log(ratio) ** 2 for ratio in ratios) / len(ratios)
-    return max(LEAST_SPREAD, math.exp(math.sqrt(square)))
+            factors.append(min(max(gain / forecast, 1 / LARGEST_SPREAD), LARGEST_SPREAD))
+    squares = [math.log(factor) ** 2 for factor in factors]
+    return math.exp(math.sqrt(sum(squares) / len(squares)))
