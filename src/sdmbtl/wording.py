@@ -120,23 +120,21 @@ def gain_in_words(gain: float, span: float, *, known: bool) -> str:
     return f"{percent(gain / span)} of the range of returns so far ({gain:.3g})"
 
 
-def covered_in_words(covered: Mapping[str, Any], noun: str = "target") -> str:
-    """The low end of the coverage and the share of what is solved, as in `Coverage.to_dict`.
+def covered_in_words(covered: Mapping[str, Any], noun: str = "targets") -> list[str]:
+    """The low end of the coverage, and how much is solved, in sentences.
 
     Args:
-        covered: The coverage as JSON data.
+        covered: The coverage as JSON data, see `Coverage.to_dict`.
         noun: What is covered.
     """
-    worst, near = covered["worst_tenth"], whole_percent(covered["within_5_percent"])
-    text = (
-        f"the worst tenth of the {noun}s {worst:.3f}; {near} of them within 5 % of the best known "
-        "return"
-    )
-    if covered["range_known"]:
-        return text
-    low, high = covered["range"]
-    of_range = f"as shares of the range of returns so far ({low:.4g} to {high:.4g})"
-    return f"{of_range}: mean {covered['coverage']:.3f}, {text}"
+    near = whole_percent(covered["within_5_percent"])
+    worst = f"Worst tenth {covered['worst_tenth']:.3f}"
+    lines = [f"{worst}; {near} of the {noun} within 5 % of the best return."]
+    if not covered["range_known"]:
+        low, high = covered["range"]
+        mean = f"mean {covered['coverage']:.3f}"
+        lines.insert(0, f"As shares of the returns so far, {low:.4g} to {high:.4g}: {mean}.")
+    return lines
 
 
 def reach_in_words(reach: Mapping[str, Any], *, known: bool) -> str:
@@ -151,13 +149,12 @@ def reach_in_words(reach: Mapping[str, Any], *, known: bool) -> str:
         known: Whether the range of returns is known, so that this is coverage.
     """
     share = whole_percent(reach["coverage"])
-    what = f"{share} coverage" if known else f"{share} of the range of returns so far"
+    what = f"{share} coverage" if known else f"{share} of the range so far"
     if reach["reached"]:
         return f"{what} is reached"
     if reach["policies"] is None:
-        low, high = reach["levels_off_between"]
-        level = f"{reach['levels_off_at']:.2f} ({low:.2f} to {high:.2f})"
-        return f"{what}: not predicted to be reached; forecasts level off at {level}"
+        levels = f"{reach['levels_off_at']:.2f}, at best at {reach['levels_off_between'][1]:.2f}"
+        return f"{what}: not predicted; forecasts level off at {levels}"
     first, last = reach["policies"]
     steps = "" if reach["steps"] is None else f" ({_from_to(*reach['steps'])} steps)"
     if last is None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
+from sdmbtl.selectors import Trial
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.studies import Study
 from sdmbtl.studies.reach import GainCurve, reach_of, spread_of
@@ -108,14 +109,13 @@ class TestReach:
             0.91,
             3,
             True,
-            "95 % coverage: not predicted to be reached; forecasts level off at 0.94 (0.93 to "
-            "0.97)",
+            "95 % coverage: not predicted; forecasts level off at 0.94, at best at 0.97",
         ),
         (
             0.949,
             9,
             False,
-            "95 % of the range of returns so far: predicted after 1 more policy (1,000 steps)",
+            "95 % of the range so far: predicted after 1 more policy (1,000 steps)",
         ),
     ],
 )
@@ -173,6 +173,14 @@ def test_a_selector_without_forecasts_says_nothing(tmp_path):
         study.tell(study.ask(), np.arange(20.0) + value)
     assert study.status()["reach"] is None
     assert study.status()["covered"]["targets"] == 20
+
+
+def test_pending_policies_bring_what_is_expected_of_them(tmp_path, monkeypatch):
+    rows = [np.full(20, value) for value in (80.0, 85.0, 91.0)]
+    study = told(tmp_path / "study", monkeypatch, rows, return_range=(0.0, 100.0))
+    monkeypatch.setattr(Trial, "expected_gain", property(lambda self: 2.0))
+    study.ask()
+    assert study.status()["reach"]["policies"] == [1, 8], "2 are missing, at 1 each"
 
 
 def test_coverage_of_rows_in_part(tmp_path):

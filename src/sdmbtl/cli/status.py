@@ -164,7 +164,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     lines = [f"{where}, selector {status['selector']}, seed {status['seed']}"]
     lines.append(_coverage(status))
     if status["covered"] is not None:
-        lines.append(sentence(covered_in_words(status["covered"])))
+        lines += covered_in_words(status["covered"])
     lines += [*_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"

@@ -20,7 +20,7 @@ from sdmbtl.cli.output import (
     result_console,
     warnings_as_notes,
 )
-from sdmbtl.wording import counted, covered_in_words, sentence
+from sdmbtl.wording import counted, covered_in_words
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -125,8 +125,8 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
     if result["coverage"] is not None:
         lines.append(f"Coverage {result['coverage']:.3f} of the range of returns")
     if result["covered"] is not None:
-        noun = "target" if result["contexts"] == "targets" else "context"
-        lines.append(sentence(covered_in_words(result["covered"], noun)))
+        noun = "targets" if result["contexts"] == "targets" else "contexts"
+        lines += covered_in_words(result["covered"], noun)
     for line in lines:
         console.print(Text(line), soft_wrap=True)
     console.print("\nWorst contexts:")

@@ -181,7 +181,8 @@ def _reach(
     width = covered.returns[1] - covered.returns[0]
     # Forecasts are about what comes after the pending policies.
     pending = sum(t.expected_gain or 0.0 for t in study.pending)
-    tested = [e for e in sound if e["expected_gain"] is not None and e["gain"] is not None]
+    # The first policy has no gain.
+    tested = [e for e in sound if e["expected_gain"] is not None and not math.isnan(e["gain"])]
     steps = [entry["steps"] for entry in finished if entry["steps"]]
     reach: Reach = reach_of(
         WANTED_COVERAGE,
