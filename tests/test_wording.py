@@ -4,6 +4,7 @@ import pytest
 
 from sdmbtl.wording import (
     counted,
+    covered_in_words,
     duration,
     expected_to_add,
     have_added,
@@ -83,3 +84,13 @@ def test_things_counted():
 
 def test_numbers_in_words():
     assert [in_words(n) for n in (1, 10, 11)] == ["one", "ten", "11"]
+
+
+def test_coverage_in_sentences():
+    covered = {"coverage": 0.9, "worst_tenth": 0.5, "within_5_percent": 0.75, "range": [0.0, 500.0]}
+    worst = "Worst tenth 0.500; 75 % of the targets within 5 % of the best return."
+    assert covered_in_words({**covered, "range_known": True}) == [worst]
+    assert covered_in_words({**covered, "range_known": False}, "contexts") == [
+        "As shares of the returns so far, 0 to 500: mean 0.900.",
+        worst.replace("targets", "contexts"),
+    ]

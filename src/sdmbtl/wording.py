@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -19,6 +20,15 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 def in_words(number: int) -> str:
     """A small number as a word."""
     return _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+
+
+def sentence(text: str) -> str:
+    """A text with a capital and a full stop.
+
+    >>> sentence("three more policies are pending")
+    'Three more policies are pending.'
+    """
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def percent(share: float) -> str:
@@ -108,6 +118,61 @@ def gain_in_words(gain: float, span: float, *, known: bool) -> str:
     if known:
         return f"{points(gain / span)} of coverage ({gain:.3g} in return)"
     return f"{percent(gain / span)} of the range of returns so far ({gain:.3g})"
+
+
+def covered_in_words(covered: Mapping[str, Any], noun: str = "targets") -> list[str]:
+    """The low end of the coverage, and how much is solved, in sentences.
+
+    Args:
+        covered: The coverage as JSON data, see `Coverage.to_dict`.
+        noun: What is covered.
+    """
+    near = whole_percent(covered["within_5_percent"])
+    worst = f"Worst tenth {covered['worst_tenth']:.3f}"
+    lines = [f"{worst}; {near} of the {noun} within 5 % of the best return."]
+    if not covered["range_known"]:
+        low, high = covered["range"]
+        mean = f"mean {covered['coverage']:.3f}"
+        lines.insert(0, f"As shares of the returns so far, {low:.4g} to {high:.4g}: {mean}.")
+    return lines
+
+
+def reach_in_words(reach: Mapping[str, Any], *, known: bool) -> str:
+    """How many more policies a coverage takes, as in `Reach.to_dict`.
+
+    >>> found = {"coverage": 0.95, "reached": False, "policies": [3, 7], "steps": [9000, 21_000]}
+    >>> reach_in_words(found, known=True)
+    '95 % coverage: predicted after 3 to 7 more policies (9,000 to 21,000 steps)'
+
+    Args:
+        reach: The forecast as JSON data.
+        known: Whether the range of returns is known, so that this is coverage.
+    """
+    share = whole_percent(reach["coverage"])
+    what = f"{share} coverage" if known else f"{share} of the range so far"
+    if reach["reached"]:
+        return f"{what} is reached"
+    if reach["policies"] is None:
+        levels = f"{reach['levels_off_at']:.2f}, at best at {reach['levels_off_between'][1]:.2f}"
+        return f"{what}: not predicted; forecasts level off at {levels}"
+    first, last = reach["policies"]
+    steps = "" if reach["steps"] is None else f" ({_from_to(*reach['steps'])} steps)"
+    if last is None:
+        return f"{what}: predicted after {_policies(first)} or later{steps}"
+    return f"{what}: predicted after {_policies(last, first)}{steps}"
+
+
+def _policies(last: int, first: int | None = None) -> str:
+    """A number of further policies, or an interval."""
+    noun = "policy" if last == 1 and first in (None, 1) else "policies"
+    return f"{_from_to(last if first is None else first, last)} more {noun}"
+
+
+def _from_to(low: int, high: int | None) -> str:
+    """An interval of whole numbers, without an end if that is not known."""
+    if high is None:
+        return f"{low:,} or more"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def expected_to_add(policies: int, gain: float, span: float, *, known: bool) -> str:

@@ -279,6 +279,21 @@ def test_next_steps_of_environments_from_a_function(command, tmp_path):
     assert "sdmbtl resume" not in text
 
 
+def test_status_says_what_is_covered_and_when_the_rest_will_be(command, trained):
+    path, run = trained
+    status, text = command.json("status", path), command("status", path).stdout
+    best = np.sort(Study.open(path).selector.rows.best)
+    covered = status["covered"]
+    assert covered["coverage"] == pytest.approx(status["coverage"])
+    assert covered["worst_tenth"] == pytest.approx(best[0] / 500)
+    assert covered["within_5_percent"] == np.mean(best >= best[-1] - 25)
+    assert status["reach"]["coverage"] == 0.95
+    for shown in (text, run.stdout):
+        assert f"\nWorst tenth {best[0] / 500:.3f}; " in shown
+        assert "of the targets within 5 % of the best return.\n" in shown
+        assert shown.count("\n95 % coverage") == 1
+
+
 def test_evidence_for_each_policy(command, trained):
     path, _ = trained
     status = command.json("status", path)
@@ -336,6 +351,13 @@ def test_evaluate(command, trained):
     means = [entry["mean"] for entry in result["by_context"]]
     assert result["mean"] == pytest.approx(sum(means) / 8)
     assert [entry["mean"] for entry in result["worst"]] == sorted(means)[:5]
+    covered = result["covered"]
+    assert covered["coverage"] == pytest.approx(result["coverage"])
+    assert covered["worst_tenth"] == pytest.approx(min(means) / 500), "one of 8 targets"
+    best = max([*means, Study.open(path).selector.rows.returns.max()])
+    assert covered["within_5_percent"] == np.mean([mean >= best - 25 for mean in means])
+    text = command("evaluate", path, "--episodes", 3).stdout
+    assert f"\nWorst tenth {covered['worst_tenth']:.3f}; " in text
     other = command.json("evaluate", path, "--episodes", 3, "--seed", 5)
     assert other["by_context"] != result["by_context"]
 

@@ -73,7 +73,7 @@ class TestChoice:
         assert trial.strategy == "improvement"
         assert trial.model == verdict.name
         assert trial.structure is None, "nothing was detected"
-        corrected = values.max() / verdict.record.optimism
+        corrected = values.max() * verdict.record.share_that_came
         assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
     def test_the_reason_names_model_gain_and_what_was_found(self):
@@ -158,7 +158,7 @@ class TestChoice:
         contest.watch(selector.rows)
         verdict = contest.verdict()
         values = predicted_gains(verdict.model, space.unit_targets, selector.rows.best)
-        values /= verdict.record.optimism
+        values *= verdict.record.share_that_came
         trial = selector.ask()
         assert trial.expected_gain == pytest.approx(values[trial.index])
         assert trial.expected_gain > 0.99 * values.max()
@@ -520,14 +520,14 @@ class TestRemainingGain:
         assert sorted(asked + trained) == list(range(N))
 
     def test_is_what_the_next_trials_say_together(self):
-        """One forecast, one number: both are corrected by the optimism so far."""
+        """One forecast, one number: both are corrected by the share that came so far."""
         selector = PredictiveSelector(GRID)
         run_rounds(selector, mountain(noise=0.2), 5)
         verdict = selector._verdict(selector.history)
-        assert abs(verdict.record.optimism - 1.0) > 0.01
+        assert abs(verdict.record.share_that_came - 1.0) > 0.01
         one, three = selector.remaining_gain(1), selector.remaining_gain(3)
         raw = predicted_gains(verdict.model, GRID.unit_targets, verdict.best).max()
-        assert one == pytest.approx(raw / verdict.record.optimism)
+        assert one == pytest.approx(raw * verdict.record.share_that_came)
         trials = selector.ask(3)
         assert trials[0].expected_gain == pytest.approx(one)
         assert sum(trial.expected_gain for trial in trials) == pytest.approx(three)
@@ -537,7 +537,7 @@ class TestRemainingGain:
         """Expectations that were far too low do not promise more than there is."""
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         run_rounds(selector, matrix, 5)
-        monkeypatch.setattr(TrackRecord, "optimism", 1e-9)
+        monkeypatch.setattr(TrackRecord, "share_that_came", 1e9)
         left = selector.rows.returns.max() - selector.rows.best.mean()
         assert left < np.ptp(selector.rows.returns)
         assert selector.remaining_gain() == pytest.approx(left)
@@ -571,6 +571,26 @@ class TestRemainingGain:
         run_rounds(selector, np.full((N, N), 4.0), 2)
         # More than the ceiling was expected before and never came: hardly anybody believes it now.
         assert 0.0 <= selector.remaining_gain() < 1e-3 * np.ptp(matrix)
+
+    def test_a_failed_run_is_no_evidence_against_it(self):
+        """It adds nothing, and that says nothing about what the others will add."""
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
+        run_rounds(selector, matrix, 8)
+        before, outcomes = selector.remaining_gain(), selector.contest.verdict().record.outcomes
+        run_rounds(selector, matrix - 100.0, 1)
+        assert selector.failed_runs() == [8]
+        assert selector.contest.verdict().record.outcomes == outcomes
+        # The failed context is taken now, and not to be gained any more.
+        assert 0.7 * before < selector.remaining_gain() <= before
+
+    def test_follows_what_came_lately(self):
+        """Gains that stop coming are not expected for long, whatever came in the beginning."""
+        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
+        run_rounds(selector, matrix, 6)
+        before = selector.remaining_gain()
+        run_rounds(selector, np.full((N, N), np.median(matrix)), 3)
+        assert selector.failed_runs() == []
+        assert selector.remaining_gain() < 0.2 * before
 
     def test_is_nothing_when_all_is_trained(self):
         space = ContextSpace(a=range(5))

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 from functools import wraps
 
 import gymnasium
@@ -421,6 +422,35 @@ def test_an_expected_gain_counts_more_than_none_in_the_past():
 def test_experience_must_not_contradict_the_estimate(performances, stops):
     reason = NoGain(0.05, patience=3).reason(standing(*performances, expected=0.001))
     assert (reason is not None) == stops
+
+
+def test_runs_that_failed_say_nothing_about_the_next_ones():
+    rule = NoGain(0.05, patience=2)
+    flat = [0.0, 4.0, 8.0, 8.0, 8.0]
+    assert rule.reason(Standing(flat, 10.0, False, None)) is not None
+    # Without the last two, the last policies added 4 each.
+    assert rule.reason(Standing(flat, 10.0, False, None, failed=lambda: {3, 4})) is None
+    # Three policies must have been trained in earnest before anything is said.
+    early = Standing([1.0, 1.0, 1.0], 10.0, False, None, remaining_gain=lambda _: 0.0)
+    assert rule.reason(early) is not None
+    assert rule.reason(replace(early, failed=lambda: {1})) is None
+
+
+def test_a_study_tells_its_rules_which_runs_failed(tmp_path, monkeypatch):
+    """By their position among the finished ones, not by their id."""
+    study, seen = open_small(tmp_path / "study", selector="random"), []
+
+    class Asking(StopRule):
+        def reason(self, standing):
+            seen.append(set(standing.failed()))
+            return "seen" if len(standing.performances) == 2 else None
+
+    asked = study.ask(2)
+    study.tell(asked[0], status="failed")
+    study.tell(asked[1], np.arange(8.0))
+    monkeypatch.setattr(RandomSelector, "failed_runs", lambda self: [1])
+    study.run(rules=[Asking()])
+    assert seen == [{0}, {0}]
 
 
 def test_the_estimate_is_asked_for_only_where_it_decides():

@@ -23,7 +23,15 @@ from sdmbtl.cli.output import (
     result_console,
     source_table,
 )
-from sdmbtl.wording import counted, expected_to_add, in_words, points
+from sdmbtl.wording import (
+    counted,
+    covered_in_words,
+    expected_to_add,
+    in_words,
+    points,
+    reach_in_words,
+    sentence,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -163,7 +171,10 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     if status["environment"] is None:
         where = "Policies trained elsewhere (ask and tell)"
     lines = [f"{where}, selector {status['selector']}, seed {status['seed']}"]
-    lines += [_coverage(status), *_steps_lines(status), *_outlook(status)]
+    lines.append(_coverage(status))
+    if status["covered"] is not None:
+        lines += covered_in_words(status["covered"])
+    lines += [*_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -216,8 +227,10 @@ def _outlook(status: Mapping[str, Any]) -> list[str]:
         words = expected_to_add(left["policies"], left["gain"], status["return_span"], known=known)
         if status["pending"]:
             words = f"after what is pending, {words}"
-        lines.append(f"{words[0].upper()}{words[1:]}.")
+        lines.append(sentence(words))
         lines += _past_forecasts(status)
+    if status["reach"] is not None:
+        lines.append(sentence(reach_in_words(status["reach"], known=known)))
     return lines
 
 

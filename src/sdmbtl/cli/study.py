@@ -20,7 +20,7 @@ from sdmbtl.cli.output import (
     result_console,
     warnings_as_notes,
 )
-from sdmbtl.wording import counted
+from sdmbtl.wording import counted, covered_in_words
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -62,11 +62,14 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
+    from sdmbtl.transfer import coverage_of
+
     study = opened_with_environment(path)
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
     with warnings_as_notes():
         returns = study.evaluate(contexts, episodes=episodes, seed=seed)
     means = returns.mean(axis=1)
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
     by_context = [{"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)]
     result = {
         "path": str(path),
@@ -77,6 +80,7 @@ def evaluate(
         "mean": float(means.mean()),
         "interval": _interval(means, study.return_range),
         "coverage": study.share(float(means.mean())),
+        "covered": None if covered is None else covered.to_dict(),
         "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
         "by_context": by_context,
     }
@@ -120,6 +124,9 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
     ]
     if result["coverage"] is not None:
         lines.append(f"Coverage {result['coverage']:.3f} of the range of returns")
+    if result["covered"] is not None:
+        noun = "targets" if result["contexts"] == "targets" else "contexts"
+        lines += covered_in_words(result["covered"], noun)
     for line in lines:
         console.print(Text(line), soft_wrap=True)
     console.print("\nWorst contexts:")

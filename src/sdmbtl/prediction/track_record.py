@@ -7,6 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+#: After so many further predictions, what came of one counts half.
+HALF_LIFE = 2.0
+#: Shares that came are averaged as this power: 1 would be their mean, close to 0 the geometric one,
+#: which is 0 as soon as one of them is.
+POWER = 1 / 3
+#: A share that came counts as at most this: next to nothing may have been expected.
+LARGEST_SHARE = 10.0
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -66,15 +74,18 @@ class TrackRecord:
         return errors / sum(o.variance for o in self.outcomes)
 
     @property
-    def optimism(self) -> float:
-        """By how much predicted gains were too high: their sum, divided by that of the real ones.
+    def share_that_came(self) -> float:
+        """Which share of the gains it expects is to be counted on, by the shares that came so far.
 
-        It is 1 as long as nothing was expected or nothing came.
+        Shares fall: early gains are large and easy to foresee, later ones are neither. So recent
+        ones count more, and each of them as a share, whatever the size of the gain. They come in
+        jumps, so their typical size is taken, a power mean. Before the first one, everything is
+        supposed to have come once; that is forgotten like the rest.
         """
-        expected, gains = (
-            sum(getattr(o, key) for o in self.outcomes) for key in ("expected", "gain")
-        )
-        return expected / gains if expected > 0 and gains > 0 else 1.0
+        came = [o.gain / o.expected for o in self.outcomes if o.expected > 0]
+        roots = np.minimum([1.0, *came], LARGEST_SHARE) ** POWER
+        ages = np.arange(len(roots))[::-1]
+        return float(np.average(roots, weights=0.5 ** (ages / HALF_LIFE)) ** (1 / POWER))
 
     def ceiling(self, mean: NDArray[np.floating], seen: float) -> NDArray[np.floating]:
         """(m, n) the highest return to count on.

@@ -33,7 +33,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
-from sdmbtl.wording import rise_in_words
+from sdmbtl.wording import rise_in_words, sentence
 
 #: With more targets than these, sources are first compared on this many of them, and only a share
 #: of the sources is kept, but never fewer than the finalists. Those are compared on all targets.
@@ -102,7 +102,7 @@ class PredictiveSelector(Selector):
         is_assumed = verdict.name == FirstRowModel.name
         model = None if is_assumed else verdict.name
         why = [] if is_assumed else [verdict.explanation]
-        found = _as_sentence(verdict.model.explain())
+        found = sentence(verdict.model.explain())
         if model == NO_STRUCTURE:
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
             reason = " ".join([*why, found, "So any context is as good as another."])
@@ -217,8 +217,8 @@ class PredictiveSelector(Selector):
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
 
-        Like the expected gain of a trial, it is corrected by how much predicted gains were too
-        high so far.
+        Like the expected gain of a trial, it is corrected by the share of predicted gains that
+        came so far, failed runs not counted: see `TrackRecord.share_that_came`.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -290,10 +290,6 @@ class PredictiveSelector(Selector):
         return np.asarray(self._ids_of_rows()[returns.argmax(axis=0)])
 
 
-def _as_sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
-
-
 def _improvement(
     verdict: Verdict, source: NDArray[np.float64], best: NDArray[np.float64]
 ) -> NDArray[np.float64]:
@@ -305,7 +301,7 @@ def _improvement(
 def _corrected_gain(gain: float, before: float, verdict: Verdict, history: History) -> float:
     """The forecast of a rise of the mean best return.
 
-    What the model expects is divided by how much too high its expectations were so far. Where
+    What the model expects is multiplied by the share of its expectations that came so far. Where
     they were too low, it is still not more than what brings every target to the largest return
     seen, unless the model itself expects more; and never more than the range of the returns.
 
@@ -316,7 +312,7 @@ def _corrected_gain(gain: float, before: float, verdict: Verdict, history: Histo
         history: The history.
     """
     room = float(np.nanmax(history.rows.returns)) - before
-    corrected = min(gain / verdict.record.optimism, max(gain, room))
+    corrected = min(gain * verdict.record.share_that_came, max(gain, room))
     return min(corrected, _range_of_returns(history))
 
 

@@ -114,7 +114,14 @@ class Loop:
             batch=self.study.configuration.batch,
             remaining_gain=self.study.remaining_gain,
             range_known=known is not None,
+            failed=self._failed_positions,
         )
+
+    def _failed_positions(self) -> set[int]:
+        """Which of the finished policies, in their order, come from a run that probably failed."""
+        failed = set(self.study.selector.failed_runs())
+        finished = [t.id for t in self.study.trials if t.row is not None]
+        return {position for position, number in enumerate(finished) if number in failed}
 
     def _ask_batch(self, budget: int | None) -> list[Trial]:
         wanted = self.study.configuration.batch

@@ -13,14 +13,21 @@ from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
+from sdmbtl.studies.stopping import LEAST_POLICIES
+from sdmbtl.transfer import Coverage, coverage_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.selectors import Selector, Trial
     from sdmbtl.studies.study import Study
 
 #: For so many more policies it is said what they are expected to add.
 POLICIES_AHEAD = 3
+#: For this coverage it is said how many more policies it will take.
+WANTED_COVERAGE = 0.95
 
 
 def study_status(study: Study) -> dict[str, Any]:
@@ -30,6 +37,7 @@ def study_status(study: Study) -> dict[str, Any]:
         facts, timing = study.database.facts(), _timing(study)
     rounds = _rounds(study)
     finished = [r for r in rounds if r["status"] == "finished"]
+    covered = coverage_of(study.selector.rows.best, study.selector.rows.returns, study.return_range)
     status = {
         "path": str(study.path),
         "environment": None if configuration.family is None else configuration.family["name"],
@@ -47,12 +55,14 @@ def study_status(study: Study) -> dict[str, Any]:
         "steps": sum(r["steps"] or 0 for r in rounds),
         "performance": study.performance,
         "coverage": study.share(study.performance),
+        "covered": None if covered is None else covered.to_dict(),
         "return_range": configuration.return_range,
         "return_span": study.return_span,
         "structure": _structure(study),
         **_model(study.selector),
         "scores": _mean_scores(study.selector),
         "remaining_gain": _remaining_gain(study),
+        "reach": _reach(study, covered, finished),
         "rounds": rounds,
         "versions": facts.get("versions", {}),
         "timing": timing,
@@ -158,6 +168,33 @@ def _remaining_gain(study: Study) -> dict[str, Any] | None:
         return None
     span = study.return_span
     return {"policies": POLICIES_AHEAD, "gain": gain, "share": gain / span if span else None}
+
+
+def _reach(
+    study: Study, covered: Coverage | None, finished: Sequence[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """When most is covered, as forecast; None while too little is known."""
+    sound = [entry for entry in finished if not entry["probably_failed"]]
+    if covered is None or len(sound) < LEAST_POLICIES:
+        return None
+    three, six = (study.remaining_gain(policies) for policies in (STEP, 2 * STEP))
+    if three is None or six is None:
+        return None
+    width = covered.returns[1] - covered.returns[0]
+    # Forecasts are about what comes after the pending policies.
+    pending = sum(t.expected_gain or 0.0 for t in study.pending)
+    # The first policy has no gain.
+    tested = [e for e in sound if e["expected_gain"] is not None and not math.isnan(e["gain"])]
+    steps = [entry["steps"] for entry in finished if entry["steps"]]
+    reach: Reach = reach_of(
+        WANTED_COVERAGE,
+        covered.mean + pending / width,
+        GainCurve.through(three / width, six / width),
+        spread_of([e["expected_gain"] for e in tested], [e["gain"] for e in tested]),
+        most=min(HORIZON, len(study.space)),
+        steps_per_policy=float(np.mean(steps)) if steps else None,
+    )
+    return reach.to_dict()
 
 
 def _timing(study: Study) -> dict[str, Any]:

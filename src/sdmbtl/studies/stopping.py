@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,6 +30,8 @@ class Standing:
         remaining_gain: What so many more policies are expected to add to the mean best return,
             None if the selector cannot tell. A function, for only some rules ask and it takes time.
         range_known: Whether the span is that of the known range, so that gains are coverage.
+        failed: Positions, among the finished policies, of those whose training has probably
+            failed. A function, for the same reason.
     """
 
     performances: Sequence[float]
@@ -40,14 +42,23 @@ class Standing:
     steps: int = 0
     remaining_gain: Callable[[int], float | None] = lambda _: None
     range_known: bool = False
+    failed: Callable[[], Collection[int]] = lambda: ()
 
-    def mean_gain(self, policies: int) -> float:
-        """What each of the last policies, so many or as many as there are, added on average.
+    def sound_performances(self) -> list[float]:
+        """Mean best return after each policy whose training did not fail."""
+        failed = self.failed()
+        return [value for i, value in enumerate(self.performances) if i not in failed]
 
-        Needs at least two finished policies.
-        """
-        count = min(policies, len(self.performances) - 1)
-        return (self.performances[-1] - self.performances[-1 - count]) / count
+
+def mean_gain(performances: Sequence[float], policies: int) -> float:
+    """What each of the last policies, so many or as many as there are, added on average.
+
+    Args:
+        performances: Mean best return after each policy, at least two.
+        policies: Number of policies.
+    """
+    count = min(policies, len(performances) - 1)
+    return (performances[-1] - performances[-1 - count]) / count
 
 
 class StopRule(ABC):
@@ -123,7 +134,8 @@ class NoGain(StopRule):
     little.
 
     Either way, nothing is said before three policies are finished, unless no target could do
-    better.
+    better. Policies whose training has probably failed are not counted: that they add nothing
+    says nothing about the next ones.
 
     Args:
         min_gain: Share of the range of returns by which the mean best return must rise.
@@ -144,12 +156,14 @@ class NoGain(StopRule):
         if standing.best_possible:
             return "every target has the highest return there is"
         asked_for = self.min_gain * standing.span
-        finished = len(standing.performances)
-        if finished < LEAST_POLICIES or standing.mean_gain(self.patience) >= asked_for:
+        if len(standing.performances) < LEAST_POLICIES:
+            return None
+        sound = standing.sound_performances()
+        if len(sound) < LEAST_POLICIES or mean_gain(sound, self.patience) >= asked_for:
             return None
         gain, say = standing.remaining_gain(self.patience), expected_to_add
-        if gain is None and finished > self.patience:
-            gain, say = standing.mean_gain(self.patience) * self.patience, have_added
+        if gain is None and len(sound) > self.patience:
+            gain, say = mean_gain(sound, self.patience) * self.patience, have_added
         if gain is None or gain >= asked_for:
             return None
         words = say(self.patience, gain, standing.span, known=standing.range_known)

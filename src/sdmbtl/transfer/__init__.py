@@ -1,11 +1,13 @@
-"""Transfer: rows J(pi_x, ·) as observed, the linear gap and its slopes, the decomposition."""
+"""Transfer: rows J(pi_x, ·) as observed, what they cover, the linear gap, the decomposition."""
 
+from sdmbtl.transfer.coverage import Coverage, coverage_of
 from sdmbtl.transfer.decomposition import Decomposition, SobolHoeffding
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.rows import ObservedRows, as_row
 from sdmbtl.transfer.slopes import SlopeMethod, Slopes, estimate_slopes
 
 __all__ = [
+    "Coverage",
     "Decomposition",
     "ObservedRows",
     "SeparableGap",
@@ -13,5 +15,6 @@ __all__ = [
     "Slopes",
     "SobolHoeffding",
     "as_row",
+    "coverage_of",
     "estimate_slopes",
 ]

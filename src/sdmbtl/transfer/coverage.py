@@ -1,0 +1,93 @@
+"""How well the targets are covered: on average, at the low end, and near the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+#: The worst targets are this share of them, at least one.
+WORST = 0.1
+#: A target counts as solved if its return is at most this share of the range below the best known.
+NEAR = 0.05
+#: Returns are means over episodes: what is this close to the limit is not beyond it.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How well targets are covered, in shares of the range of returns.
+
+    Attributes:
+        mean: Mean over the targets.
+        worst_tenth: Mean over the tenth of the targets with the lowest returns.
+        near_best: Share of the targets within 5 % of the range of the best known return.
+        targets: Number of targets that this is about: the evaluated ones.
+        returns: The range: its lowest and its highest return.
+        known: Whether that is the known range, not that of the returns seen.
+    """
+
+    mean: float
+    worst_tenth: float
+    near_best: float
+    targets: int
+    returns: tuple[float, float]
+    known: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return {
+            "coverage": self.mean,
+            "worst_tenth": self.worst_tenth,
+            "within_5_percent": self.near_best,
+            "targets": self.targets,
+            "range": list(self.returns),
+            "range_known": self.known,
+        }
+
+
+def coverage_of(
+    best: ArrayLike, seen: ArrayLike, known: tuple[float, float] | None = None
+) -> Coverage | None:
+    """How well targets are covered by the best policy for each.
+
+    Args:
+        best: (N,) return on each target, NaN where not evaluated.
+        seen: Returns seen so far, of any shape, NaN where not evaluated. The highest of them, or
+            of `best`, is the best known return; without a known range, theirs is the range.
+        known: Lowest and highest return of an episode, if known.
+
+    Returns:
+        The coverage; None if nothing was evaluated, or all returns are equal and their range is
+        not known.
+
+    >>> found = coverage_of([0.0, 96.0, 100.0, float("nan")], [], known=(0.0, 200.0))
+    >>> round(found.mean, 3), found.worst_tenth, round(found.near_best, 3), found.targets
+    (0.327, 0.0, 0.667, 3)
+    """
+    values = np.sort(_evaluated(best))
+    if not len(values):
+        return None
+    everything = np.concatenate([values, _evaluated(seen)])
+    low, high = known or (float(everything.min()), float(everything.max()))
+    width = high - low
+    if not width > 0:
+        return None
+    worst = values[: max(1, int(np.ceil(WORST * len(values) - _ROUNDING)))]
+    limit = everything.max() - (NEAR + _ROUNDING) * width
+    return Coverage(
+        mean=float((values.mean() - low) / width),
+        worst_tenth=float((worst.mean() - low) / width),
+        near_best=float((values >= limit).mean()),
+        targets=len(values),
+        returns=(low, high),
+        known=known is not None,
+    )
+
+
+def _evaluated(returns: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """The returns that are there, in one line."""
+    values = np.asarray(returns, dtype=np.float64).ravel()
+    return values[~np.isnan(values)]
