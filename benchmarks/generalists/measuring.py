@@ -89,7 +89,7 @@ def fresh_rows(
 def chosen_policies(recorded: Floats, members: Sequence[int]) -> Numbers:
     """(N,) for each target which of some policies has the highest recorded return."""
     best = recorded[list(members)].argmax(axis=0)
-    return np.array(members, dtype=np.intp)[best]
+    return np.asarray(np.array(members, dtype=np.intp)[best])
 
 
 def save(folder: Path, data: DataSet, seed: int, measured: Measured) -> None:
