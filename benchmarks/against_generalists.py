@@ -25,15 +25,15 @@ from pathlib import Path
 from generalists.data_sets import DATA_SETS, DataSet
 from generalists.measuring import save
 from generalists.methods import METHODS, Method
-from generalists.results import collect, folder_of
+from generalists.results import collect, current_code, folder_of
 from sdmbtl.files import write_atomically
 
 RESULT = Path(__file__).parent.parent / "results" / "generalists.json"
 
 
-def measure(data: DataSet, method: Method, seeds: int, work: Path) -> None:
-    """Measure a method with the seeds that are missing."""
-    folder = folder_of(work, data, method)
+def measure(data: DataSet, method: Method, seeds: int, work: Path) -> bool:
+    """Measure a method with the seeds that are missing; whether there were any."""
+    folder = folder_of(work, data, method, current_code())
     missing = [seed for seed in range(seeds) if not (folder / f"{seed}.json").exists()]
     begun, done = time.monotonic(), 0
     for seed, measured in method.run(data, missing, folder) if missing else ():
@@ -44,6 +44,7 @@ def measure(data: DataSet, method: Method, seeds: int, work: Path) -> None:
         print(f"{data.name}, {method.name}, seed {seed}: {shown}", flush=True)
     if done:
         print(f"  {time.monotonic() - begun:.0f} s for {done} seeds", flush=True)
+    return done > 0
 
 
 def main() -> None:
@@ -55,16 +56,23 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--work", type=Path, default=Path("runs") / "generalists")
     parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--code", help="collect studies of another code, by its fingerprint")
     parser.add_argument("--tiny", action="store_true", help="a trial of the script itself")
     given = parser.parse_args()
     data_sets = [replace(data, tiny=given.tiny) for data in DATA_SETS]
-    command = f"python benchmarks/against_generalists.py --seeds {given.seeds}"
-    for data in data_sets:
+    command = "python benchmarks/against_generalists.py"
+
+    def write_down() -> None:
+        result = collect(given.work, data_sets, command, given.code or current_code())
+        write_atomically(given.out, (json.dumps(result, indent=1) + "\n").encode())
+
+    # To collect what another code has measured, nothing is to be measured by this one.
+    for data in () if given.code else data_sets:
         for method in METHODS:
-            if data.name in given.data and method.name in given.only:
-                measure(data, method, given.seeds, given.work)
-                result = collect(given.work, data_sets, command)
-                write_atomically(given.out, (json.dumps(result, indent=1) + "\n").encode())
+            wanted = data.name in given.data and method.name in given.only
+            if wanted and measure(data, method, given.seeds, given.work):
+                write_down()
+    write_down()
 
 
 if __name__ == "__main__":

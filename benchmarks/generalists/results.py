@@ -23,10 +23,15 @@ NEAR = 0.05
 STUDY_CODE = ("sdmbtl.studies", "sdmbtl.trainers", "sdmbtl.environments", "sdmbtl.selectors")
 
 
-def folder_of(work: Path, data: DataSet, method: Method) -> Path:
-    """Where a method's measurements are; of what is being developed, those of this code."""
+def current_code() -> str:
+    """Fingerprint of the code that a study runs now."""
+    return code_fingerprint(*STUDY_CODE)
+
+
+def folder_of(work: Path, data: DataSet, method: Method, code: str) -> Path:
+    """Where a method's measurements are; of what is being developed, those of one code."""
     folder = work / plain(data.name) / plain(method.name)
-    return folder / code_fingerprint(*STUDY_CODE) if method.keyed else folder
+    return folder / code if method.keyed else folder
 
 
 def plain(name: str) -> str:
@@ -34,11 +39,20 @@ def plain(name: str) -> str:
     return "-".join(re.findall("[a-z0-9]+", name.lower()))
 
 
-def collect(work: Path, data_sets: Sequence[DataSet], command: str) -> dict[str, Any]:
-    """Everything that was measured so far, as JSON data."""
-    measured = {data.name: _of_data_set(work, data) for data in data_sets}
+def collect(work: Path, data_sets: Sequence[DataSet], command: str, code: str) -> dict[str, Any]:
+    """Everything that was measured so far, as JSON data.
+
+    Args:
+        work: The work directory.
+        data_sets: The data sets.
+        command: What makes the result.
+        code: Fingerprint of the code whose studies count. There is no way to fall back on
+            another one: its numbers would pass for those of this code.
+    """
+    measured = {data.name: _of_data_set(work, data, code) for data in data_sets}
     return {
         "command": command,
+        "code": code,
         "marks": list(MARKS),
         "episodes": EPISODES,
         "near": NEAR,
@@ -47,11 +61,11 @@ def collect(work: Path, data_sets: Sequence[DataSet], command: str) -> dict[str,
     }
 
 
-def _of_data_set(work: Path, data: DataSet) -> dict[str, Any]:
-    folders = {method.name: _newest(work, data, method) for method in METHODS}
+def _of_data_set(work: Path, data: DataSet, code: str) -> dict[str, Any]:
     found: dict[str, dict[str, Any]] = {}
     rows: dict[str, dict[str, dict[str, Floats]]] = {}
-    for name, folder in folders.items():
+    for method in METHODS:
+        folder, name = folder_of(work, data, method, code), method.name
         for path in sorted(folder.glob("*.json"), key=lambda p: int(p.stem)):
             found.setdefault(name, {})[path.stem] = json.loads(path.read_text())
             rows.setdefault(path.stem, {})[name] = load_rows(folder, int(path.stem))
@@ -64,14 +78,6 @@ def _of_data_set(work: Path, data: DataSet) -> dict[str, Any]:
         "return_range": list(data.return_range),
         "methods": found,
     }
-
-
-def _newest(work: Path, data: DataSet, method: Method) -> Path:
-    """The measurements of this code; if there are none, the latest of another one."""
-    folder = folder_of(work, data, method)
-    if not method.keyed or folder.exists() or not folder.parent.exists():
-        return folder
-    return max(folder.parent.iterdir(), key=lambda path: path.stat().st_mtime, default=folder)
 
 
 def near_best(

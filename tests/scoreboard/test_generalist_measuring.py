@@ -110,7 +110,7 @@ def test_only_what_is_missing_is_measured(tmp_path):
     against_generalists.measure(DATA, method, 3, tmp_path)
     against_generalists.measure(DATA, method, 3, tmp_path)
     assert asked == [0, 1, 2, 2]
-    result = json.loads(json.dumps(results.collect(tmp_path, [DATA], "command")))
+    result = json.loads(json.dumps(results.collect(tmp_path, [DATA], "command", "new")))
     found = result["data"]["CartPole wide"]["methods"]["generalist"]
     shares = [found[seed]["coverage"]["1"] for seed in "012"]
     assert shares == pytest.approx([0.5, 0.502, 0.504])
@@ -118,24 +118,19 @@ def test_only_what_is_missing_is_measured(tmp_path):
     assert found["2"]["ended"] == "so"
 
 
-def test_a_study_counts_for_its_code(tmp_path, monkeypatch):
+def test_a_study_counts_for_its_code_only(tmp_path):
     method = Method("generalist-first", lambda *_: iter(()), keyed=True)
-    monkeypatch.setattr(results, "code_fingerprint", lambda *_: "old")
-    old = results.folder_of(tmp_path, DATA, method)
+    old, new = (results.folder_of(tmp_path, DATA, method, code) for code in ("old", "new"))
     measuring.save(old, DATA, 0, Measured({1: np.full(512, 100.0)}))
-    monkeypatch.setattr(results, "code_fingerprint", lambda *_: "new")
-    new = results.folder_of(tmp_path, DATA, method)
-    assert old != new
-
-    def coverage():
-        found = results.collect(tmp_path, [DATA], "command")["data"]["CartPole wide"]["methods"]
-        return found["generalist-first"]["0"]["coverage"]["1"]
-
-    assert coverage() == pytest.approx(0.2), "until there are others"
+    assert results.collect(tmp_path, [DATA], "command", "new")["data"] == {}
     measuring.save(new, DATA, 0, Measured({1: np.full(512, 400.0)}))
-    assert coverage() == pytest.approx(0.8)
+    for code, share in (("old", 0.2), ("new", 0.8)):
+        result = results.collect(tmp_path, [DATA], "command", code)
+        assert result["code"] == code
+        found = result["data"]["CartPole wide"]["methods"]["generalist-first"]
+        assert found["0"]["coverage"]["1"] == pytest.approx(share)
     baseline = Method("cover", method.run)
-    assert results.folder_of(tmp_path, DATA, baseline).name == "cover"
+    assert results.folder_of(tmp_path, DATA, baseline, "new").name == "cover"
 
 
 def test_near_the_best_of_all_methods():
