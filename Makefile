@@ -30,6 +30,7 @@ slow: setup
 tables: setup
 	$(BIN)/python benchmarks/make_tables.py
 	$(BIN)/python benchmarks/describe_matrices.py
+	$(BIN)/python benchmarks/draw_generalists.py
 
 clean:
 	rm -rf $(VENV) build dist

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from generalists import comparison
 from scoreboard.goals import Goal, goals
 from scoreboard.scoreboard import Scoreboard
 from sdmbtl.benchmarks import BenchmarkResult
@@ -351,6 +352,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "knowledge": knowledge_table,
     "prediction": prediction_table,
     "partial": partial_table,
+    "generalists": lambda: comparison.data_tables(comparison.Comparison.load()),
+    "generalists-summary": lambda: comparison.summary_table(comparison.Comparison.load()),
+    "generalists-targets": lambda: comparison.targets_table(comparison.Comparison.load()),
+    "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 
 

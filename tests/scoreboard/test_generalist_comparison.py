@@ -1,0 +1,129 @@
+"""The tables and the figure of coverage against total steps, on results made by hand."""
+
+import numpy as np
+import pytest
+import scipy
+
+from generalists import comparison
+from generalists.comparison import OURS, Comparison, Estimate
+from generalists.figure import coverage_figure, limits
+
+MARKS = [1, 2, 4, 8, 12]
+
+
+def measured(**methods):
+    """Of each method, for each mark the values of the seeds."""
+    found = {}
+    for name, marks in methods.items():
+        seeds = len(next(iter(marks.values())))
+        found[name] = {
+            str(seed): {
+                quantity: {str(mark): values[seed] - less for mark, values in marks.items()}
+                for quantity, less in (("coverage", 0), ("worst_tenth", 0.5), ("near_best", 0.1))
+            }
+            for seed in range(seeds)
+        }
+    return {"targets": 512, "methods": found}
+
+
+FIRST = measured(
+    **{
+        OURS: {2: [0.90, 0.92], 4: [0.95, 0.97], 8: [0.96, 0.96], 12: [0.96, 0.98]},
+        "generalist": {m: [0.8 + m / 100, 0.84 + m / 100] for m in MARKS},
+        "cover": {4: [0.7, 0.7], 12: [0.93, 0.97]},
+    }
+)
+SECOND = measured(
+    **{
+        OURS: {1: [0.1, 0.1], 2: [0.2, 0.2], 4: [0.2, 0.2], 8: [0.2, 0.2], 12: [0.2, 0.2]},
+        "generalist": {m: [0.1 + m / 50] * 2 for m in MARKS},
+    }
+)
+
+
+def compared(**data):
+    return Comparison({"marks": MARKS, "data": data})
+
+
+BOTH = compared(first=FIRST, second=SECOND)
+
+
+def test_an_estimate_is_that_of_students_t():
+    values = [0.5, 0.6, 0.9]
+    low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
+    found = Estimate.of(values)
+    assert (found.mean - found.half_width, found.mean + found.half_width) == pytest.approx(
+        (low, high)
+    )
+    assert str(Estimate.of([0.5])) == "0.500"
+
+
+def test_the_lead_is_over_the_best_baseline_at_that_mark():
+    assert BOTH.best_baseline("first", 4) == "generalist"
+    assert BOTH.best_baseline("first", 12) == "cover"
+    ours, cover = [0.96, 0.98], [0.93, 0.97]
+    test = scipy.stats.ttest_ind(ours, cover, equal_var=False).confidence_interval(0.95)
+    lead = BOTH.lead("first", 12)
+    assert lead.mean == pytest.approx(0.02)
+    assert lead.mean + lead.half_width == pytest.approx(test.high)
+    assert BOTH.lead("first", 1) is None, "ours was not measured there"
+    assert BOTH.lead("second", 12) == Estimate(pytest.approx(-0.14), 0.0)
+
+
+def test_units_needed_for_what_the_best_baseline_has_in_the_end():
+    assert BOTH.units_needed("first") == 4
+    assert BOTH.units_needed("second") is None
+
+
+def test_a_mark_that_some_seeds_lack_is_not_measured():
+    some = measured(**{OURS: {2: [0.5, 0.5]}})
+    del some["methods"][OURS]["1"]["coverage"]["2"]
+    assert compared(some=some).estimate("some", OURS, 2) is None
+
+
+def test_the_mean_of_data_sets_needs_all_of_them():
+    assert BOTH.overall("cover", 12) is None
+    found = BOTH.overall("generalist", 4)
+    assert found.mean == pytest.approx((0.86 + 0.18) / 2)
+    assert found.half_width == pytest.approx(Estimate.of([0.84, 0.88]).half_width / 2)
+
+
+def test_tables():
+    lines = comparison.data_tables(BOTH).splitlines()
+    assert lines[0] == "| first, 512 targets, 2 seeds, units: | 1 | 2 | 4 | 8 | 12 |"
+    assert lines[2].startswith("| **`generalist-first`** (default) | – | **0.910 ± 0.127** |")
+    assert lines[4].startswith("| cover: K medoids | – | – | 0.700 ± 0.000 | – | 0.950 ±")
+    assert sum("**" in cell for cell in lines[3].split("|")[2:]) == 1, "best at 1 unit only"
+    summary = comparison.summary_table(BOTH)
+    assert "cover" not in summary
+    assert summary.startswith("| mean of 2 data sets, units: | 1 |")
+    lead = comparison.lead_table(BOTH).splitlines()
+    assert lead[2].endswith("| cover: 0.950 ± 0.254 | 4 | 0.33 |")
+    assert lead[3].split("|")[2:6] == [
+        " **+0.060 ± 0.000** ",
+        " **+0.020 ± 0.000** ",
+        " **-0.060 ± 0.000** ",
+        " **-0.140 ± 0.000** ",
+    ]
+    assert lead[3].endswith("| generalist: 0.340 ± 0.000 | not reached | – |")
+    targets = comparison.targets_table(BOTH).splitlines()
+    assert targets[0].count("worst tenth") == 2
+    assert [cell.split(" ± ")[0].strip("* ") for cell in targets[2].split("|")[2:8]] == [
+        *("0.580", "0.080", "0.480"),
+        *("0.585", "0.085", "0.485"),
+    ]
+
+
+def test_the_figure_has_a_panel_for_each_data_set_and_ours_stands_out():
+    figure = coverage_figure(BOTH)
+    shown = [axes for axes in figure.axes if axes.axison]
+    assert [axes.get_title(loc="left") for axes in shown] == ["first", "second"]
+    lines = {line.get_label(): line for line in shown[0].lines}
+    assert set(lines) == {OURS, "generalist", "cover"}
+    np.testing.assert_allclose(lines[OURS].get_ydata(), [0.91, 0.96, 0.96, 0.97])
+    assert lines[OURS].get_linewidth() > max(
+        line.get_linewidth() for name, line in lines.items() if name != OURS
+    )
+    low, high = limits(BOTH, "first")
+    assert low < 0.83, "the generalist is seen from the beginning"
+    assert 0.97 < high < 1

@@ -1,0 +1,114 @@
+"""Which contexts the baselines train on."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from generalists import contexts
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def cost(points, chosen):
+    """Sum of the L1 distances to the nearest of some points."""
+    distances = np.abs(points[:, None] - points[None, list(chosen)]).sum(axis=2)
+    return distances.min(axis=1).sum()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_that_lie_apart_are_found(seed):
+    centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0], [10.0, 10.0]])
+    truth = rng(seed).integers(4, size=60)
+    points = centres[truth] + rng(seed).normal(size=(60, 2))
+    groups = contexts.cluster(points, 4, rng(seed))
+    pairs = {(t, g) for t, g in zip(truth.tolist(), groups.tolist(), strict=True)}
+    assert len(pairs) == 4, "each group is one cloud"
+
+
+def test_every_point_is_in_the_group_of_the_nearest_mean():
+    points = rng(1).random((80, 3))
+    groups = contexts.cluster(points, 7, rng(2))
+    means = np.stack([points[groups == g].mean(axis=0) for g in range(7)])
+    nearest = ((points[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(groups, nearest)
+
+
+def test_no_group_is_empty_and_the_seed_decides():
+    points = np.repeat(np.arange(5.0), 20)[:, None]
+    groups = contexts.cluster(points, 5, rng(3))
+    assert sorted(np.bincount(groups)) == [20] * 5
+    np.testing.assert_array_equal(groups, contexts.cluster(points, 5, rng(3)))
+
+
+def test_a_centre_without_points_gets_the_one_farthest_off():
+    points = np.array([[0.0], [1.0], [5.0]])
+    groups = contexts._nearest_centre(points, np.array([[0.0], [100.0]]))
+    np.testing.assert_array_equal(groups, [0, 0, 1])
+
+
+def test_one_medoid_is_the_best_of_all():
+    points = rng(4).random((30, 3))
+    best = min(range(30), key=lambda index: cost(points, [index]))
+    assert contexts.medoids(points, 1).tolist() == [best]
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_no_exchange_of_a_medoid_helps(k):
+    points = rng(k).random((25, 2))
+    found = contexts.medoids(points, k).tolist()
+    assert len(set(found)) == k
+    for out in found:
+        for new in set(range(25)) - set(found):
+            assert cost(points, [*(set(found) - {out}), new]) >= cost(points, found) - 1e-9
+
+
+def test_medoids_are_nearly_always_the_best_pair():
+    ratios = []
+    for seed in range(10):
+        points = rng(seed).random((12, 2))
+        best = min(cost(points, pair) for pair in combinations(range(12), 2))
+        ratios.append(cost(points, contexts.medoids(points, 2)) / best)
+    assert sum(ratio < 1 + 1e-9 for ratio in ratios) >= 9
+    assert max(ratios) < 1.15
+
+
+def test_weights_fall_with_the_rank():
+    weights = contexts.replay_weights(np.array([0.0, 5.0, 3.0]), 0.5, rng())
+    np.testing.assert_allclose(weights, np.array([1 / 9, 1, 1 / 4]) / (1 + 1 / 4 + 1 / 9))
+
+
+def test_equals_are_ranked_at_random():
+    first = {
+        int(contexts.replay_weights(np.zeros(4), 0.3, rng(seed)).argmax()) for seed in range(60)
+    }
+    assert first == {0, 1, 2, 3}
+
+
+def test_replayed_targets_are_different_and_drawn_by_their_weights():
+    shortfall = np.array([3.0, 1.0, 2.0, 0.0])
+    generator = rng(5)
+    drawn = np.array([contexts.replayed(shortfall, 2, 1.0, generator) for _ in range(4000)])
+    assert (drawn[:, 0] != drawn[:, 1]).all()
+    weights = np.array([1, 1 / 3, 1 / 2, 1 / 4]) / (1 + 1 / 3 + 1 / 2 + 1 / 4)
+    np.testing.assert_allclose(np.bincount(drawn[:, 0]) / 4000, weights, atol=0.03)
+    # The second of a draw without replacement: given the first, among the others.
+    after = drawn[drawn[:, 0] == 0, 1]
+    left = np.where(np.arange(4) == 0, 0, weights)
+    shares = np.bincount(after, minlength=4) / len(after)
+    np.testing.assert_allclose(shares, left / left.sum(), atol=0.04)
+
+
+@pytest.mark.parametrize(("members", "n"), [(5, 64), (64, 64), (100, 64)])
+def test_groups_are_filled_up_evenly(members, n):
+    filled = contexts.filled_up(np.arange(members), n, rng())
+    counts = np.bincount(filled, minlength=members)
+    assert len(filled) == n
+    assert np.ptp(counts) <= 1
+
+
+def test_the_worst_tenth():
+    assert contexts.worst_tenth(np.arange(40.0)[::-1]) == 1.5
+    assert contexts.worst_tenth(np.array([3.0, 1.0])) == 1.0
