@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,7 +90,7 @@ def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
         "id": trial.id,
         "context": trial.context,
         "source": space.in_words(trial.source),
-        "trained_on": space.in_words(replace(trial.source, parent=None, steps=None)),
+        "trained_on": space.in_words(trial.source.where),
         "region": trial.region,
         "width": trial.width,
         "parent": trial.parent,
