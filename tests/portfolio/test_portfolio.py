@@ -144,7 +144,10 @@ class TestCoverage:
             "policy 1, trained on a 0.25-1.75, b 15-25",
             "policy 2, trained on a=4 b=30",
         ]
-        assert portfolio.table()[1]["region"] == {"a": (0.25, 1.75), "b": (15.0, 25.0)}
+        assert portfolio.table()[1]["region"] == {
+            "a": pytest.approx((0.25, 1.75)),
+            "b": pytest.approx((15.0, 25.0)),
+        }
         assert portfolio.choose([1, 20]).source == portfolio[1].source
         assert portfolio.trained_on(0) == "the whole space"
 
