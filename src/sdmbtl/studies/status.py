@@ -46,6 +46,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "steps": sum(r["steps"] or 0 for r in rounds),
         "performance": study.performance,
         "coverage": study.share(study.performance),
+        "best_single": _best_single(study),
         "return_range": configuration.return_range,
         "return_span": study.return_span,
         "structure": _structure(study),
@@ -57,6 +58,16 @@ def study_status(study: Study) -> dict[str, Any]:
         "timing": timing,
     }
     return {name: as_json(value) for name, value in status.items()}
+
+
+def _best_single(study: Study) -> dict[str, Any] | None:
+    """The policy with the highest mean over all targets; None if none was evaluated on all."""
+    means = {t.id: float(t.row.mean()) for t in study.trials if t.row is not None}
+    means = {number: mean for number, mean in means.items() if not math.isnan(mean)}
+    if not means:
+        return None
+    best = max(means, key=lambda number: means[number])
+    return {"id": best, "performance": means[best], "coverage": study.share(means[best])}
 
 
 def _rounds(study: Study) -> list[dict[str, Any]]:
