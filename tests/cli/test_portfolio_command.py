@@ -96,3 +96,12 @@ def test_errors_are_sentences(command, trained, tmp_path):
     assert "Did you mean" in command.error("portfolio", trained[0], "--context", "lenght=1")
     assert "--context takes KEY=VALUE" in command.error("portfolio", trained[0], "--context", "1")
     assert "is not replaced" in command.error("portfolio", trained[0], "--export", trained[0])
+
+
+def test_wrapped_lines_stand_to_the_right(command, trained, monkeypatch):
+    where = terminal()
+    monkeypatch.setattr(sys.modules["sdmbtl.cli.portfolio"], "result_console", lambda: where)
+    command("portfolio", trained[0])
+    starts = [line[:2] for line in where.file.getvalue().splitlines()]
+    assert set(starts[1:]) == {"po", "  "}, "a policy, or the rest of one"
+    assert starts.count("po") == 3

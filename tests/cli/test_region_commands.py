@@ -46,6 +46,19 @@ def test_status_as_json(regions, command):
     assert low < high
 
 
+def test_portfolios_say_regions(regions, command, tmp_path):
+    path, _ = regions
+    exported = tmp_path / "exported"
+    text = command("portfolio", path, "--export", exported).stdout
+    assert "policy 0, trained on the whole space: " in text
+    assert f"policy 1, trained on {Study.open(path).portfolio().trained_on(1)}: " in text
+    loaded = command("portfolio", exported).stdout
+    assert loaded.splitlines() == text.splitlines()[:-1], "less where it was exported to"
+    context = json.dumps(Study.open(path).space.target(0))
+    chosen = command("portfolio", path, "--context", context).stdout.splitlines()[0]
+    assert chosen in {line.split(":")[0] for line in text.splitlines()}
+
+
 def test_resume_takes_total_steps(regions, command):
     path, _ = regions
     stopped = command.json("resume", path, "--total-steps", 5000)["stopped"]

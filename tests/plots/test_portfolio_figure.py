@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from sdmbtl import ContextSpace, Interval
+from sdmbtl.contexts import Source
 from sdmbtl.errors import PortfolioError
 from sdmbtl.plots import portfolio_figure, save_figure
 from sdmbtl.portfolio import Member, Portfolio
@@ -58,6 +59,88 @@ def test_the_file_keeps_the_colours(tmp_path):
     with Image.open(tmp_path / "a.png") as image:
         found = {colour for _, colour in image.convert("RGB").getcolors(10_000)}
     assert {(0, 114, 178), (230, 159, 0)} <= found
+
+
+GRID = ContextSpace(a=range(9), b=range(5), c=range(5))
+
+
+def of_sources(space, *sources):
+    """Policies that are good where they were trained; the first one everywhere a little."""
+    members = []
+    for number, source in enumerate(sources):
+        returns = np.where(space.targets_in(source), 6.0 + number, 1.0)[:, None]
+        context = space.context(source.vector)
+        members.append(Member(number, context, None, returns, source))
+    return Portfolio(space, members, return_range=(0.0, 10.0))
+
+
+def shown(figure):
+    """For each slice its title, and the numbers and outlines in it."""
+    *maps, _ = figure.axes
+    return {
+        axes.get_title(): ([text.get_text() for text in axes.texts], axes.patches) for axes in maps
+    }
+
+
+def test_a_region_is_drawn_in_the_slices_that_it_reaches():
+    wide = Source.at([2.0, 2.0, 0.0], width=0.5, parent=0, steps=50)
+    figure = portfolio_figure(of_sources(GRID, GRID.whole(steps=100), wide))
+    found = shown(figure)
+    # The slice of its centre, and as far from it as possible; it reaches from 0 to 4.
+    assert {title: numbers for title, (numbers, _) in found.items()} == {
+        "a 0": ["1"],
+        "a 2": ["1"],
+        "a 5": [],
+        "a 8": [],
+    }
+    (outline,) = found["a 2"][1]
+    assert (outline.get_x(), outline.get_width()) == (1.0, 2.0), "levels are cells"
+    assert outline.get_y() == pytest.approx(-0.44), "the edge of the map"
+    assert outline.get_y() + outline.get_height() == 1.0
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "0: whole space",
+        "trained on this region",
+    ]
+
+
+def test_a_region_between_two_levels_is_in_the_nearest_slice():
+    narrow = Source.at([2.4, 2.0, 2.0], width=0.05, parent=0)
+    found = shown(portfolio_figure(of_sources(GRID, GRID.whole(), narrow)))
+    assert [title for title, (numbers, _) in found.items() if numbers] == ["a 2"]
+
+
+def test_a_region_beside_the_middle_of_further_dimensions_is_not_drawn():
+    space = ContextSpace(a=range(3), b=range(3), c=range(3), d=range(5))
+    beside = Source.at([1.0, 1.0, 1.0, 0.0], width=0.5)
+    through = Source.at([1.0, 1.0, 1.0, 2.0], width=0.5)
+    for source, slices in ((beside, []), (through, ["a 1"])):
+        found = shown(portfolio_figure(of_sources(space, space.whole(), source)))
+        assert [title for title, (numbers, _) in found.items() if numbers] == slices
+
+
+def test_the_curve_is_over_steps_where_all_are_known():
+    region = Source.at([2.0, 2.0, 2.0], width=0.5, parent=0, steps=50_000)
+    known = of_sources(GRID, GRID.whole(steps=100_000), region)
+    curve = portfolio_figure(known).axes[-1]
+    assert curve.lines[0].get_xdata().tolist() == [100, 150]
+    assert curve.get_xlabel() == "environment steps (thousands)"
+    kinds = [text.get_text() for text in curve.get_legend().get_texts()]
+    assert kinds == ["generalist", "specialist"]
+    assert curve.lines[1].get_marker() != curve.lines[2].get_marker()
+    assert 0.5 <= curve.get_ylim()[0] < 0.6, "the rise can be seen"
+
+    not_known = of_sources(GRID, GRID.whole(), region)
+    without_parent = Portfolio(GRID, [known[1]], return_range=(0.0, 10.0))
+    for portfolio in (not_known, without_parent):
+        assert portfolio_figure(portfolio).axes[-1].get_xlabel() == "policies"
+
+
+def test_points_alone_need_no_legend():
+    figure = portfolio_figure(portfolio(GRID))
+    assert not figure.legends
+    assert figure.axes[-1].get_legend() is None
+    assert figure.axes[-1].get_ylim()[0] == 0
 
 
 @pytest.mark.parametrize(

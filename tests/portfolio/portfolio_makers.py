@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.portfolio import Member, Portfolio
 
@@ -31,6 +31,22 @@ def member(number, returns, context=None, space=LINE, policy=None):
 def on_line(*rows, **settings):
     """Members 0, 1, ... with these returns on the four targets of LINE."""
     return Portfolio(LINE, [member(i, row) for i, row in enumerate(rows)], **settings)
+
+
+def with_regions(**settings):
+    """A generalist, a specialist on a region and one on a point, over SPACE."""
+    sources = [
+        SPACE.whole(steps=600),
+        Source.at([1.0, 20.0], width=0.5, parent=0, steps=200),
+        Source.at([4.0, 30.0], parent=1),
+    ]
+    members = []
+    for number, source in enumerate(sources):
+        returns = np.full((len(SPACE), 2), 5.0)
+        returns[SPACE.targets_in(source)] += number
+        context = SPACE.context(source.vector)
+        members.append(Member(number, context, linear_policy(1.0, number), returns, source))
+    return Portfolio(SPACE, members, **settings)
 
 
 def some_portfolio(seed=0, k=4, episodes=(5, 3, 1, 8), space=SPACE, missing=0.0, **settings):

@@ -46,7 +46,7 @@ class TestOnTargets:
             assert portfolio.best_means[target] == pytest.approx(best[1])
             assert choice.ranking[0] == (choice.policy, pytest.approx(best[1]))
             assert choice.expected_return == pytest.approx(portfolio.expected_returns[target])
-            assert choice.source == portfolio[choice.policy].context
+            assert choice.source == portfolio[choice.policy].source
 
     def test_ties_go_to_the_lowest_id(self):
         rows = [[1.0, 5.0, 2.0, 0.1]] * 3

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from portfolio_makers import LINE, NAN, SPACE, linear_policy, member, on_line, some_portfolio
+from portfolio_makers import (
+    LINE,
+    NAN,
+    SPACE,
+    linear_policy,
+    member,
+    on_line,
+    some_portfolio,
+    with_regions,
+)
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
@@ -122,10 +131,25 @@ class TestCoverage:
             "1 target not evaluated",
         ]
         assert portfolio.table()[:2] == [
-            {"id": 0, "context": {"a": 0.0}, "targets": 2, "mean_return": 4.5},
-            {"id": 1, "context": {"a": 0.0}, "targets": 1, "mean_return": 3.0},
+            {"id": number, "targets": targets, "mean_return": mean}
+            | {"context": {"a": 0.0}, "trained_on": "a=0", "region": {"a": (0.0, 0.0)}}
+            for number, targets, mean in [(0, 2, 4.5), (1, 1, 3.0)]
         ]
         assert math.isnan(portfolio.table()[2]["mean_return"])
+
+    def test_regions_in_words(self):
+        portfolio = with_regions()
+        assert [line.split(":")[0] for line in portfolio.describe().splitlines()[1:]] == [
+            "policy 0, trained on the whole space",
+            "policy 1, trained on a 0.25-1.75, b 15-25",
+            "policy 2, trained on a=4 b=30",
+        ]
+        assert portfolio.table()[1]["region"] == {
+            "a": pytest.approx((0.25, 1.75)),
+            "b": pytest.approx((15.0, 25.0)),
+        }
+        assert portfolio.choose([1, 20]).source == portfolio[1].source
+        assert portfolio.trained_on(0) == "the whole space"
 
     def test_one_policy_without_a_range(self):
         assert (

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from portfolio_makers import LINE, member, on_line, some_portfolio
+from portfolio_makers import LINE, member, on_line, some_portfolio, with_regions
 
-from sdmbtl.contexts import ContextSpace, Interval
+from sdmbtl.contexts import ContextSpace, Interval, Source
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import load_notes, load_policy
 from sdmbtl.portfolio import Member, Portfolio, storage
@@ -52,6 +52,48 @@ def place(tmp_path):
     directory = tmp_path / "here" / "mine"
     some().export(directory)
     return directory
+
+
+class TestSources:
+    def test_regions_parents_and_steps(self, tmp_path):
+        portfolio = with_regions()
+        portfolio.export(tmp_path / "p")
+        again = Portfolio.load(tmp_path / "p")
+        assert [m.source for m in again] == [m.source for m in portfolio]
+        assert again.describe() == portfolio.describe()
+        again.export(tmp_path / "q")
+        assert files(tmp_path / "p") == files(tmp_path / "q")
+
+    def test_only_what_is_not_as_usual_is_written(self, tmp_path):
+        with_regions().export(tmp_path / "p")
+        some().export(tmp_path / "points")
+        usual = {"id", "context", "file", "sha256"}
+        written = {
+            name: [
+                set(member) - usual
+                for member in json.loads((tmp_path / name / "portfolio.json").read_text())[
+                    "members"
+                ]
+            ]
+            for name in ("p", "points")
+        }
+        assert written["p"] == [{"width", "steps"}, {"width", "parent", "steps"}, {"parent"}]
+        assert not any(written["points"])
+
+    def test_a_width_that_is_none(self, tmp_path):
+        with_regions().export(tmp_path / "p")
+        members = json.loads((tmp_path / "p" / "portfolio.json").read_text())["members"]
+        change_manifest(tmp_path / "p", members=[members[0] | {"width": 7}, *members[1:]])
+        with pytest.raises(PortfolioError, match="it is damaged .*'width'"):
+            Portfolio.load(tmp_path / "p")
+
+    def test_a_context_alone_is_a_point(self):
+        assert on_line([1.0] * 4)[0].source == Source.at([0.0])
+
+    def test_the_context_is_the_centre(self):
+        given = Member(3, {"a": 1.0}, None, np.ones((4, 1)), LINE.whole())
+        with pytest.raises(PortfolioError, match=r"policy 3 must be the centre .* Got a=1 instead"):
+            Portfolio(LINE, [given])
 
 
 class TestRoundTrip:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sqlite3
+import textwrap
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -87,10 +88,23 @@ def note_console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def print_lines(console: Console, *lines: str) -> None:
-    """Print lines: wrapped between words on a terminal, elsewhere not, for other programs."""
+def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:
+    """Print lines: wrapped between words on a terminal, elsewhere not, for other programs.
+
+    Args:
+        console: Where to.
+        *lines: The lines.
+        hanging: How far the second and later rows of a wrapped line stand to the right.
+    """
     for line in lines:
-        console.print(Text(line), soft_wrap=not console.is_terminal)
+        rows = [line]
+        if hanging and console.is_terminal:
+            indent = " " * hanging
+            rows = textwrap.wrap(
+                line, console.width, subsequent_indent=indent, break_on_hyphens=False
+            )
+        for row in rows:
+            console.print(Text(row), soft_wrap=not console.is_terminal)
 
 
 @contextmanager

@@ -12,7 +12,6 @@ from sdmbtl.cli import arguments
 from sdmbtl.cli.options import ContextOption, JsonOption
 from sdmbtl.cli.output import figure, print_json, print_lines, result_console, warnings_as_notes
 from sdmbtl.errors import PortfolioError
-from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
     from sdmbtl.portfolio import Choice, Portfolio
@@ -66,7 +65,7 @@ def portfolio(
     lines = (found.describe() if choice is None else _chosen(found, choice)).splitlines()
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
-    print_lines(result_console(), *lines)
+    print_lines(result_console(), *lines, hanging=2)
 
 
 def _opened(path: Path) -> Portfolio:
@@ -89,7 +88,7 @@ def _chosen(portfolio: Portfolio, choice: Choice) -> str:
     share = portfolio.share(choice.expected_return)
     of_range = "" if share is None else f", {share:.3f} of the range of returns"
     return (
-        f"policy {choice.policy}, trained on {shown_context(choice.source)}\n"
+        f"policy {choice.policy}, trained on {portfolio.trained_on(choice.policy)}\n"
         f"expected return {choice.expected_return:.4g} (95 % interval {low:.4g} to {high:.4g}; "
         f"uncertainty {figure(round(choice.uncertainty, 6))}){of_range}\n"
         f"{choice.reason}"

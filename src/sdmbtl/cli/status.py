@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 #: Scores below this are no better than none.
 NO_SCORE = 0.05
 
+#: One policy is nearly as good as all if it lacks no more than this share of the range of returns.
+NEARLY = 0.005
+
 #: Policies that are trained if nothing says when to stop.
 DEFAULT_BUDGET = 12
 
@@ -174,7 +177,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     lines.append(_coverage(status))
     if status["covered"] is not None:
         lines += covered_in_words(status["covered"])
-    lines += [*_steps_lines(status), *_outlook(status)]
+    lines += [*_best_single(status), *_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -270,6 +273,22 @@ def _coverage(status: Mapping[str, Any]) -> str:
         return text
     low, high = status["return_range"]
     return f"{text} ({low:g} to {high:g}), coverage {status['coverage']:.3f}"
+
+
+def _best_single(status: Mapping[str, Any]) -> list[str]:
+    """What the best policy does alone, from two policies on: a line, or none."""
+    best, count = status["best_single"], status["policies"]
+    if best is None or count < 2:
+        return []
+    everyone = "both" if count == 2 else f"all {count}"
+    if status["coverage"] is None:
+        alone = f"has a mean return of {figure(best['performance'])} alone"
+        together = figure(status["performance"])
+    else:
+        alone, together = f"covers {best['coverage']:.3f} alone", f"{status['coverage']:.3f}"
+    if status["performance"] - best["performance"] <= NEARLY * status["return_span"]:
+        return [f"One policy is nearly as good as {everyone}: policy {best['id']} {alone}."]
+    return [f"The best single policy ({best['id']}) {alone}, {everyone} together {together}."]
 
 
 def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:

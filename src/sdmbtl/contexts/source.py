@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -80,6 +80,11 @@ class Source:
     def is_point(self) -> bool:
         """Whether it is one context."""
         return self.width == 0
+
+    @property
+    def where(self) -> Source:
+        """The same region, whatever the start and the steps."""
+        return replace(self, parent=None, steps=None)
 
     def to_dict(self) -> dict[str, Any]:
         """The source as JSON data; what is as usual is left out."""

@@ -6,14 +6,21 @@ Everything is drawn on figures of its own, never through pyplot: nothing global 
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.legend_handler import HandlerTuple
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import withStroke
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace, Levels
+from sdmbtl.contexts import ContextSpace, Levels, Source
+from sdmbtl.contexts.regions import EDGE, unit_box
 from sdmbtl.errors import PortfolioError
 from sdmbtl.plots.colours import POLICIES
 from sdmbtl.portfolio import Member, Portfolio
@@ -21,6 +28,10 @@ from sdmbtl.wording import counted
 
 #: No more slices of a grid than this stand side by side.
 MOST_SLICES = 4
+#: With regions, at most so many of these are for specialists; the others lie evenly.
+MOST_OF_SPECIALISTS = 2
+#: How far an outline stays off the edge of the map, in cells.
+INSET = 0.06
 #: How much of its colour a target keeps that no policy solves.
 PALEST = 0.12
 SLICE, CURVE, HEIGHT = 2.3, 3.3, 3.5
@@ -33,8 +44,9 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
 
     Slices along the first dimension, through the sources of the policies that serve most targets,
     show the next two, the others at the middle of their values. The colour says which policy
-    serves a target, a pale one that it does not do well there; stars are the contexts that these
-    policies were trained on. Beside them, the coverage with the first policies.
+    serves a target, a pale one that it does not do well there. Stars are the contexts and boxes
+    the regions that these policies were trained on; those of the whole space are named below.
+    Beside them, the coverage with the first policies, by environment steps where they are known.
 
     Args:
         portfolio: The portfolio.
@@ -56,7 +68,12 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     picture = _picture(portfolio)
     for axes, index in zip(maps, slices, strict=True):
         _draw_slice(axes, space, picture[index], index, is_first=axes is maps[0])
-    _draw_sources(maps, slices, portfolio)
+    for member in _used(portfolio):
+        if member.source.is_point:
+            _draw_star(maps, slices, portfolio, member)
+        elif not space.is_whole(member.source):
+            _draw_region(maps, slices, portfolio, member)
+    _draw_legend(figure, portfolio)
     _draw_curve(curve, portfolio)
     return figure
 
@@ -68,15 +85,22 @@ def _levels(space: ContextSpace) -> list[Floats]:
 def _slices(portfolio: Portfolio) -> list[int]:
     """Which values of the first dimension are shown; with two dimensions there is one slice.
 
-    First those of the policies that serve most targets, then others that lie evenly.
+    First those of the points or of the specialists that serve most targets, then others as far
+    from all these as possible.
     """
     space = portfolio.space
     if space.n_dimensions == 2:
         return [0]
-    count = space.shape[0]
-    even = np.linspace(0, count - 1, min(count, MOST_SLICES)).round().astype(int).tolist()
-    of_sources = [_place(space, member)[0] for member in _used(portfolio)]
-    return sorted(list(dict.fromkeys([*of_sources, *even]))[:MOST_SLICES])
+    specialists = [m for m in _used(portfolio) if not space.is_whole(m.source)]
+    most = MOST_SLICES if all(m.source.is_point for m in portfolio) else MOST_OF_SPECIALISTS
+    chosen = list(dict.fromkeys(_place(space, member)[0] for member in specialists))[:most]
+    rest = np.setdiff1d(np.arange(space.shape[0]), chosen)
+    while len(rest) and len(chosen) < MOST_SLICES:
+        # Nothing is far from nothing: the first slice of all is the lowest.
+        away = np.abs(rest[:, None] - np.array(chosen)).min(axis=1, initial=space.shape[0])
+        chosen.append(int(rest[away.argmax()]))
+        rest = np.setdiff1d(rest, chosen)
+    return sorted(chosen)
 
 
 def _used(portfolio: Portfolio) -> list[Member]:
@@ -137,35 +161,150 @@ def _draw_slice(
     axes.tick_params(labelsize=8)
 
 
-def _draw_sources(maps: list[Axes], slices: list[int], portfolio: Portfolio) -> None:
-    """A star for each policy that serves a target and was trained in a slice, with its number."""
+def _draw_star(maps: list[Axes], slices: list[int], portfolio: Portfolio, member: Member) -> None:
+    """A star and a number where a policy was trained on one context, if its slice is shown."""
+    space = portfolio.space
+    place = _place(space, member)
+    shown, across, up = (0, *place) if space.n_dimensions == 2 else place[:3]
+    if shown not in slices:
+        return
+    axes, colour = maps[slices.index(shown)], _colour(portfolio, member.id)
+    axes.plot(across, up, "*", ms=14, mfc=colour, mec="black", mew=1.1)
+    is_last = across == axes.images[0].get_size()[1] - 1
+    _number(axes, member.id, (across, up), (-7 - 6 * len(str(member.id)) if is_last else 6, 4))
+
+
+def _draw_region(maps: list[Axes], slices: list[int], portfolio: Portfolio, member: Member) -> None:
+    """The outline of a region in each slice that it reaches, with the number of its policy."""
     space = portfolio.space
     across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
-    for member in _used(portfolio):
-        place = _place(space, member)
-        if space.n_dimensions > 2 and place[0] not in slices:
+    (left, right), (bottom, top) = (_span(space, member.source, d) for d in (across, up))
+    colour = _colour(portfolio, member.id)
+    for axes, index in zip(maps, slices, strict=True):
+        if not _reaches(space, member.source, index):
             continue
-        axes = maps[slices.index(place[0])] if space.n_dimensions > 2 else maps[0]
-        colour = _colour(portfolio, member.id)
-        axes.plot(place[across], place[up], "*", ms=14, mfc=colour, mec="black", mew=1.1)
-        axes.annotate(
-            str(member.id),
-            (place[across], place[up]),
-            xytext=(6, 4),
-            textcoords="offset points",
-            fontsize=9,
-            fontweight="bold",
+        outline = Rectangle(
+            (left, bottom), right - left, top - bottom, fill=False, ec=colour, lw=2.0, zorder=3
         )
+        outline.set_path_effects([withStroke(linewidth=4.2, foreground="black")])
+        axes.add_patch(outline)
+        _number(axes, member.id, (left, top), (4, -11))
+
+
+def _number(axes: Axes, member: int, place: tuple[float, float], offset: tuple[int, int]) -> None:
+    text = axes.annotate(
+        str(member),
+        place,
+        xytext=offset,
+        textcoords="offset points",
+        fontsize=9,
+        fontweight="bold",
+        zorder=4,
+    )
+    text.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
+
+
+def _units(space: ContextSpace, dimension: int) -> Floats:
+    """(n,) unit coordinates of the levels of a dimension."""
+    return list(space.dimensions.values())[dimension].to_unit(_levels(space)[dimension])
+
+
+def _span(space: ContextSpace, source: Source, dimension: int) -> tuple[float, float]:
+    """Where a region begins and ends on the axis of a map, on which the levels are 0, 1, ..."""
+    low, high = (edge[dimension] for edge in unit_box(space, source))
+    units = _units(space, dimension)
+    begin, end = np.interp([low, high], units, np.arange(len(units)))
+    # At the edge of the space the map goes on for half a cell.
+    first, last = INSET - 0.5, len(units) - 0.5 - INSET
+    single = len(units) == 1
+    return (first if low == 0 else float(begin), last if high == 1 or single else float(end))
+
+
+def _reaches(space: ContextSpace, source: Source, index: int) -> bool:
+    """Whether a region has a part in a slice; one between two levels is in that nearest to it."""
+    if space.n_dimensions == 2:
+        return True
+    low, high = unit_box(space, source)
+    center = space.to_unit(source.vector)
+    shown = {0: index} | {d: space.shape[d] // 2 for d in range(3, space.n_dimensions)}
+    for dimension, level in shown.items():
+        units = _units(space, dimension)
+        inside = (units >= low[dimension] - EDGE) & (units <= high[dimension] + EDGE)
+        if not inside.any():
+            inside[np.abs(units - center[dimension]).argmin()] = True
+        if not inside[level]:
+            return False
+    return True
+
+
+def _draw_legend(figure: Figure, portfolio: Portfolio) -> None:
+    """Below the maps: which policies were trained on the whole space, and what a box is."""
+    used, space = _used(portfolio), portfolio.space
+    ids = sorted(m.id for m in used if space.is_whole(m.source))
+    entries: dict[str, Any] = {}
+    # Handles are equally long; one mark stands at the end of its own, beside the text.
+    gap = [Patch(alpha=0.0)] * (len(ids) - 1)
+    if ids:
+        patches = tuple(Patch(fc=_colour(portfolio, i), ec="black", lw=0.6) for i in ids)
+        entries[f"{', '.join(map(str, ids))}: whole space"] = patches
+    if any(not m.source.is_point and m.id not in ids for m in used):
+        entries["trained on this region"] = (*gap, Patch(fill=False, ec="black", lw=1.8))
+    if entries and any(m.source.is_point for m in used):
+        star = {"ls": "", "marker": "*", "ms": 11, "mfc": "white", "mec": "black"}
+        entries["trained on this context"] = (*gap, Line2D([], [], **star))  # type: ignore[arg-type]
+    if not entries:
+        return
+    figure.legend(
+        list(entries.values()),
+        list(entries),
+        handler_map={tuple: HandlerTuple(ndivide=None, pad=0.3)},
+        handlelength=1.3 * max(len(ids), 1),
+        ncols=len(entries),
+        loc="outside lower left",
+        fontsize=9,
+        frameon=False,
+    )
 
 
 def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
     """Coverage with the first policies, as measured."""
     best = np.fmax.accumulate(portfolio.means, axis=0)
     shares = np.nanmean(_normalised(portfolio, best), axis=1)
-    axes.plot(np.arange(1, len(best) + 1), shares, "-o", color="black", ms=3.5)
-    axes.set_ylim(0, 1.03)
-    axes.set_xticks([1, *range(4, len(best) + 1, 4)])
-    axes.set_xlabel("policies", fontsize=9)
+    whole = np.array([portfolio.space.is_whole(m.source) for m in portfolio])
+    steps = _steps(portfolio)
+    at = np.arange(1, len(best) + 1) if steps is None else np.cumsum(steps) / 1000
+    axes.plot(at, shares, "-", color="black", lw=1.2)
+    if whole.any():
+        axes.plot(at[whole], shares[whole], "s", ms=5, mfc="black", mec="black", label="generalist")
+        others = axes.plot(at[~whole], shares[~whole], "o", ms=5, mfc="white", mec="black")
+        others[0].set_label("specialist")
+        axes.legend(loc="lower right", fontsize=8, frameon=False)
+    else:
+        axes.plot(at, shares, "o", color="black", ms=3.5)
+    axes.set_ylim(_lower_limit(float(np.nanmin(shares))), None)
+    axes.set_ylim(top=1 + 0.03 * (1 - axes.get_ylim()[0]))
+    if steps is not None:
+        axes.set_xlim(left=0)
+    axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    unit = "policies" if steps is None else "environment steps (thousands)"
+    axes.set_xlabel(unit, fontsize=9)
     axes.set_title(f"coverage of all {len(portfolio.space)} contexts", fontsize=10)
     axes.grid(alpha=0.3)
     axes.tick_params(labelsize=8)
+
+
+def _steps(portfolio: Portfolio) -> list[int] | None:
+    """Environment steps of each policy; None if they do not say what all of them took.
+
+    They do not where the steps of one are not known, nor where a parent was left out.
+    """
+    sources = [m.source for m in portfolio]
+    ids = {None, *(m.id for m in portfolio)}
+    steps = [s.steps for s in sources if s.steps is not None]
+    complete = len(steps) == len(sources) and all(s.parent in ids for s in sources)
+    return steps if complete else None
+
+
+def _lower_limit(lowest: float) -> float:
+    """Where the axis of shares begins: at 0, or a little below if all are above a half."""
+    return 0.0 if lowest <= 0.5 else float(np.floor((lowest - 0.02) * 20) / 20)

@@ -10,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import short_text, whole_number
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
+from sdmbtl.wording import shown_context
+
+#: Of a member that was made from its context alone; its portfolio puts the point there.
+CONTEXT_ALONE = Source(())
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,12 +29,15 @@ class Member:
         policy: The policy; None if it was trained elsewhere and can only be chosen here.
         returns: (N, E) return of each episode on each target, NaN = not evaluated. The number
             of episodes may differ between members, and between targets by leaving NaN.
+        source: What it was trained on, with the context as its centre; the context alone, from
+            scratch, if left out.
     """
 
     id: int
     context: Mapping[str, float]
     policy: Policy | None
     returns: NDArray[np.float64]
+    source: Source = CONTEXT_ALONE
 
 
 def checked_member(member: Member, space: ContextSpace) -> Member:
@@ -47,7 +54,21 @@ def checked_member(member: Member, space: ContextSpace) -> Member:
             f"elsewhere. Got {short_text(member.policy)} instead."
         )
     returns = _checked_returns(number, member.returns, space)
-    return Member(number, space.context(space.vector(member.context)), member.policy, returns)
+    source = _checked_source(number, member, space)
+    return Member(number, space.context(source.vector), member.policy, returns, source)
+
+
+def _checked_source(number: int, member: Member, space: ContextSpace) -> Source:
+    """What a member was trained on, in the space's order of dimensions."""
+    vector = space.vector(member.context)
+    if member.source == CONTEXT_ALONE:
+        return Source.at(vector)
+    if not np.array_equal(vector, space.vector(member.source.vector)):
+        raise PortfolioError(
+            f"The context of policy {number} must be the centre of its source, "
+            f"{list(member.source.center)}. Got {shown_context(space.context(vector))} instead."
+        )
+    return member.source
 
 
 def _checked_returns(number: int, given: Any, space: ContextSpace) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_return_range, finite_number, share_of_range, short_text
-from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.contexts import ContextLike, ContextSpace, Source
 from sdmbtl.contexts.space import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
@@ -24,7 +24,7 @@ from sdmbtl.portfolio.acting import Actor, ContextPolicy
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Member, checked_member
-from sdmbtl.wording import counted, shown_context
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv
@@ -39,7 +39,7 @@ class Choice:
 
     Attributes:
         policy: Its id.
-        source: The context it was trained on.
+        source: What it was trained on.
         expected_return: Mean return to be expected, corrected for choosing the best of several.
         uncertainty: One standard deviation of the expected return; NaN if nothing is known of it.
         interval: Lowest and highest mean return to be reckoned with, at 95 %.
@@ -51,7 +51,7 @@ class Choice:
     """
 
     policy: int
-    source: dict[str, float]
+    source: Source
     expected_return: float
     uncertainty: float
     interval: tuple[float, float]
@@ -148,7 +148,7 @@ class Portfolio:
         ids = [self.members[position].id for position in estimate.positions]
         return Choice(
             policy=member.id,
-            source=dict(member.context),
+            source=member.source,
             expected_return=estimate.expected,
             uncertainty=estimate.uncertainty,
             interval=self._interval(estimate),
@@ -167,7 +167,7 @@ class Portfolio:
         found = self[member]
         if found.policy is None:
             raise PortfolioError(
-                f"Policy {member}, trained on {shown_context(found.context)}, was trained "
+                f"Policy {member}, trained on {self.trained_on(member)}, was trained "
                 "elsewhere, and this portfolio has no file of it. Load it where it was trained."
             )
         return found.policy
@@ -274,20 +274,37 @@ class Portfolio:
 
     # -- in words ------------------------------------------------------------------------
 
+    def trained_on(self, member: int) -> str:
+        """The context or the region that a member was trained on, in words."""
+        words = self.space.in_words(self[member].source.where)
+        return f"the {words}" if self.space.is_whole(self[member].source) else words
+
     def table(self) -> list[dict[str, Any]]:
-        """For each member its id, its source, how many targets it serves, its mean return there."""
+        """For each member its id, its source, how many targets it serves, its mean return there.
+
+        The source is given three times: its centre, in words, and as the lowest and highest value
+        of each dimension.
+        """
         rows = []
         for member in self:
             covered = self.expected_returns[self.best_policies == member.id]
             mean = float(covered.mean()) if len(covered) else math.nan
-            row = {"id": member.id, "context": dict(member.context), "targets": len(covered)}
-            rows.append({**row, "mean_return": mean})
+            rows.append(
+                {
+                    "id": member.id,
+                    "context": dict(member.context),
+                    "trained_on": self.trained_on(member.id),
+                    "region": self.space.region(member.source),
+                    "targets": len(covered),
+                    "mean_return": mean,
+                }
+            )
         return rows
 
     def describe(self) -> str:
         """Which member serves how many targets, in words, a line for each."""
         lines = [
-            f"policy {row['id']}, trained on {shown_context(row['context'])}: "
+            f"policy {row['id']}, trained on {row['trained_on']}: "
             + (
                 f"{counted(row['targets'], 'target')}, mean return {row['mean_return']:.4g}"
                 if row["targets"]

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import PolicyError, PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, write_atomically
 from sdmbtl.policies import load_policy, save_policy
@@ -32,6 +32,8 @@ VERSION = 1
 MANIFEST = "portfolio.json"
 RETURNS = "returns.npz"
 POLICIES = "policies"
+#: What a member has besides its context if it is not a point from scratch.
+SOURCE = ("width", "parent", "steps")
 
 
 def write(
@@ -75,21 +77,29 @@ def read(
     manifest = _read_manifest(directory)
     try:
         space = ContextSpace.from_dict(manifest["space"])
-        listed = [(int(m["id"]), m["context"], m["file"], m["sha256"]) for m in manifest["members"]]
+        listed = [
+            (int(m["id"]), m["context"], m["file"], m["sha256"], _source(m, space))
+            for m in manifest["members"]
+        ]
         settings = {k: manifest[k] for k in ("family", "observe_context", "return_range")}
         returns_sha256 = manifest["returns_sha256"]
     except (KeyError, TypeError, AttributeError, ValueError, SdmbtlError) as error:
         raise _damaged(directory / MANIFEST, repr(error)) from None
     returns = _read_returns(directory / RETURNS, returns_sha256, [m[0] for m in listed])
     members, problems = [], []
-    for number, context, file, sha256 in listed:
+    for number, context, file, sha256, source in listed:
         try:
             policy = None if file is None else load_policy(_verified(directory / file, sha256))
-            members.append(Member(number, context, policy, returns[_key(number)]))
+            members.append(Member(number, context, policy, returns[_key(number)], source))
         except (PolicyError, PortfolioError, FileNotFoundError) as error:
             problems.append(f"policy {number}: {error}")
     _report(problems, len(members), skip_damaged=skip_damaged)
     return space, members, settings
+
+
+def _source(member: Mapping[str, Any], space: ContextSpace) -> Source:
+    given = {name: member[name] for name in SOURCE if name in member}
+    return Source.at(space.vector(member["context"]), **given)
 
 
 def _check_replaceable(directory: Path) -> None:
@@ -120,7 +130,8 @@ def _write_files(
     (staging / POLICIES).mkdir(parents=True)
     listed = []
     for member in members:
-        notes: dict[str, Any] = {"id": member.id, "context": dict(member.context)}
+        source = {k: v for k, v in member.source.to_dict().items() if k in SOURCE}
+        notes: dict[str, Any] = {"id": member.id, "context": dict(member.context), **source}
         file = sha256 = None
         if member.policy is not None:
             file = f"{POLICIES}/{_key(member.id)}.safetensors"

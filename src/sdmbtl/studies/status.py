@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +55,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "performance": study.performance,
         "coverage": study.share(study.performance),
         "covered": None if covered is None else covered.to_dict(),
+        "best_single": _best_single(study),
         "return_range": configuration.return_range,
         "return_span": study.return_span,
         "structure": _structure(study),
@@ -68,6 +68,16 @@ def study_status(study: Study) -> dict[str, Any]:
         "timing": timing,
     }
     return {name: as_json(value) for name, value in status.items()}
+
+
+def _best_single(study: Study) -> dict[str, Any] | None:
+    """The policy with the highest mean over all targets; None if none was evaluated on all."""
+    means = {t.id: float(t.row.mean()) for t in study.trials if t.row is not None}
+    means = {number: mean for number, mean in means.items() if not math.isnan(mean)}
+    if not means:
+        return None
+    best = max(means, key=lambda number: means[number])
+    return {"id": best, "performance": means[best], "coverage": study.share(means[best])}
 
 
 def _rounds(study: Study) -> list[dict[str, Any]]:
@@ -101,7 +111,7 @@ def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
         "id": trial.id,
         "context": trial.context,
         "source": space.in_words(trial.source),
-        "trained_on": space.in_words(replace(trial.source, parent=None, steps=None)),
+        "trained_on": space.in_words(trial.source.where),
         "region": trial.region,
         "width": trial.width,
         "parent": trial.parent,

@@ -453,7 +453,9 @@ class Study:
                 )
                 continue
             policy = load_policy(self.policy_path(trial.id)) if trial.id in trained else None
-            members.append(Member(trial.id, trial.context, policy, episodes[trial.id]))
+            members.append(
+                Member(trial.id, trial.context, policy, episodes[trial.id], trial.source)
+            )
         if not members:
             way_out = "Continue with: sdmbtl resume" if self._training else "See: sdmbtl tell"
             raise StudyError(
