@@ -84,7 +84,7 @@ def test_unusable_options(options, text, command, tiny, tmp_path):
 
 def test_ask_and_tell_regions(command, tiny, tmp_path):
     path = tmp_path / "study"
-    asked = json.loads(command("ask", path, "--space", tiny, "--width", 0.5).stdout)
+    asked = json.loads(command("ask", path, "--space", tiny, "--width", 0.25).stdout)
     assert asked["width"] == 1.0
     assert set(asked["region"]) == set(asked["context"])
     assert "parent" not in asked
@@ -92,7 +92,7 @@ def test_ask_and_tell_regions(command, tiny, tmp_path):
     row = np.arange(8.0).tolist()
     command("tell", path, "-", given=json.dumps({**asked, "returns": row}))
     second = json.loads(command("ask", path).stdout)
-    assert (second["width"], second["parent"]) == (0.5, 0)
+    assert (second["width"], second["parent"]) == (0.25, 0)
     report = {key: second[key] for key in ("context", "width", "parent")}
     command("tell", path, "-", given=json.dumps({**report, "returns": row}))
     assert [t.status for t in Study.open(path).trials] == ["finished", "finished"]
@@ -101,5 +101,5 @@ def test_ask_and_tell_regions(command, tiny, tmp_path):
 
 def test_lines_of_points_are_as_before(command, tiny, tmp_path):
     asked = json.loads(command("ask", tmp_path / "study", "--space", tiny).stdout)
-    keys = ("id", "context", "strategy", "structure", "reason", "numbers", "attributes")
+    keys = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
     assert tuple(asked) == keys

@@ -120,6 +120,18 @@ def test_before_the_generalist_is_there_regions_are_spread_out():
     assert len({t.source.center for t in trials[1:]}) == 3
 
 
+def test_after_failures_other_regions_are_tried():
+    chosen, tried = selector(), []
+    for _ in range(5):
+        trial = chosen.ask()
+        tried.append(trial.source)
+        chosen.tell(trial, status="failed")
+    assert len(set(tried)) == 5
+    centers = SPACE.to_unit(np.array([source.center for source in tried[1:]]))
+    apart = np.abs(centers[:, None] - centers).sum(axis=2)[np.triu_indices(4, 1)]
+    assert apart.min() >= 0.8
+
+
 def test_forecasts_shrink_as_the_space_is_covered():
     chosen = after_the_generalist()
     assert chosen.remaining_gain() is None

@@ -22,7 +22,6 @@ from sdmbtl.prediction.shortfall_model import (
 )
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
 from sdmbtl.wording import rise_in_words
@@ -100,7 +99,6 @@ class GeneralistFirstSelector(Selector):
             "reported_parents", reported_parents, error=SelectorError
         )
         self.model = ShortfallModel(forms=self._forms())
-        self._spread = MountainSelector(space, seed=seed)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
@@ -192,13 +190,19 @@ class GeneralistFirstSelector(Selector):
 
     def _spread_out(self, history: History) -> Proposal:
         """Regions far from one another, from scratch: nothing is known yet."""
-        spread = self._spread.propose(history)
-        form = self.model.forms[0]
-        return Proposal(
-            Source.at(spread.source.vector, form.width, None, self.steps),
-            "specialist",
-            f"Nothing is known of the generalist yet. {spread.reason}",
-        )
+        width, units = self.model.forms[0].width, self.space.unit_targets
+        tried = [t.source for t in history.trials if t.status != "cancelled"]
+        distance = np.full(len(units), np.inf)
+        for source in tried:
+            if not self.space.is_whole(source):
+                away = np.abs(units - self.space.to_unit(source.vector)).sum(axis=1)
+                distance = np.minimum(distance, away)
+        for target in np.lexsort((self.space.tie_rank, -np.round(distance, 9))):
+            source = Source.at(self.space.targets[target], width, None, self.steps)
+            if not history.is_taken(source):
+                reason = "Nothing is known of the generalist yet: a region far from the others."
+                return Proposal(source, "specialist", reason)
+        raise history.exhausted()
 
     def _in_words(self, candidate: _Candidate, gain: float) -> str:
         """What a candidate is, and what it is predicted to add, in a sentence."""
