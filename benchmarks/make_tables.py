@@ -352,6 +352,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "knowledge": knowledge_table,
     "prediction": prediction_table,
     "partial": partial_table,
+    "first": lambda: comparison.first_table(comparison.Comparison.load()),
     "generalists": lambda: comparison.data_tables(comparison.Comparison.load()),
     "generalists-summary": lambda: comparison.summary_table(comparison.Comparison.load()),
     "generalists-targets": lambda: comparison.targets_table(comparison.Comparison.load()),

@@ -28,6 +28,13 @@ TITLES = {
 }
 #: Marks of the table of leads.
 LEAD_MARKS = (2, 4, 8, 12)
+#: What the README's table shows.
+FIRST_DATA = ("CartPole wide", "CartPole forces")
+FIRST_MARKS = (2, 4, 12)
+FIRST_METHODS = (
+    *(OURS, "generalist", "multi-task", "prioritised", "points: auto", "points: m/gp-mbtl"),
+    "points: random",
+)
 
 Quantity = Literal["coverage", "worst_tenth", "near_best"]
 
@@ -91,9 +98,15 @@ class Comparison:
         values = self.values(data, method, mark, quantity)
         return Estimate.of(values) if values else None
 
+    @property
+    def compared(self) -> list[str]:
+        """The data sets on which ours and a baseline were measured."""
+        measured = {data: self.methods(data) for data in self.data}
+        return [data for data, names in measured.items() if OURS in names and len(names) > 1]
+
     def overall(self, method: str, mark: int, quantity: Quantity = "coverage") -> Estimate | None:
-        """Mean over the data sets; None if it was not measured on all of them."""
-        found = [self.estimate(data, method, mark, quantity) for data in self.data]
+        """Mean over the compared data sets; None if it was not measured on all of them."""
+        found = [self.estimate(data, method, mark, quantity) for data in self.compared]
         known = [estimate for estimate in found if estimate is not None]
         if not known or len(known) < len(found):
             return None
@@ -151,18 +164,34 @@ def _data_table(comparison: Comparison, data: str) -> str:
     return _table(title, [str(mark) for mark in comparison.marks], rows)
 
 
+def first_table(comparison: Comparison) -> str:
+    """The README's: the methods that people ask for first, on two data sets."""
+    rows = {
+        TITLES[name]: [
+            comparison.estimate(data, name, mark) for data in FIRST_DATA for mark in FIRST_MARKS
+        ]
+        for name in FIRST_METHODS
+    }
+    heads = [
+        f"{data.removeprefix('CartPole ')}, {mark} units"
+        for data in FIRST_DATA
+        for mark in FIRST_MARKS
+    ]
+    return _table("CartPole, 512 contexts", heads, rows)
+
+
 def summary_table(comparison: Comparison) -> str:
-    """The mean over the data sets: methods x units."""
+    """The mean over the compared data sets: methods x units."""
     rows = {
         title: [comparison.overall(name, mark) for mark in comparison.marks]
         for name, title in TITLES.items()
     }
-    title = f"mean of {len(comparison.data)} data sets, units:"
+    title = f"mean of {len(comparison.compared)} data sets, units:"
     return _table(title, [str(mark) for mark in comparison.marks], rows)
 
 
 def targets_table(comparison: Comparison) -> str:
-    """The mean over the data sets of mean, worst tenth and share near the best known."""
+    """The mean over the compared data sets of mean, worst tenth and share near the best known."""
     quantities: tuple[Quantity, ...] = ("coverage", "worst_tenth", "near_best")
     words = ("mean", "worst tenth", "near the best")
     marks = [4, 12]
@@ -182,7 +211,7 @@ def lead_table(comparison: Comparison) -> str:
         + f" | best baseline, {end} units | units needed for that | share of {end} |",
         "| --- |" + " ---: |" * len(LEAD_MARKS) + " --- | ---: | ---: |",
     ]
-    for data in comparison.data:
+    for data in comparison.compared:
         leads = [comparison.lead(data, mark) for mark in LEAD_MARKS]
         cells = ["–" if lead is None else f"{_signed(lead)}" for lead in leads]
         best, needed = comparison.best_baseline(data, end), comparison.units_needed(data)

@@ -88,6 +88,22 @@ def test_the_mean_of_data_sets_needs_all_of_them():
     assert found.half_width == pytest.approx(Estimate.of([0.84, 0.88]).half_width / 2)
 
 
+def test_a_data_set_without_baselines_is_not_compared():
+    alone = measured(**{OURS: {2: [0.5, 0.5]}})
+    both = compared(first=FIRST, alone=alone)
+    assert both.compared == ["first"]
+    assert both.overall(OURS, 2) == both.estimate("first", OURS, 2)
+    assert "alone" not in comparison.lead_table(both)
+
+
+def test_the_first_table_shows_two_data_sets_side_by_side():
+    found = compared(**{"CartPole wide": FIRST, "CartPole forces": SECOND})
+    lines = comparison.first_table(found).splitlines()
+    assert lines[0].startswith("| CartPole, 512 contexts | wide, 2 units | wide, 4 units |")
+    assert lines[2].count("0.200 ± 0.000") == 3
+    assert len(lines) == 4, "only what was measured"
+
+
 def test_tables():
     lines = comparison.data_tables(BOTH).splitlines()
     assert lines[0] == "| first, 512 targets, 2 seeds, units: | 1 | 2 | 4 | 8 | 12 |"
