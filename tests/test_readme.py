@@ -44,7 +44,8 @@ def shorter(command):
     for word, options in SHORTER.items():
         if word in command and options[0] not in command:
             command = [*command, *options]
-    for option, value in (("--budget", "3"), ("--seeds", "1"), ("--data", "bipedal-walker")):
+    options = {"--budget": "3", "--total-steps": "9000", "--seeds": "1", "--data": "bipedal-walker"}
+    for option, value in options.items():
         if option in command:
             command[command.index(option) + 1] = value
     if "my_envs:make_pendulum" in command:
@@ -84,7 +85,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
                     shutil.copy(ROOT / command[3], tmp_path / command[3])
                 printed += run(shorter(command), tmp_path)
                 ran += 1
-    assert ran == 24
+    assert ran == 28
     for text in (
         "3 policies on 27 targets",  # run
         "27 targets: mean best return",  # status
