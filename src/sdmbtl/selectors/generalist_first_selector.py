@@ -27,7 +27,7 @@ from sdmbtl.selectors.where import where_gained
 from sdmbtl.wording import rise_in_words
 
 #: Regions are compared for at most so many pairs of centre and target, but so many centres.
-PAIRS, LEAST_CENTERS = 2_000_000, 64
+PAIRS, LEAST_CENTERS = 1_000_000, 64
 #: A policy trained from scratch that is worse in its own region than another one, by more than
 #: this share of the range of returns, has failed to learn it.
 FAILED_BY = 0.1
