@@ -39,7 +39,11 @@ def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[float, flo
 
 def is_whole(space: ContextSpace, source: Source) -> bool:
     """Whether a region is the whole space."""
-    return not source.is_point and bounds_of(space, source) == space.bounds
+    if source.is_point:
+        return False
+    low, high = unit_box(space, source)
+    constant = np.array([d.low == d.high for d in space.dimensions.values()])
+    return bool(np.all(((low == 0) & (high == 1)) | constant))
 
 
 def in_words(space: ContextSpace, source: Source) -> str:

@@ -189,6 +189,8 @@ class ShortfallFit:
         self._of_all = 1.0
         self._of_form = np.ones(len(self.model.forms))
         self._of_level = np.ones(self.model.levels)
+        columns = self.space.unit_targets.T
+        self._values = [np.unique(column, return_inverse=True) for column in columns]
         self._cells = space_cells(self.space, self.model.cells)
         self._of_cell = np.ones(int(self._cells.max()) + 1)
         self._of_continuing = 1.0
@@ -241,15 +243,12 @@ class ShortfallFit:
         self, centers: NDArray[np.float64], width: float, reach: float
     ) -> NDArray[np.float64]:
         """(m, N) 1 on the targets in each region, falling with the distance from it."""
-        exponent = np.zeros((len(centers), len(self.space)))
-        for center, target in zip(centers.T, self.space.unit_targets.T, strict=True):
-            beyond = np.abs(np.subtract.outer(center, target))
-            beyond -= width / 2
-            np.maximum(beyond, 0.0, out=beyond)
-            beyond /= reach
-            beyond *= beyond
-            exponent -= beyond
-        return np.exp(exponent, out=exponent)
+        shape = np.ones((len(centers), len(self.space)))
+        # On a grid a dimension has few values: the exponential is taken of those only.
+        for center, (values, place) in zip(centers.T, self._values, strict=True):
+            beyond = np.maximum(np.abs(np.subtract.outer(center, values)) - width / 2, 0.0)
+            shape *= np.exp(-((beyond / reach) ** 2))[:, place]
+        return shape
 
     def _expected_share(self, form: int, best: NDArray[np.float64]) -> NDArray[np.float64]:
         """(N,) share of the shortfall that a specialist is expected to remove in its region."""
