@@ -180,7 +180,10 @@ class TestDiscrete:
         drawn = self.SPACE.draw(source, n, np.random.default_rng(seed))
         inside = np.flatnonzero(self.SPACE.targets_in(source))
         indices = [self.SPACE.index(context) for context in drawn]
-        assert len(set(indices)) == len(indices) == min(n, len(inside))
+        counts = np.bincount(indices, minlength=len(self.SPACE))
+        assert len(indices) == n
+        assert not counts[np.setdiff1d(np.arange(len(self.SPACE)), inside)].any()
+        assert np.ptp(counts[inside]) <= 1, "each as often as any other"
         assert set(indices) <= set(inside.tolist())
 
     def test_it_is_written_only_if_so(self):

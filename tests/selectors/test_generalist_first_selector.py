@@ -1,9 +1,11 @@
+import json
+
 import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.contexts import Source
-from sdmbtl.errors import SelectorError
+from sdmbtl.errors import ExhaustedError, SelectorError, UnknownTrialError
 from sdmbtl.prediction.shortfall_model import USUAL_FORMS
 from sdmbtl.selectors import GeneralistFirstSelector, TrainingRun
 
@@ -44,7 +46,7 @@ def test_then_a_specialist_where_most_is_missing_from_the_generalist():
     assert (trial.width, trial.steps) == (0.25, 500)
     center = SPACE.to_unit(trial.source.vector)
     assert (center > 0.6).all()
-    assert "from policy 0, the best around it" in trial.reason
+    assert "A specialist from policy 0 (the best around it) is predicted to raise" in trial.reason
     assert "mostly for high a and high b" in trial.reason
 
 
@@ -206,10 +208,85 @@ def test_many_targets_are_compared_by_some_centres():
     assert len(chosen._centers(chosen.history)) == 64
 
 
+def answer(chosen, rounds, space):
+    """Rows that differ a little, so that everything is tried in the end."""
+    for number in range(rounds):
+        trial = chosen.ask()
+        chosen.tell(trial, 10.0 * np.arange(len(space)) + number % 3)
+
+
+def test_when_nothing_is_left_forecasts_are_zero_and_asking_says_so():
+    space = ContextSpace(m=[1.0, 2.0])
+    chosen = GeneralistFirstSelector(space, init="scratch", width=0.25, specialist_steps=10)
+    answer(chosen, 3, space)
+    assert chosen.remaining_gain() == 0.0
+    with pytest.raises(ExhaustedError, match="none is left"):
+        chosen.ask()
+
+
+def test_the_generalist_is_continued_when_specialists_are_used_up():
+    space = ContextSpace(m=[1.0, 2.0, 3.0])
+    chosen = GeneralistFirstSelector(space, width=0.9)
+    answer(chosen, 30, space)
+    assert len(chosen.trials) == 30
+
+
+def test_steps_of_specialists_need_no_steps_of_the_generalist():
+    chosen = after_the_generalist(steps=None, specialist_steps=500)
+    assert chosen.ask().steps == 500
+
+
+def test_a_generalist_that_was_reported_is_not_trained_again():
+    chosen = selector()
+    chosen.tell(SPACE.whole(), CORNER)
+    assert chosen.ask().strategy == "specialist"
+
+
+def test_without_a_parent_a_start_from_one_is_not_promised():
+    chosen = after_the_generalist(reported_parents=False)
+    trial = chosen.ask()
+    form = chosen.model.forms[chosen._nearest_form(trial.source)]
+    assert (trial.parent, form.start) == (None, "scratch")
+    assert "A specialist from scratch is predicted" in trial.reason
+
+
+def test_the_unit_of_the_returns_does_not_matter():
+    def sources(unit):
+        chosen = after_the_generalist(CORNER * unit)
+        for number in range(4):
+            trial = chosen.ask()
+            row = CORNER + 30.0 * np.cos(number + 9 * UNITS.sum(axis=1))
+            chosen.tell(trial, row * unit)
+        return [t.source for t in chosen.trials]
+
+    assert sources(1.0) == sources(2.0**-20) == sources(2.0**20)
+
+
+def test_a_context_names_the_pending_region_around_it():
+    chosen = after_the_generalist()
+    trial = chosen.ask()
+    assert chosen.tell(trial.context, CORNER).id == trial.id
+    assert not chosen.pending
+
+
+def test_a_context_that_several_pending_regions_are_around_is_refused():
+    chosen = after_the_generalist()
+    trial = chosen.ask()
+    wider = Source.at(trial.source.vector, 0.4)
+    chosen.record(trial.updated(id=trial.id + 1, source=wider))
+    with pytest.raises(UnknownTrialError, match="around .*: 1, 2. Tell the trial or its id"):
+        chosen.tell(trial.context, CORNER)
+
+
+def test_settings_are_plain_numbers():
+    chosen = GeneralistFirstSelector(SPACE, width=np.float32(0.25), steps=np.int64(5))
+    assert json.loads(json.dumps(chosen.settings()))["width"] == 0.25
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"width": 1.1}, "'width' is 'auto', or a share.*Got 1.1"),
+        ({"width": 1.0}, "'width' is 'auto', or a share.*Got 1.0"),
         ({"width": "wide"}, "'width' must be a finite number"),
         ({"init": "warm"}, "Unknown init 'warm'"),
         ({"steps": 0}, "'steps' must be a whole number >= 1"),

@@ -84,3 +84,8 @@ def test_the_limits_leave_room_for_what_they_are_explained_by():
     assert (ramp @ line[:, 0] - 0.5) / line.std() > SHIFTED
     assert line[250:751].std() / line.std() < NARROW < 1
     assert 0 < ALSO < 1
+
+
+def test_a_dimension_that_does_not_vary_is_not_named():
+    targets = np.column_stack([np.linspace(0, 1, 3), np.full(3, 0.1)])
+    assert where_gained(np.ones(3), targets, ["mass", "gravity"]) is None

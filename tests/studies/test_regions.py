@@ -158,15 +158,6 @@ def test_a_reported_policy_has_no_weights_here_and_is_not_a_parent(tmp_path):
     assert study.trials[1].parent is None
 
 
-def test_a_parent_without_weights_here(tmp_path):
-    options = {"selector": "generalist-first", "selector_options": {"reported_parents": True}}
-    study = open_small(tmp_path / "study", **REGIONS, **options)
-    study.tell(study.space.whole(steps=4096), [50.0, 80.0] * 4)
-    with pytest.raises(StudyError, match="failed on 3 contexts.*policy 0, which was trained else"):
-        study.run(budget=4)
-    assert [t.status for t in study.trials] == ["finished", "failed", "failed", "failed"]
-
-
 def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path):
     study = copy_of(finished_regions, tmp_path / "study")
     assert examine(study.path).healthy
@@ -197,8 +188,10 @@ def test_which_selector_a_study_has(tmp_path):
     regions = open_small(tmp_path / "sb3", **sb3, width=0.5)
     assert regions.configuration.selector["options"]["init"] == "scratch"
     assert regions.configuration.selector["options"]["steps"] == 500
-    with pytest.raises(StudyError, match="'sb3' cannot start from another policy.*init='scratch'"):
-        chosen(**{**sb3, "init": "parent"}, width="auto")
+    by_option = {"selector": "generalist-first", "selector_options": {"init": "parent"}}
+    for parent in ({"init": "parent"}, by_option):
+        with pytest.raises(StudyError, match="'sb3' cannot start from.*init='scratch'"):
+            chosen(**{**sb3, **parent}, width="auto")
 
 
 @pytest.mark.parametrize(

@@ -81,15 +81,15 @@ def draw(
 ) -> NDArray[np.float64]:
     """(m, D) contexts to train on: of a point its own, of a region n that fill it evenly.
 
-    Where values between the levels of a dimension do not exist, they are targets in the region:
-    all, or n of them.
+    Where values between the levels of a dimension do not exist, they are targets in the region,
+    each as often as any other, give or take one.
     """
     if source.is_point:
         return source.vector[None]
     if any(isinstance(d, Levels) and d.discrete for d in space.dimensions.values()):
         inside = np.flatnonzero(targets_in(space, source))
-        if len(inside) > n:
-            inside = np.sort(rng.choice(inside, n, replace=False))
+        # Always n: jobs that differ in their number of contexts cannot be trained together.
+        inside = np.sort(np.resize(rng.permutation(inside), n))
         return space.targets[inside]
     low, high = unit_box(space, source)
     # A Latin hypercube: in each dimension one context in each of n equal parts.

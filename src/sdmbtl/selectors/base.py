@@ -435,10 +435,18 @@ class Selector(ABC):
             return found
         if isinstance(trial, int | np.integer) and not isinstance(trial, bool):
             return self._by_id(int(trial))
-        same = self.history.with_source(self._as_source(trial))  # type: ignore[arg-type]
+        source = self._as_source(trial)  # type: ignore[arg-type]
+        same = self.history.with_source(source)
         pending = [t for t in same if t.status == "pending"]
         if pending:
             return pending[0]
+        if not isinstance(trial, Source) and (around := self.history.pending_around(source)):
+            if len(around) > 1:
+                raise UnknownTrialError(
+                    f"{len(around)} pending trials have their region around {around[0].context}: "
+                    f"{', '.join(str(t.id) for t in around)}. Tell the trial or its id."
+                )
+            return around[0]
         reported = [t for t in same if t.status != "cancelled"]
         return None if repeat or not reported else reported[-1]
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, known_name, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import SelectorError
+from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.prediction.completed_rows import complete_returns
 from sdmbtl.prediction.shortfall_model import (
     USUAL_FORMS,
@@ -21,6 +21,7 @@ from sdmbtl.prediction.shortfall_model import (
     ShortfallModel,
 )
 from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
@@ -39,12 +40,17 @@ class _Candidate(NamedTuple):
     Attributes:
         source: The source.
         improvement: (N,) what it is expected to add on each target.
-        length: Its steps, as a share of the first generalist's.
+        form: How a specialist is trained; None for the generalist, continued.
     """
 
     source: Source
     improvement: NDArray[np.float64]
-    length: float
+    form: Form | None
+
+    @property
+    def gain_per_length(self) -> float:
+        """Expected rise of the mean best return, for the steps of the first generalist."""
+        return float(self.improvement.mean()) / (1.0 if self.form is None else self.form.length)
 
 
 class GeneralistFirstSelector(Selector):
@@ -57,7 +63,7 @@ class GeneralistFirstSelector(Selector):
     Args:
         space: The context space.
         seed: Root of every random choice.
-        width: Width of the specialists' regions, 0 to 1; "auto" to choose it as well.
+        width: Width of the specialists' regions, 0 or more, below 1; "auto" to choose it as well.
         init: Whether specialists start from "scratch" or from a "parent"; "auto" to choose it as
             well. From scratch, the generalist is not continued either.
         steps: Environment steps of the generalist; None for the trainer's number, which then all
@@ -85,16 +91,17 @@ class GeneralistFirstSelector(Selector):
     ) -> None:
         super().__init__(space, seed=seed)
         known_name("init", init, ("auto", "scratch", "parent"), error=SelectorError)
-        if width != "auto" and finite_number("width", width, low=0.0, error=SelectorError) > 1:
-            raise SelectorError(
-                "'width' is 'auto', or a share of each dimension's range from 0 (points) to 1 "
-                f"(the whole space). Got {width!r} instead."
-            )
-        for name, number in (("steps", steps), ("specialist_steps", specialist_steps)):
-            if number is not None:
-                whole_number(name, number, low=1, error=SelectorError)
+        if width != "auto":
+            width = finite_number("width", width, low=0.0, error=SelectorError)
+            if width >= 1:
+                raise SelectorError(
+                    "'width' is 'auto', or a share of each dimension's range: 0 (points) or more, "
+                    "below 1 (the whole space, which the generalist is for). "
+                    f"Got {width!r} instead."
+                )
         self.width, self.init = width, init
-        self.steps, self.specialist_steps = steps, specialist_steps
+        self.steps = _count("steps", steps)
+        self.specialist_steps = _count("specialist_steps", specialist_steps)
         self.reported_parents = truth_value(
             "reported_parents", reported_parents, error=SelectorError
         )
@@ -122,8 +129,8 @@ class GeneralistFirstSelector(Selector):
 
     def propose(self, history: History) -> Proposal:
         """Choose what adds most for each step."""
-        whole = self.space.whole(steps=self.steps)
-        if not history.is_taken(whole):
+        if not any(t.status != "cancelled" and self._is_generalist(t) for t in history.trials):
+            whole = self.space.whole(steps=self.steps)
             return Proposal(whole, "generalist", "One policy for the whole space comes first.")
         fitted = self._fit(history)
         if fitted is None:
@@ -134,7 +141,7 @@ class GeneralistFirstSelector(Selector):
         gain = self.bound_gain(float(candidate.improvement.mean()), before)
         return Proposal(
             candidate.source,
-            "generalist" if self.space.is_whole(candidate.source) else "specialist",
+            "generalist" if candidate.form is None else "specialist",
             f"{self._in_words(candidate, gain)} So far {fitted.explain()}.",
             model="shortfall",
             numbers={"expected_gain": gain},
@@ -143,31 +150,48 @@ class GeneralistFirstSelector(Selector):
     def _most_per_step(
         self, history: History, fitted: ShortfallFit, best: NDArray[np.float64]
     ) -> _Candidate:
-        """The candidate with the largest expected gain for each step."""
-        candidates = [self._best_specialist(history, fitted, best)]
+        """The candidate with the largest expected gain for each step.
+
+        Raises:
+            ExhaustedError: If every source has been proposed.
+        """
         generalist = self._latest_generalist(history)
+        specialist = self._best_specialist(history, fitted, best)
+        candidates = [] if specialist is None else [specialist]
         if self.init != "scratch" and generalist is not None:
             source = self.space.whole(parent=generalist, steps=self.steps)
             if not history.is_taken(source):
-                candidates.append(_Candidate(source, fitted.generalist(best), 1.0))
-        return max(candidates, key=lambda c: float(c.improvement.mean()) / c.length)
+                candidates.append(_Candidate(source, fitted.generalist(best), None))
+        if not candidates:
+            raise history.exhausted()
+        return max(candidates, key=lambda candidate: candidate.gain_per_length)
 
     def _best_specialist(
         self, history: History, fitted: ShortfallFit, best: NDArray[np.float64]
-    ) -> _Candidate:
-        centers = self._centers(history)
+    ) -> _Candidate | None:
+        """The specialist with the largest expected gain for each step; None if all are taken."""
+        centers, forms = self._centers(history), self.model.forms
         units = self.space.unit_targets[centers]
-        gains = fitted.gains(units, best)
-        gains /= np.array([form.length for form in self.model.forms])[:, None]
-        ranks = np.broadcast_to(self.space.tie_rank[centers], gains.shape)
+        gains = fitted.gains(units, best) / np.array([form.length for form in forms])[:, None]
+        usable = [number for number, form in enumerate(forms) if self._has_parent(form, history)]
+        gains = gains[usable]
         # The largest first, of equal ones the most central: the first that is not taken.
-        for place in np.lexsort((ranks.ravel(), -np.round(gains, 12).ravel())):
-            form, center = divmod(int(place), len(centers))
+        margin = tie_margin(gains) or 1.0
+        ranks = np.broadcast_to(self.space.tie_rank[centers], gains.shape)
+        for place in np.lexsort((ranks.ravel(), -np.round(gains / margin).ravel())):
+            row, center = divmod(int(place), len(centers))
+            form = usable[row]
             source = self._source(history, fitted, form, int(centers[center]))
             if not history.is_taken(source):
                 improvement = fitted.specialists(form, units[[center]], best)[0]
-                return _Candidate(source, improvement, self.model.forms[form].length)
-        raise history.exhausted()
+                return _Candidate(source, improvement, forms[form])
+        return None
+
+    def _has_parent(self, form: Form, history: History) -> bool:
+        """Whether there is a policy that such a specialist can start from, if it needs one."""
+        if form.start == "generalist":
+            return self._latest_generalist(history) is not None
+        return form.start == "scratch" or bool(self._parents(history))
 
     def _source(self, history: History, fitted: ShortfallFit, number: int, center: int) -> Source:
         """A specialist of some form around a target; from the policy that is best around it."""
@@ -177,7 +201,9 @@ class GeneralistFirstSelector(Selector):
             parent = _best_around(self._parents(history), around)
         elif form.start == "generalist":
             parent = self._latest_generalist(history)
-        steps = None if self.steps is None else max(1, round(form.length * self.steps))
+        steps = self.specialist_steps
+        if steps is None and self.steps is not None:
+            steps = max(1, round(form.length * self.steps))
         return Source.at(self.space.targets[center], form.width, parent, steps)
 
     def _centers(self, history: History) -> NDArray[np.intp]:
@@ -207,13 +233,17 @@ class GeneralistFirstSelector(Selector):
     def _in_words(self, candidate: _Candidate, gain: float) -> str:
         """What a candidate is, and what it is predicted to add, in a sentence."""
         raised = rise_in_words(gain, self.return_range)
-        if self.space.is_whole(candidate.source):
+        if candidate.form is None:
             return f"Continuing the generalist is predicted to raise {raised}, more per step."
         where = where_gained(candidate.improvement, self.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
         parent = candidate.source.parent
-        start = "from scratch" if parent is None else f"from policy {parent}, the best around it"
-        return f"A specialist {start}, is predicted to raise {raised}{mostly}."
+        start = {
+            "best": f"from policy {parent} (the best around it)",
+            "generalist": f"from policy {parent} (the generalist)",
+            "scratch": "from scratch",
+        }[candidate.form.start]
+        return f"A specialist {start} is predicted to raise {raised}{mostly}."
 
     # -- what is known -------------------------------------------------------------------------
 
@@ -224,7 +254,7 @@ class GeneralistFirstSelector(Selector):
             return None
         returns = complete_returns(rows)
         finished = [t for t in history.trials if t.row is not None]
-        first = next((n for n, t in enumerate(finished) if self.space.is_whole(t.source)), 0)
+        first = next((n for n, t in enumerate(finished) if self._is_generalist(t)), 0)
         runs = list(self._runs(finished, returns, first))
         return self.model.fit(self.space, returns[first], runs, _late_gain(finished[first]))
 
@@ -239,7 +269,7 @@ class GeneralistFirstSelector(Selector):
             source, row = trial.source, returns[number]
             inside = self.space.targets_in(source)
             below = float((best[inside] - row[inside]).mean())
-            form = None if self.space.is_whole(source) else self._nearest_form(source)
+            form = None if self._is_generalist(trial) else self._nearest_form(source)
             failed = form is not None and source.parent is None and below > FAILED_BY * span
             yield RegionRun(self.space.to_unit(source.vector), form, row, failed)
             best = np.maximum(best, row)
@@ -263,7 +293,7 @@ class GeneralistFirstSelector(Selector):
         best = fitted.best
         for trial in history.trials:
             if trial.status == "pending":
-                if self.space.is_whole(trial.source):
+                if self._is_generalist(trial):
                     best = best + fitted.generalist(best)
                 else:
                     center = self.space.to_unit(trial.source.vector)[None]
@@ -271,9 +301,13 @@ class GeneralistFirstSelector(Selector):
                     best = best + fitted.specialists(form, center, best)[0]
         return best
 
+    def _is_generalist(self, trial: Trial) -> bool:
+        """Whether a policy is for the whole space, and was not chosen as a specialist."""
+        return trial.strategy != "specialist" and self.space.is_whole(trial.source)
+
     def _latest_generalist(self, history: History) -> int | None:
         """Id of the last finished policy for the whole space that can be a parent."""
-        whole = [t.id for t in self._parents(history) if self.space.is_whole(t.source)]
+        whole = [t.id for t in self._parents(history) if self._is_generalist(t)]
         return whole[-1] if whole else None
 
     def _parents(self, history: History) -> list[Trial]:
@@ -293,7 +327,7 @@ class GeneralistFirstSelector(Selector):
         finished = [t for t in self.trials if t.row is not None]
         if not finished:
             return []
-        first = next((n for n, t in enumerate(finished) if self.space.is_whole(t.source)), 0)
+        first = next((n for n, t in enumerate(finished) if self._is_generalist(t)), 0)
         later = [t.id for n, t in enumerate(finished) if n != first]
         runs = self._runs(finished, complete_returns(self.rows), first)
         return [number for number, run in zip(later, runs, strict=True) if run.has_failed]
@@ -314,8 +348,15 @@ class GeneralistFirstSelector(Selector):
         best = self._expected_best(self.history, fitted)
         before = float(best.mean())
         for _ in range(policies):
-            best = best + self._most_per_step(self.history, fitted, best).improvement
+            try:
+                best = best + self._most_per_step(self.history, fitted, best).improvement
+            except ExhaustedError:
+                break
         return self.bound_gain(float(best.mean()) - before, before)
+
+
+def _count(name: str, number: int | None) -> int | None:
+    return None if number is None else whole_number(name, number, low=1, error=SelectorError)
 
 
 def _of_length(forms: Sequence[Form], length: float) -> list[Form]:
@@ -323,7 +364,11 @@ def _of_length(forms: Sequence[Form], length: float) -> list[Form]:
     kinds: dict[tuple[float, bool], Form] = {}
     for form in forms:
         kind = (form.width, form.start == "scratch")
-        if kind not in kinds or abs(form.length - length) < abs(kinds[kind].length - length):
+        # From a parent that is the best around the region, where there is a choice.
+        if kind not in kinds or (
+            kinds[kind].start == form.start
+            and abs(form.length - length) < abs(kinds[kind].length - length)
+        ):
             kinds[kind] = form
     return list(kinds.values())
 

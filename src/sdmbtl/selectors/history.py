@@ -109,6 +109,11 @@ class History:
         """Trials on this source, in order."""
         return [self._trials[number] for number in self._ids_at.get(self._key(source), [])]
 
+    def pending_around(self, source: Source) -> list[Trial]:
+        """Pending trials whose region has this centre, in order."""
+        place = self._place(source)
+        return [t for t in self._trials if t.status == "pending" and self._place(t.source) == place]
+
     # -- what the selector records ---------------------------------------------------------------
 
     def record(self, trial: Trial) -> None:

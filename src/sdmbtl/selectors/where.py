@@ -15,6 +15,8 @@ SHIFTED = 0.5
 NARROW = 0.6
 #: A second dimension is named if it differs by at least this share of the first.
 ALSO = 0.25
+#: A dimension whose standard deviation is not above this, in unit coordinates, does not vary.
+CONSTANT = 1e-9
 #: The smallest variance that counts, as a share of that of all targets: on a grid a gain may be for
 #: a single level, which must not hide that it is for a part of another dimension too.
 LEAST_VARIANCE = 0.05
@@ -44,7 +46,7 @@ def where_gained(
         return None
     weights = np.asarray(gains, dtype=np.float64) / total
     middle, spread = targets.mean(axis=0), targets.std(axis=0)
-    varied = np.flatnonzero(spread > 0)
+    varied = np.flatnonzero(spread > CONSTANT)
     standard = (targets[:, varied] - middle[varied]) / spread[varied]
     shift = weights @ standard
     variance = np.maximum(weights @ standard**2 - shift**2, LEAST_VARIANCE)

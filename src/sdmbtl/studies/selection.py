@@ -52,23 +52,18 @@ class Selection:
         if self.name != REGIONS and not (self.name == AUTO and self._has_regions(trainer)):
             self._refuse_regions()
             return {"name": self.name, "options": options}
-        init = self.init
-        if trainer is not None and not trainer.starts_from_parent:
-            if init == "parent":
-                raise StudyError(
-                    f"The trainer {trainer.name!r} cannot start from another policy. Give "
-                    "init='scratch', or the trainer 'ppo'."
-                )
-            init = "scratch"
         given: dict[str, Any] = {
             "width": self.width,
-            "init": init,
+            "init": self.init,
             "specialist_steps": self.specialist_steps,
+            **options,
         }
         if trainer is not None:
-            given["steps"] = trainer.settings().get("total_timesteps")
+            given = {"steps": trainer.settings().get("total_timesteps"), **given}
+            given["init"] = _possible_init(given["init"], trainer)
+            # The weights of policies that were trained elsewhere are not here.
             given["reported_parents"] = False
-        return {"name": REGIONS, "options": {**given, **options}}
+        return {"name": REGIONS, "options": given}
 
     def _has_regions(self, trainer: Trainer | None) -> bool:
         if self.options or (self.width == 0 and self.init == "scratch"):
@@ -89,3 +84,15 @@ class Selection:
                     f"there is no {name}={value!r}. Leave it out, or use the selector "
                     f"{REGIONS!r}, without options of another one."
                 )
+
+
+def _possible_init(init: Init, trainer: Trainer) -> Init:
+    """How policies start with this trainer."""
+    if trainer.starts_from_parent:
+        return init
+    if init == "parent":
+        raise StudyError(
+            f"The trainer {trainer.name!r} cannot start from another policy. Give "
+            "init='scratch', or the trainer 'ppo'."
+        )
+    return "scratch"

@@ -201,10 +201,15 @@ def _reach(
         covered.mean + pending / width,
         GainCurve.through(three / width, six / width),
         spread_of([e["expected_gain"] for e in tested], [e["gain"] for e in tested]),
-        most=min(HORIZON, len(study.space)),
+        most=HORIZON if _has_regions(study) else min(HORIZON, len(study.space)),
         steps_per_policy=float(np.mean(steps)) if steps else None,
     )
     return reach.to_dict()
+
+
+def _has_regions(study: Study) -> bool:
+    """Whether there may be more policies than targets."""
+    return any(not trial.source.is_point for trial in study.trials)
 
 
 def _timing(study: Study) -> dict[str, Any]:
