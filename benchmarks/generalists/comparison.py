@@ -30,7 +30,7 @@ TITLES = {
 LEAD_MARKS = (2, 4, 8, 12)
 #: What the README's table shows.
 FIRST_DATA = ("CartPole wide", "CartPole forces")
-FIRST_MARKS = (2, 4, 12)
+FIRST_MARKS = (1, 2, 4, 12)
 FIRST_METHODS = (
     *(OURS, "generalist", "multi-task", "prioritised", "points: auto", "points: m/gp-mbtl"),
     "points: random",
@@ -173,7 +173,7 @@ def first_table(comparison: Comparison) -> str:
         for name in FIRST_METHODS
     }
     heads = [
-        f"{data.removeprefix('CartPole ')}, {mark} units"
+        f"{data.removeprefix('CartPole ')}, {mark} {'unit' if mark == 1 else 'units'}"
         for data in FIRST_DATA
         for mark in FIRST_MARKS
     ]

@@ -99,7 +99,7 @@ def test_a_data_set_without_baselines_is_not_compared():
 def test_the_first_table_shows_two_data_sets_side_by_side():
     found = compared(**{"CartPole wide": FIRST, "CartPole forces": SECOND})
     lines = comparison.first_table(found).splitlines()
-    assert lines[0].startswith("| CartPole, 512 contexts | wide, 2 units | wide, 4 units |")
+    assert lines[0].startswith("| CartPole, 512 contexts | wide, 1 unit | wide, 2 units |")
     assert lines[2].count("0.200 ± 0.000") == 3
     assert len(lines) == 4, "only what was measured"
 

@@ -41,7 +41,7 @@ def _root(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Choose the few contexts worth training on."""
+    """Train a few policies that together solve a family of tasks."""
 
 
 for _panel, _commands in {

@@ -142,7 +142,7 @@ def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, 
 
 
 def width(text: str) -> float | Literal["auto"]:
-    """The width of regions: "auto", or a share from 0 to 1.
+    """The width of regions: "auto", or a share, 0 or more and below 1.
 
     Raises:
         ArgumentError: If this is neither.
@@ -153,10 +153,10 @@ def width(text: str) -> float | Literal["auto"]:
         share = float(text)
     except ValueError:
         share = math.nan
-    if not 0 <= share <= 1:
+    if not 0 <= share < 1:
         raise ArgumentError(
-            "--width is auto, or a share of each dimension's range from 0 (points) to 1 (the whole "
-            f"space). Got {text!r} instead."
+            "--width is auto, or a share of each dimension's range: 0 (points) or more, below 1 "
+            f"(the whole space, which the generalist is for). Got {text!r} instead."
         )
     return share
 

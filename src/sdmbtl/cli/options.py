@@ -55,7 +55,13 @@ OutOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/env"),
 ]
-SelectorOption = Annotated[str, choice_option(help="What chooses what is trained on.")]
+SelectorOption = Annotated[
+    str,
+    choice_option(
+        help="What chooses what is trained on. auto: generalist-first with the trainer ppo, single "
+        "contexts otherwise."
+    ),
+]
 SelectorSettingOption = Annotated[
     list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of the selector.")
 ]
@@ -63,8 +69,8 @@ WidthOption = Annotated[
     str,
     choice_option(
         metavar="auto|0..1",
-        help="Width of the regions that policies are trained on, as a share of each dimension's "
-        "range: 0 for points.",
+        help="Width of the specialists' regions, as a share of each dimension's range; 0 for "
+        "single contexts, with --init scratch without a generalist.",
     ),
 ]
 InitOption = Annotated[
@@ -86,7 +92,7 @@ StepsOption = Annotated[
 SpecialistStepsOption = Annotated[
     int | None,
     training_option(
-        help="Environment steps for each policy after the first.", show_default="as the first"
+        help="Environment steps for each specialist.", show_default="chosen, mostly half of --steps"
     ),
 ]
 ObserveContextOption = Annotated[

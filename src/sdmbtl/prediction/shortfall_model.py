@@ -186,6 +186,7 @@ class ShortfallFit:
 
     def __post_init__(self) -> None:
         self.reach = self.model.usual_reach
+        self._specialists = 0
         self._of_all = 1.0
         self._of_form = np.ones(len(self.model.forms))
         self._of_level = np.ones(self.model.levels)
@@ -277,6 +278,7 @@ class ShortfallFit:
         self.best = np.maximum(self.best, run.row)
 
     def _learn_of_specialists(self, run: RegionRun, form: int, came: NDArray[np.float64]) -> None:
+        self._specialists += 1
         all_weight, form_weight, level_weight, cell_weight, _ = self.model.weights
         near = self.shape(run.center[None], self.model.forms[form].width, self.reach)[0]
         # Near its region only: elsewhere it may be better by chance, and nothing was promised.
@@ -325,12 +327,13 @@ class ShortfallFit:
         return np.minimum(ratio, self.model.largest_surprise)
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """What was found, in a sentence."""
         reach = f"{100 * self.reach:.0f} % of a range"
         share = float(self.model.forms[0].share * self._of_all * self._of_form[0])
+        when = "So far specialists" if self._specialists else "In other environments specialists"
         return (
-            f"specialists remove about {100 * min(share, 1.0):.0f} % of what is missing in their "
-            f"region and are good up to about {reach} around it"
+            f"{when} removed about {100 * min(share, 1.0):.0f} % of what was missing in their "
+            f"region and were good up to about {reach} around it."
         )
 
 

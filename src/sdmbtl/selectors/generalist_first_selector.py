@@ -142,7 +142,7 @@ class GeneralistFirstSelector(Selector):
         return Proposal(
             candidate.source,
             "generalist" if candidate.form is None else "specialist",
-            f"{self._in_words(candidate, gain)} So far {fitted.explain()}.",
+            f"{self._in_words(candidate, gain)} {fitted.explain()}",
             model="shortfall",
             numbers={"expected_gain": gain},
         )
@@ -234,7 +234,10 @@ class GeneralistFirstSelector(Selector):
         """What a candidate is, and what it is predicted to add, in a sentence."""
         raised = rise_in_words(gain, self.return_range)
         if candidate.form is None:
-            return f"Continuing the generalist is predicted to raise {raised}, more per step."
+            return (
+                f"Continuing the generalist is predicted to raise {raised}, more per step than "
+                "any specialist."
+            )
         where = where_gained(candidate.improvement, self.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
         parent = candidate.source.parent
