@@ -214,7 +214,7 @@ def _span(space: ContextSpace, source: Source, dimension: int) -> tuple[float, f
     low, high = (edge[dimension] for edge in unit_box(space, source))
     units = _units(space, dimension)
     begin, end = np.interp([low, high], units, np.arange(len(units)))
-    # At the edge of the space the map goes on for half a cell.
+    # At the edge of the space the map continues for half a cell.
     first, last = INSET - 0.5, len(units) - 0.5 - INSET
     single = len(units) == 1
     return (first if low == 0 else float(begin), last if high == 1 or single else float(end))
