@@ -124,7 +124,7 @@ def test_help_imports_only_what_it_shows():
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "Choose the few contexts" in done.stdout
+    assert "Train a few policies" in done.stdout
     loaded = {name for name in done.stderr.split() if name.count(".") < 2}
     heavy = {"jax", "torch", "gymnasium", "stable_baselines3", "matplotlib", "safetensors"}
     rooms = ("benchmarks", "environments", "plots", "portfolio", "studies", "trainers")
