@@ -63,7 +63,7 @@ def test_trials_show_their_source():
     assert trial.region == {"a": (1.0, 3.0), "b": (0.5, 1.5)}
     assert (trial.width, trial.parent, trial.steps) == (0.5, None, 9)
     assert trial.context == {"a": 2.0, "b": 1.0}
-    assert trial.index is None, "a region is no target"
+    assert trial.index is None, "a region is not a target"
     point = Listed(SPACE, [SPACE.source(7)]).ask()
     assert (point.index, point.region) == (7, {"a": (2.0, 2.0), "b": (1.0, 1.0)})
 

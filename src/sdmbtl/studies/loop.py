@@ -182,7 +182,7 @@ class Loop:
 
     def _wrong_parent(self, trial: Trial) -> StudyError:
         return StudyError(
-            f"Policy {trial.id} starts from policy {trial.parent}, which is no earlier one. "
+            f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier one. "
             f"See: sdmbtl doctor {self.study.path}"
         )
 

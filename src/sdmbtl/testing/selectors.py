@@ -54,7 +54,7 @@ def check_proposes_contexts_of_the_space(factory: SelectorFactory) -> None:
             assert trial.index == target, f"{name}: wrong index"
             assert trial.region == space.region(trial.source), f"{name}: wrong region"
             parent = trial.parent
-            assert parent is None or parent < trial.id, f"{name}: {parent} is no earlier trial"
+            assert parent is None or parent < trial.id, f"{name}: {parent} is not an earlier trial"
 
 
 def check_never_proposes_twice(factory: SelectorFactory) -> None:
@@ -268,7 +268,7 @@ def check_accepts_partial_rows(factory: SelectorFactory) -> None:
 
 
 def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
-    """Contexts that were never asked, sources that are no targets, regions, repeated runs."""
+    """Contexts that were never asked, sources that are not targets, regions, repeated runs."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     selector.tell(space.target(5), matrix[5])
