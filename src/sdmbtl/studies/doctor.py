@@ -142,7 +142,8 @@ def _examine_parents(study: Study, diagnosis: Diagnosis) -> None:
         if trial.parent is not None and trial.parent >= trial.id:
             diagnosis.add(
                 "problem",
-                f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier one.",
+                f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier "
+                "one.",
                 "The record was changed from outside; start a new study in another directory.",
             )
 
