@@ -297,7 +297,7 @@ class ContextSpace:
         """(m, D) contexts to train on.
 
         A point gives its one context, a region n that fill it evenly. Where a dimension is
-        discrete, they are targets in the region: all of them, or n if there are more.
+        discrete, they are targets in the region, each as often as any other, give or take one.
 
         Args:
             source: The source.
