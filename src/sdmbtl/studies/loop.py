@@ -210,17 +210,26 @@ class Loop:
     def _job(self, trial: Trial) -> TrainingJob:
         from sdmbtl.trainers import TrainingJob
 
-        configuration, source, space = self.study.configuration, trial.source, self.study.space
+        configuration, source = self.study.configuration, trial.source
         attempt = _run(trial).attempt
-        count = configuration.region_contexts * (WHOLE_SPACE if space.is_whole(source) else 1)
-        rng = np.random.default_rng(seed_sequence(configuration.seed, "region", trial.id))
         return TrainingJob(
-            space.draw(source, count, rng),
+            self._contexts(trial),
             derived_seed(configuration.seed, "train", trial.id, attempt),
             attempt,
             None if source.parent is None else load_policy(self.study.policy_path(source.parent)),
             source.steps,
         )
+
+    def _contexts(self, trial: Trial) -> NDArray[np.float64]:
+        """(m, D) contexts that a trial is trained on."""
+        configuration, source, space = self.study.configuration, trial.source, self.study.space
+        rng = np.random.default_rng(seed_sequence(configuration.seed, "region", trial.id))
+        if not space.is_whole(source):
+            return space.draw(source, configuration.region_contexts, rng)
+        # One that continues is trained where its parent falls short: that row was there when the
+        # trial was asked for, so a policy that is lost and trained again gets the same contexts.
+        row = None if source.parent is None else self.study.trials[source.parent].row
+        return space.draw(source, WHOLE_SPACE * configuration.region_contexts, rng, row)
 
     def _save(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
         """Write the policy file; the trial as it is to be recorded then."""
