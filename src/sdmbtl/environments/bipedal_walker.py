@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import gymnasium
@@ -108,25 +108,49 @@ def copy_walker_module(friction: float, scale: float) -> ModuleType:
     Raises:
         FamilyError: If Box2D is missing, or this release of Gymnasium is written otherwise.
     """
-    path, tree = _find_module()
-    values = {"FRICTION": friction, "SCALE": scale}
-    body = [_replace_value(statement, values) for statement in tree.body]
-    if values:
-        raise FamilyError(
-            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(values)} in {path}, so "
-            "its walker cannot be changed. Install a release of Gymnasium that has, for example "
-            "1.0 to 1.4."
-        )
-    copied = ast.fix_missing_locations(ast.Module(body, type_ignores=[]))
+    path, code = _compile_module()
     module = ModuleType(f"{MODULE}[{friction=:g}, {scale=:g}]")
     module.__file__ = str(path)
-    exec(compile(copied, str(path), "exec"), module.__dict__)  # noqa: S102 - installed code
+    vars(module).update(FRICTION=friction, SCALE=scale)
+    exec(code, vars(module))  # noqa: S102 - installed code
     return module
 
 
 @lru_cache(maxsize=1)
-def _find_module() -> tuple[Path, ast.Module]:
-    """Where Gymnasium's module is, and its parsed text."""
+def _compile_module() -> tuple[Path, CodeType]:
+    """Where Gymnasium's module is, and its code without the values that differ."""
+    path = _find_module()
+    return path, compile_without(("FRICTION", "SCALE"), path.read_text(encoding="utf-8"), path)
+
+
+def compile_without(names: tuple[str, ...], text: str, path: Path) -> CodeType:
+    """Compile a module without its assignments to names that are given a value beforehand.
+
+    Raises:
+        FamilyError: If one of the names is not assigned.
+    """
+    tree = ast.parse(text)
+    replaced = [statement for statement in tree.body if _assigned_name(statement) in names]
+    missing = sorted(set(names) - {_assigned_name(statement) for statement in replaced})
+    if missing:
+        raise FamilyError(
+            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(missing)} in {path}, so "
+            "its walker cannot be changed. Install a release of Gymnasium that has, for example "
+            "1.0 to 1.4."
+        )
+    tree.body = [statement for statement in tree.body if statement not in replaced]
+    return compile(tree, str(path), "exec")
+
+
+def _assigned_name(statement: ast.stmt) -> str | None:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return None
+
+
+def _find_module() -> Path:
+    """Where Gymnasium's module is."""
     try:
         with warnings.catch_warnings():
             # Box2D warns while it is imported, and crashes if warnings are errors.
@@ -139,14 +163,4 @@ def _find_module() -> tuple[Path, ast.Module]:
         ) from None
     if spec is None or spec.origin is None:
         raise FamilyError(f"Gymnasium {gymnasium.__version__} has no module {MODULE!r}.")
-    path = Path(spec.origin)
-    return path, ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _replace_value(statement: ast.stmt, values: dict[str, float]) -> ast.stmt:
-    """A statement, or its assignment of one of the values, which is taken out of `values`."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]) if name in values:
-            constant = ast.Constant(values.pop(name))
-            return ast.copy_location(ast.Assign(statement.targets, constant), statement)
-    return statement
+    return Path(spec.origin)

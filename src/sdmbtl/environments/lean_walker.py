@@ -16,16 +16,17 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-#: The parts of the walker whose contacts with the ground count.
+#: What the hull is called where Box2D reports a contact; lower legs have their number.
 HULL = "hull"
 
 
 class SelfContainedWalker(gymnasium.Env[Any, Any]):
     """Gymnasium's walker in a new world at every reset.
 
-    Gymnasium empties its world and uses it again, but some of Box2D's results depend on what a
-    world held before. Here `reset(seed=s)` and the same actions give the same digits whatever
-    was played before, namely those of a newly made environment of Gymnasium's.
+    Gymnasium empties its world and uses it again, but some of Box2D's digits depend on what a
+    world held before. Here an episode depends on nothing before its reset: `reset(seed=s)` and
+    the same actions give what they give in a newly made environment of Gymnasium's. So one
+    environment can be used for any number of episodes.
 
     Attributes:
         module: The copy of Gymnasium's module that the class belongs to.
@@ -42,12 +43,12 @@ class SelfContainedWalker(gymnasium.Env[Any, Any]):
 
 
 class LeanWalker(SelfContainedWalker):
-    """A walker that is not drawn.
+    """A walker that is not drawn, in half the time.
 
-    Observations, rewards and ends have the digits of Gymnasium's for actions of single and double
-    precision, beyond -1 and 1 as well. What is left out is drawing, and Python: actions are
-    clipped together, contacts are told apart by a label, and most rays of the lidar are computed
-    for all ten at once (see `Lidar`) instead of with a callback for everything a ray meets.
+    Observations, rewards and ends have the digits of Gymnasium's, for actions of single and double
+    precision, beyond -1 and 1 as well. The world and its steps are the same. Left out is what is
+    for drawing; the four actions are clipped together, contacts tell by a label whose they are,
+    and the lidar asks Box2D about one edge for each ray (see `Lidar`).
     """
 
     hull: Any
@@ -59,15 +60,13 @@ class LeanWalker(SelfContainedWalker):
     prev_shaping: float | None
 
     def __init__(self, render_mode: None = None) -> None:
-        super().__init__(render_mode)  # type: ignore[call-arg] - Gymnasium's walker comes next
+        super().__init__(render_mode)  # type: ignore[call-arg]  # of Gymnasium's walker
         constants = self.module
         hip, knee = constants.SPEED_HIP, constants.SPEED_KNEE
         self._motor_speeds = (hip, knee, hip, knee)
         self._width = constants.VIEWPORT_W / constants.SCALE
         self._height = constants.VIEWPORT_H / constants.SCALE
-        self._track = (
-            constants.TERRAIN_LENGTH - constants.TERRAIN_GRASS
-        ) * constants.TERRAIN_STEP
+        self._track = (constants.TERRAIN_LENGTH - constants.TERRAIN_GRASS) * constants.TERRAIN_STEP
         self._lidar = Lidar(constants)
 
     def reset(
@@ -179,7 +178,7 @@ class LeanWalker(SelfContainedWalker):
         return heights[:length]
 
     def _generate_clouds(self) -> None:
-        """Draw the numbers of Gymnasium's clouds, ten of eleven numbers, and no clouds."""
+        """Pass over the random numbers of Gymnasium's clouds: eleven for each."""
         self.np_random.random(self.module.TERRAIN_LENGTH // 20 * 11)
 
 
@@ -188,7 +187,7 @@ def _contact_listener_class() -> type[Any]:
     """What notes the contacts of a walker, as a subclass of Box2D's listener."""
     from Box2D import b2ContactListener
 
-    class ContactListener(b2ContactListener):  # type: ignore[misc] - Box2D has no types
+    class ContactListener(b2ContactListener):  # type: ignore[misc]  # it has no types
         """Sets `game_over` and `ground_contact`, as Gymnasium's does."""
 
         def __init__(self, walker: LeanWalker) -> None:
@@ -196,7 +195,7 @@ def _contact_listener_class() -> type[Any]:
             self._walker = walker
 
         def BeginContact(self, contact: Any) -> None:  # noqa: N802 - Box2D's name
-            part = contact.fixtureB.body.userData  # fixtureA is the ground: Box2D sorts by shape
+            part = contact.fixtureB.body.userData  # Box2D puts the edge, the ground, first
             if part == HULL:
                 self._walker.game_over = True
             elif part is not None:
@@ -207,7 +206,7 @@ def _contact_listener_class() -> type[Any]:
             if part is not None and part != HULL:
                 self._walker.legs[part].ground_contact = False
 
-        # Box2D calls these for each contact in each step; a method of Python is the fastest.
+        # Called for every contact in every step: the methods of Box2D's class take longer.
         def PreSolve(self, contact: Any, manifold: Any) -> None:  # noqa: N802
             pass
 
@@ -272,7 +271,8 @@ class Lidar:
         self._start.x, self._start.y = x, y
         last = min(point + self._points_in_reach, len(xs) - 1)
         ahead, above = xs[point] - x, ys[point] - y
-        fractions, doubtful = [], []
+        fractions: list[float] = []
+        doubtful: list[int] = []
         for sine, cosine, right, down in self._rays:
             # How far the ray passes below the point.
             while (below := sine * above + cosine * ahead) < -tolerance and point < last:
