@@ -161,17 +161,16 @@ class LeanWalker(SelfContainedWalker):
     def _draw_heights(self) -> list[float]:
         """Heights of the ground: stretches that each begin level, after a level start."""
         constants, draw = self.module, self.np_random
-        length, middle = constants.TERRAIN_LENGTH, constants.TERRAIN_HEIGHT
+        length, middle, scale = constants.TERRAIN_LENGTH, constants.TERRAIN_HEIGHT, constants.SCALE
         shortest, longest = constants.TERRAIN_GRASS // 2, constants.TERRAIN_GRASS
         end, height, velocity = constants.TERRAIN_STARTPAD, middle, 0.0
         heights = [height] * end
         while end <= length:
             stretch = int(draw.integers(shortest, longest))
-            pushes = draw.uniform(-1, 1, max(min(stretch, length - end) - 1, 0)) / constants.SCALE
             heights.append(height)
-            for push in pushes.tolist():
+            for number in draw.random(max(min(stretch, length - end) - 1, 0)).tolist():
                 velocity = 0.8 * velocity + 0.01 * ((middle > height) - (middle < height))
-                velocity += push
+                velocity += (2.0 * number - 1.0) / scale  # uniform(-1, 1) takes longer
                 height += velocity
                 heights.append(height)
             end += stretch
