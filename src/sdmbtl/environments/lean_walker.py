@@ -34,12 +34,16 @@ class SelfContainedWalker(gymnasium.Env[Any, Any]):
 
     module: ClassVar[ModuleType]
     world: Any
+    hull: Any
     terrain: list[Any]
+    legs: list[Any]
+    joints: list[Any]
 
     def _destroy(self) -> None:
-        """Called by Gymnasium's `reset` to clear the world."""
+        """Replace the world; Gymnasium's `reset` calls this to clear it."""
         self.world = self.module.Box2D.b2World(gravity=self.world.gravity)
-        self.terrain = []
+        # What was in the old world is gone, and using it would crash the process.
+        self.hull, self.terrain, self.legs, self.joints = None, [], [], []
 
 
 class LeanWalker(SelfContainedWalker):
@@ -51,9 +55,6 @@ class LeanWalker(SelfContainedWalker):
     and the lidar asks Box2D about one edge for each ray (see `Lidar`).
     """
 
-    hull: Any
-    legs: list[Any]
-    joints: list[Any]
     lidar: list[Any]
     fd_edge: Any
     game_over: bool
@@ -151,11 +152,13 @@ class LeanWalker(SelfContainedWalker):
         xs = [i * constants.TERRAIN_STEP for i in range(constants.TERRAIN_LENGTH)]
         points = list(zip(xs, self._draw_heights(), strict=True))
         create_body, ground = self.world.CreateBody, constants.Box2D.b2BodyDef()
-        edge = self.fd_edge.shape
-        fixtures = []
-        for edge.vertex1, edge.vertex2 in pairwise(points):
-            self.terrain.append(create_body(ground))
-            fixtures.append(self.terrain[-1].CreateFixture(self.fd_edge))
+        edge, fixtures = self.fd_edge.shape, []
+        for left, right in pairwise(points):
+            edge.vertex1, edge.vertex2 = left, right
+            # A body for each, as Gymnasium has it: Box2D keeps bodies' times within a step.
+            body = create_body(ground)
+            self.terrain.append(body)
+            fixtures.append(body.CreateFixture(self.fd_edge))
         self._lidar.set_ground(points, fixtures)
 
     def _draw_heights(self) -> list[float]:
