@@ -32,6 +32,9 @@ class BipedalWalker(EnvironmentFamily):
     is smaller in metres if it is larger, and weighs and costs its motors less. carl-bench 1.1.1
     changes the hull and the reward, but neither legs nor ground.
 
+    The world and its digits are Gymnasium's, with less Python around it (see `LeanWalker`). An
+    episode depends on its seed and actions alone, so environments can be used again and again.
+
     The space "paper" has 0.2 to 1.6 times the usual values. It is as wide as the physics bears.
 
     There is no range of returns that fits all contexts: falling costs 100, motors up to 179 more,
@@ -90,7 +93,7 @@ def make_walker_class(
     Args:
         friction: Of the ground.
         scale: Pixels per metre.
-        drawn: Whether it can be rendered; if not, it takes less than half the time.
+        drawn: Whether it can be rendered; if not, it takes about half the time.
     """
     module = copy_walker_module(friction, scale)
     ours = SelfContainedWalker if drawn else LeanWalker
