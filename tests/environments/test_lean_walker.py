@@ -61,7 +61,7 @@ def test_every_digit_is_gymnasiums():
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(27))
 def test_every_digit_is_gymnasiums_for_long(number):
-    assert count_same_episodes(CONTEXTS[number], number, steps=10_000) > 6
+    assert count_same_episodes(CONTEXTS[number], number, steps=10_000) >= 6
 
 
 @pytest.mark.parametrize(("seed", "arrives"), [(6, True), (0, False)])
