@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 #: What choices depend on, and what training depends on besides.
 CORE = ("sdmbtl", "numpy", "scipy")
-TRAINING = ("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d")
+TRAINING = ("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d", "mujoco")
 
 
 def versions(packages: Iterable[str] = CORE) -> dict[str, str]:

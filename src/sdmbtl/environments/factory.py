@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import gymnasium
 
 from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.contexts import SpaceLike, read_space
-from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.family import EnvironmentFamily, refuse_places
 from sdmbtl.errors import FamilyError
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
@@ -62,6 +63,7 @@ class FactoryFamily(EnvironmentFamily):
             )
         self._takes_render_mode = "render_mode" in _parameters(self._factory)
         contexts, extras = read_space(space)
+        refuse_places(self.name, extras)
         self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
         super().__init__(space=contexts, return_range=return_range or extras.get("return_range"))
 
@@ -89,6 +91,10 @@ class FactoryFamily(EnvironmentFamily):
             )
         return env
 
+    def made_by(self) -> object:
+        """The factory."""
+        return self._factory
+
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data.
 
@@ -110,20 +116,7 @@ def _import_factory(name: str) -> Any:
         raise FamilyError(
             f"A factory is given as 'module:function', for example 'my_envs:make'. Got {name!r}."
         )
-    try:
-        with _search_current_directory():
-            value = importlib.import_module(module_name)
-    except Exception as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None and f"{module_name}.".startswith(f"{missing}."):
-            raise FamilyError(
-                f"There is no module {missing!r}, needed for the factory {name!r}. Modules are "
-                f"looked for where Python looks for them and in {str(Path.cwd())!r}."
-            ) from None
-        raise FamilyError(
-            f"The module of the factory {name!r} cannot be imported: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+    value: Any = import_module_here(module_name, needed_for=f"the factory {name!r}")
     for part in attribute.split("."):
         known = [n for n in dir(value) if not n.startswith("_")]
         if not hasattr(value, part):
@@ -135,8 +128,33 @@ def _import_factory(name: str) -> Any:
     return value
 
 
+def import_module_here(name: str, *, needed_for: str) -> ModuleType:
+    """Import a module, also from the current directory.
+
+    Args:
+        name: Name of the module.
+        needed_for: What it is needed for, for messages.
+
+    Raises:
+        FamilyError: If there is none, or it cannot be imported.
+    """
+    try:
+        with search_current_directory():
+            return importlib.import_module(name)
+    except Exception as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{name}.".startswith(f"{missing}."):
+            raise FamilyError(
+                f"There is no module {missing!r}, needed for {needed_for}. Modules are looked for "
+                f"where Python looks for them and in {str(Path.cwd())!r}."
+            ) from None
+        raise FamilyError(
+            f"The module of {needed_for} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+
+
 @contextmanager
-def _search_current_directory() -> Iterator[None]:
+def search_current_directory() -> Iterator[None]:
     """Let imports find modules of the current directory, as `python script.py` would."""
     directory = str(Path.cwd())
     sys.path.insert(0, directory)
