@@ -257,17 +257,16 @@ def test_a_file_of_a_space_with_a_family(tmp_path):
     assert len(study.space) == 2
 
 
-def test_a_wrong_set_up_is_not_a_failed_training_run(tmp_path):
-    study = Study.open(
-        tmp_path / "study",
-        "CartPole",
-        space=ContextSpace(length=[0.3, 0.9]),
-        trainer="sb3",
-        trainer_options={"algorithm": "SAC", "total_timesteps": 64},
-    )
-    with pytest.raises(TrainerError):
-        study.run(budget=1)
-    assert study.trials[0].run is None
+def test_what_can_never_be_trained_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(TrainerError, match="SAC needs actions that are a Box. CartPole has Disc"):
+        Study.open(
+            tmp_path / "study",
+            "CartPole",
+            space=ContextSpace(length=[0.3, 0.9]),
+            trainer="sb3",
+            trainer_options={"algorithm": "SAC", "total_timesteps": 64},
+        )
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkeypatch):

@@ -113,7 +113,7 @@ def family(
     options = settings(option or (), "--option")
     if physics is not None:
         options["physics"] = physics
-    if ":" in env and space is None:
+    if ":" in env and space is None and not env.startswith("gym:"):
         raise ArgumentError(
             f"The environments of {env!r} need a context space: --space FILE.toml, with a table "
             "[dimensions.NAME] for each dimension."
@@ -126,6 +126,11 @@ def family(
         return make_family(env, space=make_family(env, **options).space(space, levels), **options)
     is_file = space is not None and Path(space).is_file()
     return make_family(env, space=Path(str(space)) if is_file else space, **options)
+
+
+def directory_name(env: str) -> str:
+    """The directory of a study or a matrix, if none is given."""
+    return re.sub(r"[:/]", "-", env.lower())
 
 
 def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import typer
 
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import note, note_console, print_json
+from sdmbtl.cli.output import note, note_console, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
@@ -84,6 +84,7 @@ def run(
     observe_context: options.ObserveContextOption = False,
     episodes: options.EpisodesOption = 10,
     retries: options.RetriesOption = 1,
+    accept_changes: options.AcceptChangesOption = False,
 ) -> None:
     """Choose regions or contexts, train a policy on each, evaluate it on all targets.
 
@@ -94,7 +95,7 @@ def run(
     """
     from sdmbtl.studies import Study
 
-    path = out or Path("runs") / env.lower().replace(":", "-")
+    path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
     trainer_options = arguments.trainer_options(set_, steps)
     if observe_context:
@@ -115,6 +116,7 @@ def run(
             episodes=episodes,
             batch=batch,
             retries=retries,
+            accept_changes=accept_changes,
         )
         _run(study, limits, signals, as_json=as_json, quiet=quiet)
 
@@ -130,6 +132,7 @@ def resume(
         bool,
         typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
     ] = False,
+    accept_changes: options.AcceptChangesOption = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -141,7 +144,7 @@ def resume(
     limits = Limits(budget, total_steps, time, min_gain, patience)
     signals = StopSignals()
     with signals.ending_with(lambda: _interrupted(path, limits)):
-        study = opened_with_environment(path)
+        study = opened_with_environment(path, accept_changes=accept_changes)
         if not limits.given and study.budget is None:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
@@ -165,6 +168,8 @@ def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, q
         if not quiet:
             display(event)
 
+    with warnings_as_notes():
+        _ = study.training  # whether its environments have changed, before anything else is said
     if not quiet:
         note(_introduction(study))
     with nullcontext() if quiet else display:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import gymnasium
@@ -64,7 +63,7 @@ class FactoryFamily(EnvironmentFamily):
         self._takes_render_mode = "render_mode" in _parameters(self._factory)
         contexts, extras = read_space(space)
         refuse_places(self.name, extras)
-        self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
+        self.defaults = contexts.middle()
         super().__init__(space=contexts, return_range=return_range or extras.get("return_range"))
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
@@ -116,7 +115,20 @@ def _import_factory(name: str) -> Any:
         raise FamilyError(
             f"A factory is given as 'module:function', for example 'my_envs:make'. Got {name!r}."
         )
-    value: Any = import_module_here(module_name, needed_for=f"the factory {name!r}")
+    try:
+        with search_current_directory():
+            value = importlib.import_module(module_name)
+    except Exception as error:
+        missing = error.name if isinstance(error, ModuleNotFoundError) else None
+        if missing is not None and f"{module_name}.".startswith(f"{missing}."):
+            raise FamilyError(
+                f"There is no module {missing!r}, needed for the factory {name!r}. Modules are "
+                f"looked for where Python looks for them and in {str(Path.cwd())!r}."
+            ) from None
+        raise FamilyError(
+            f"The module of the factory {name!r} cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
     for part in attribute.split("."):
         known = [n for n in dir(value) if not n.startswith("_")]
         if not hasattr(value, part):
@@ -126,31 +138,6 @@ def _import_factory(name: str) -> Any:
             )
         value = getattr(value, part)
     return value
-
-
-def import_module_here(name: str, *, needed_for: str) -> ModuleType:
-    """Import a module, also from the current directory.
-
-    Args:
-        name: Name of the module.
-        needed_for: What it is needed for, for messages.
-
-    Raises:
-        FamilyError: If there is none, or it cannot be imported.
-    """
-    try:
-        with search_current_directory():
-            return importlib.import_module(name)
-    except Exception as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None and f"{name}.".startswith(f"{missing}."):
-            raise FamilyError(
-                f"There is no module {missing!r}, needed for {needed_for}. Modules are looked for "
-                f"where Python looks for them and in {str(Path.cwd())!r}."
-            ) from None
-        raise FamilyError(
-            f"The module of {needed_for} cannot be imported: {type(error).__name__}: {error}"
-        ) from error
 
 
 @contextmanager

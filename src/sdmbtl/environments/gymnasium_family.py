@@ -142,7 +142,7 @@ class GymnasiumFamily(EnvironmentFamily):
         for name in places:
             known_name("dimension", name, space.names, has="the space has", error=FamilyError)
         given = {name: _read_place(name, places.get(name)) for name in space.names}
-        middle = space.target(space.nearest_to_unit(np.full(space.n_dimensions, 0.5)))
+        middle = space.middle()
         found: dict[str, Feature] = {}
         for name, (path, factor) in given.items():
             if path in self._parameters:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from sdmbtl.environments.factory import import_module_here
+from sdmbtl.environments.factory import search_current_directory
 from sdmbtl.errors import FamilyError
 
 #: Names that are shown if an environment is not known.
@@ -35,13 +35,18 @@ def find_registered(name: str) -> EnvSpec:
         FamilyError: If there is none; it lists similar names.
     """
     module, _, own_name = name.rpartition(":")
-    if module:
-        import_module_here(module, needed_for=f"the environment {name!r}")
     try:
+        if module:
+            with search_current_directory():
+                importlib.import_module(module)
         with warnings.catch_warnings():
             # That there is a later version than the one asked for.
             warnings.simplefilter("ignore")
             return gymnasium.spec(_with_version(own_name))
+    except ImportError as error:
+        raise FamilyError(
+            f"The module {module!r} of the environment {name!r} cannot be imported: {error}."
+        ) from error
     except gymnasium.error.Error as error:
         near = difflib.get_close_matches(own_name, gymnasium.registry, n=NEAR_NAMES)
         similar = f" Similar names: {', '.join(near)}." if near else ""

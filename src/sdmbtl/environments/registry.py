@@ -84,10 +84,12 @@ def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) ->
     by_plain = {_plain(known): known for known in _FACTORIES}
     known = by_plain.get(_plain(str(name)))
     if known is None:
+        hint = did_you_mean(name, _FACTORIES)
+        if name in gymnasium.registry:
+            hint = f" Did you mean '{PREFIX}{name}'?"
         raise FamilyError(
             f"Unknown environment family {name!r}; known: {', '.join(_FACTORIES)}, 'gym:NAME' for "
-            "those of Gymnasium, or 'module:function' for your own."
-            f"{did_you_mean(name, _FACTORIES)}"
+            f"those of Gymnasium, or 'module:function' for your own.{hint}"
         )
     factory = _FACTORIES[known]
     _check_options(known, factory, options)

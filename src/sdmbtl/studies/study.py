@@ -26,6 +26,7 @@ from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
+from sdmbtl.studies.environment import check_identity, first_identity
 from sdmbtl.studies.loop import Loop, Observer
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
@@ -44,14 +45,19 @@ class Study:
     Args:
         path: The directory.
         given: What the study was set up with just now; made from what is recorded if left out.
+        accept_changes: Whether environments may have changed; see `open`.
 
     Raises:
         ConfigurationError: If it was set up in another way before.
         DamagedStudyError: If its files are damaged.
     """
 
-    def __init__(self, path: Path, given: Setup | None = None) -> None:
+    def __init__(
+        self, path: Path, given: Setup | None = None, *, accept_changes: bool = False
+    ) -> None:
         self.path = path
+        self._accept_changes = accept_changes
+        self._known_environments = False
         self.database = StudyDatabase(path / "study.db")
         with self.database.opened():
             self.configuration = self._recorded_configuration()
@@ -74,16 +80,18 @@ class Study:
         selector_options: Mapping[str, Any] | None = None,
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
+        accept_changes: bool = False,
         **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
 
         Args:
             path: The directory; made if missing.
-            env: Name of an environment family, "module:function", a family, or a function that
-                makes the environment of a context. A function that can be imported is recorded
-                by name; any other must be passed again to resume. With a space alone, training
-                is yours: `ask` and `tell`. Without both, the study is opened as it was made.
+            env: Name of an environment family, "gym:LunarLander-v3" for one of Gymnasium's,
+                "module:function", a family, or a function that makes the environment of a
+                context. A function that can be imported is recorded by name; any other must be
+                passed again to resume. With a space alone, training is yours: `ask` and `tell`.
+                Without both, the study is opened as it was made.
             space: A `ContextSpace`, the name of one of the family's spaces, or the path of a TOML
                 file; the family's default one if left out.
             return_range: Lowest and highest return of an episode, before what the family or the
@@ -93,6 +101,8 @@ class Study:
             selector_options: Its settings.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
+            accept_changes: Continue although the code of the environments has been edited since
+                the study was made; the new code is added to the record.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
@@ -110,7 +120,7 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            return cls(check_there(path))
+            return cls(check_there(path), accept_changes=accept_changes)
         known = is_study(path)
         given = set_up(
             env,
@@ -121,11 +131,18 @@ class Study:
             options=options,
         )
         if not known:
-            cls._create(path, given.configuration)
-        return cls(path, given)
+            cls._create(path, given)
+        return cls(path, given, accept_changes=accept_changes)
 
     @classmethod
-    def _create(cls, path: Path, configuration: Configuration) -> None:
+    def _create(cls, path: Path, given: Setup) -> None:
+        configuration = given.configuration
+        packages = CORE if configuration.family is None else (*CORE, *TRAINING)
+        facts = {
+            "configuration": asdict(configuration),
+            "versions": versions(packages),
+            **first_identity(given.training),
+        }
         try:
             (path / "policies").mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -136,10 +153,7 @@ class Study:
         with database.locked():
             if is_study(path):
                 return  # another process was faster
-            packages = CORE if configuration.family is None else (*CORE, *TRAINING)
-            database.create(
-                {"configuration": asdict(configuration), "versions": versions(packages)}
-            )
+            database.create(facts)
             database.make_backup()
 
     def _recorded_configuration(self) -> Configuration:
@@ -280,6 +294,7 @@ class Study:
 
         Raises:
             StudyError: If training is not this study's, or its environments are not known here.
+            ConfigurationError: If the code of the environments has changed.
         """
         if self._training is None:
             raise StudyError(
@@ -294,6 +309,9 @@ class Study:
                 f"{name!r}, which cannot be imported by name. Pass it again to resume: "
                 "Study.open(path, function, space=space)."
             )
+        if not self._known_environments:
+            check_identity(self, self._training, accept=self._accept_changes)
+            self._known_environments = True
         return self._training
 
     @property

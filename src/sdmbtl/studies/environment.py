@@ -1,0 +1,72 @@
+"""The environments that a study was made with: edits of their code are noticed."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from sdmbtl.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sdmbtl.studies.study import Study
+    from sdmbtl.trainers import TrainerSpec
+
+#: Under this name the identities are kept, the present one last.
+FACT = "environments"
+
+
+def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
+    """The facts about the environments of a new study; none if training is the caller's."""
+    if training is None:
+        return {}
+    return {FACT: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
+
+
+def check_identity(study: Study, training: TrainerSpec, *, accept: bool) -> None:
+    """Compare the environments with those on record.
+
+    Other releases of packages are a warning; edits of one's own code must be accepted, which adds
+    the present code to the record.
+
+    Args:
+        study: The study.
+        training: How its policies are trained.
+        accept: Whether changes are accepted.
+
+    Raises:
+        ConfigurationError: If something has changed and is not accepted.
+    """
+    from sdmbtl.environments.identity import compare
+
+    records = study.database.facts().get(FACT)
+    if not records:
+        return
+    now = _identify(training)
+    changes, releases = compare(records[-1]["identity"], now)
+    if (changes or releases) and accept:
+        new = {"policies": study.n_finished, "changes": changes + releases, "identity": now}
+        with study.database.locked():
+            study.database.set_fact(FACT, [*records, new])
+        return
+    if changes:
+        raise ConfigurationError(
+            f"The environments of the study in {str(study.path)!r} have changed since its policies "
+            "were trained:\n"
+            + "\n".join(f"  {line}" for line in changes + releases)
+            + "\nUndo the changes, or use another directory. If returns stay comparable, continue "
+            "with --accept-changes, or Study.open(path, accept_changes=True)."
+        )
+    if releases:
+        warnings.warn(
+            f"The study in {str(study.path)!r} was made with other releases: "
+            f"{', '.join(releases)}. Returns may differ. --accept-changes, or "
+            "Study.open(path, accept_changes=True), keeps the new ones on record.",
+            stacklevel=2,
+        )
+
+
+def _identify(training: TrainerSpec) -> dict[str, Any]:
+    from sdmbtl.contexts import ContextSpace
+    from sdmbtl.environments.identity import identify
+
+    return identify(training.make_family(), ContextSpace.from_dict(training.space).middle())
