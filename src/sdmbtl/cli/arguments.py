@@ -133,9 +133,13 @@ def directory_name(env: str) -> str:
     return re.sub(r"[:/]", "-", env.lower())
 
 
-def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
-    """Settings of a trainer, from --set and --steps."""
+def trainer_options(
+    set_: Iterable[str] | None, steps: int | None, *, observe_context: bool = False
+) -> dict[str, Any]:
+    """Settings of a trainer, from --set, --steps and --observe-context."""
     found = nested_settings(set_ or (), "--set")
+    if observe_context:
+        found["observe_context"] = True
     if steps is None:
         return found
     if found.get("total_timesteps", steps) != steps:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings
 
 import typer
 
@@ -97,9 +98,7 @@ def run(
 
     path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    trainer_options = arguments.trainer_options(set_, steps)
-    if observe_context:
-        trainer_options["observe_context"] = True
+    trainer_options = arguments.trainer_options(set_, steps, observe_context=observe_context)
     signals = StopSignals()
     with signals.ending_with(lambda: _interrupted(path, limits)):
         study = Study.open(
@@ -168,7 +167,7 @@ def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, q
         if not quiet:
             display(event)
 
-    with warnings_as_notes():
+    with catch_warnings(action="ignore") if quiet else warnings_as_notes():
         _ = study.training  # whether its environments have changed, before anything else is said
     if not quiet:
         note(_introduction(study))

@@ -60,11 +60,11 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[s
     before, after = recorded["source"], now["source"]
     for name in sorted({*before, *after}):
         if before.get(name) != after.get(name):
-            how = "changed" if name in before and name in after else "new"
-            changes.append(f"source of {name}: {how if name in after else 'no longer used'}")
+            how = "has changed" if name in before else "is new"
+            changes.append(f"source of {name} {how if name in after else 'is no longer used'}")
     changes += differences(recorded["spec"], now["spec"], "environment")
     return changes, [
-        f"{name}: {recorded['packages'].get(name, 'none')} -> {now['packages'].get(name, 'none')}"
+        f"{name} {recorded['packages'].get(name, 'none')} -> {now['packages'].get(name, 'none')}"
         for name in sorted({*recorded["packages"], *now["packages"]})
         if recorded["packages"].get(name) != now["packages"].get(name)
     ]

@@ -123,16 +123,17 @@ def _without_deprecations_of_mujoco() -> Iterator[None]:
         yield
         return
 
-    def warn(message: str) -> None:
-        if "deprecated" not in message:
-            warnings.warn(f"MuJoCo: {message}", stacklevel=2)
-
+    said: list[str] = []
     before = mujoco.get_mju_user_warning()
-    mujoco.set_mju_user_warning(warn)
+    mujoco.set_mju_user_warning(said.append)
     try:
         yield
     finally:
         mujoco.set_mju_user_warning(before)
+    # Not where they are said: there, an error would end the process.
+    for message in said:
+        if "deprecated" not in message:
+            warnings.warn(f"MuJoCo: {message}", stacklevel=4)
 
 
 def update_constants_of_mujoco(env: gymnasium.Env[Any, Any]) -> None:

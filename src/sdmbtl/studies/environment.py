@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.errors import ConfigurationError
@@ -20,6 +21,11 @@ def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
     if training is None:
         return {}
     return {FACT: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
+
+
+def accepted_changes(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What has changed in the environments, and after how many policies, in order."""
+    return [{k: r[k] for k in ("policies", "changes")} for r in facts.get(FACT, [])[1:]]
 
 
 def check_identity(study: Study, training: TrainerSpec, *, accept: bool) -> None:

@@ -87,22 +87,18 @@ class Study:
 
         Args:
             path: The directory; made if missing.
-            env: Name of an environment family, "gym:LunarLander-v3" for one of Gymnasium's,
-                "module:function", a family, or a function that makes the environment of a
-                context. A function that can be imported is recorded by name; any other must be
-                passed again to resume. With a space alone, training is yours: `ask` and `tell`.
-                Without both, the study is opened as it was made.
-            space: A `ContextSpace`, the name of one of the family's spaces, or the path of a TOML
-                file; the family's default one if left out.
-            return_range: Lowest and highest return of an episode, before what the family or the
-                file of the space say.
+            env: Name of a family, "gym:NAME" of Gymnasium, "module:function", a family, or a
+                function that makes the environment of a context, which must be passed again to
+                resume if it cannot be imported by name. With a space alone, training is yours:
+                `ask` and `tell`. Without both, the study is opened as it was made.
+            space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
+            return_range: Lowest and highest return, before what family or file say.
             selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
                 can start from others; otherwise, and if it has options, it chooses points.
             selector_options: Its settings.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
-            accept_changes: Continue although the code of the environments has been edited since
-                the study was made; the new code is added to the record.
+            accept_changes: Continue although the code of the environments was edited meanwhile.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
