@@ -18,6 +18,7 @@ from sdmbtl.environments import (
     registered,
 )
 from sdmbtl.environments.checks import find_difference
+from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, FamilyError
 from sdmbtl.testing.environments import check_environment
 
@@ -174,6 +175,24 @@ def test_settings_make_the_same_family_again(name, options):
     assert find_difference(family.make(target), family.make()) is not None
 
 
+def test_only_what_others_can_find_is_made_in_other_processes():
+    assert can_be_made_anywhere(make_family("gym:Pendulum-v1", space=ContextSpace(g=[5.0, 9.0])))
+    assert not can_be_made_anywhere(cart(ContextSpace(push=[5.0, 10.0])))
+
+
+def test_environments_that_cannot_be_drawn():
+    class Plain(Cart):
+        def __init__(self, push=10.0):
+            super().__init__(1.0, push)
+
+    gymnasium.register("test/Plain-v0", entry_point=Plain)
+    family = GymnasiumFamily("test/Plain-v0", ContextSpace(push=[5.0, 10.0]))
+    del gymnasium.registry["test/Plain-v0"]
+    assert inner(family, push=5.0).push == 5.0
+    with pytest.raises(FamilyError, match="unexpected keyword argument 'render_mode'"):
+        family.make(render_mode="human")
+
+
 def test_a_file_says_everything(tmp_path):
     path = tmp_path / "lander.toml"
     path.write_text(LANDER)
@@ -304,6 +323,7 @@ def test_modules_of_the_current_directory_register_their_environments(tmp_path, 
     family = make_family("gym:my_registered_envs:mine/Pendulum-v0", space=ContextSpace(g=[1.0, 2]))
     assert family.settings()["name"] == "gym:my_registered_envs:mine/Pendulum-v0"
     assert inner(family, g=2.0).g == 2.0
+    assert can_be_made_anywhere(family)
     del gymnasium.registry["mine/Pendulum-v0"], sys.modules["my_registered_envs"]
 
 

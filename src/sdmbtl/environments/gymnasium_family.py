@@ -18,6 +18,7 @@ from sdmbtl.environments.feature import Feature
 from sdmbtl.environments.registered import (
     arguments_of,
     find_registered,
+    is_registered_everywhere,
     load_creator,
     make_registered,
     update_constants_of_mujoco,
@@ -117,6 +118,12 @@ class GymnasiumFamily(EnvironmentFamily):
     def describe_feature(self, name: str) -> str:
         """What of the environment a dimension is, in words."""
         return self._features[name].in_words()
+
+    @property
+    def is_known_everywhere(self) -> bool:
+        """Whether other processes find it by its name, and not only the one that registered it."""
+        has_module = ":" in self.name.removeprefix(PREFIX)
+        return has_module or is_registered_everywhere(self._spec)
 
     def made_by(self) -> object:
         """What makes the environments."""

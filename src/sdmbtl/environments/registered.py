@@ -107,8 +107,16 @@ def make_registered(
         FamilyError: If a package is missing.
     """
     load_creator(spec)
+    given = dict(arguments)
+    if render_mode is not None:  # environments that cannot be drawn need not take one
+        given["render_mode"] = render_mode
     with _without_deprecations_of_mujoco():
-        return gymnasium.make(spec, render_mode=render_mode, disable_env_checker=True, **arguments)
+        return gymnasium.make(spec, disable_env_checker=True, **given)
+
+
+def is_registered_everywhere(spec: EnvSpec) -> bool:
+    """Whether other processes know it too: those of Gymnasium, and ours."""
+    return str(spec.entry_point).startswith(("gymnasium.", "sdmbtl."))
 
 
 @contextmanager

@@ -106,6 +106,8 @@ def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
         name = family.settings()["name"]
     except FamilyError:
         return False
+    if isinstance(family, GymnasiumFamily):
+        return family.is_known_everywhere
     return ":" in name or name in {known.name for known in OWN_FAMILIES}
 
 
