@@ -182,6 +182,8 @@ def test_only_what_others_can_find_is_made_in_other_processes():
 
 def test_environments_that_cannot_be_drawn():
     class Plain(Cart):
+        metadata: ClassVar = {"render_modes": ["human"], "render_fps": 50}
+
         def __init__(self, push=10.0):
             super().__init__(1.0, push)
 
