@@ -8,7 +8,8 @@ from gymnasium import spaces
 from sdmbtl import ContextSpace
 from sdmbtl.environments import GymnasiumFamily
 from sdmbtl.errors import ConfigurationError, FamilyError, SdmbtlError, TrainerError, TrainingError
-from sdmbtl.studies import Study, environment
+from sdmbtl.studies import Study
+from sdmbtl.studies.environment import ENVIRONMENTS
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
 QUICK = {"total_timesteps": 64, "num_envs": 2, "num_steps": 32, "eval_episodes": 1}
@@ -125,9 +126,9 @@ def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
 
     def pretend(part, name, value):
         """Put something else on record than there is."""
-        records = study.database.facts()[environment.FACT]
+        records = study.database.facts()[ENVIRONMENTS]
         records[-1]["identity"][part][name] = value
-        study.database.set_fact(environment.FACT, records)
+        study.database.set_fact(ENVIRONMENTS, records)
 
     pretend("packages", "gymnasium", "0.9")
     with pytest.warns(UserWarning, match=r"made with other releases: gymnasium 0\.9 -> "):
@@ -147,5 +148,5 @@ def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
     (change,) = Study.open(path).status()["environment_changes"]
     assert change["policies"] == 1
     assert change["changes"][0] == "environment.max_episode_steps: recorded 500, now 20"
-    assert len(accepted.database.facts()[environment.FACT]) == 2, "the first is kept"
+    assert len(accepted.database.facts()[ENVIRONMENTS]) == 2, "the first is kept"
     Study.open(path).run(budget=2)  # and nothing is asked any more

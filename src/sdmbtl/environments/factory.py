@@ -63,7 +63,7 @@ class FactoryFamily(EnvironmentFamily):
         self._takes_render_mode = "render_mode" in _parameters(self._factory)
         contexts, extras = read_space(space)
         refuse_places(self.name, extras)
-        self.defaults = contexts.middle()
+        self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
         super().__init__(space=contexts, return_range=return_range or extras.get("return_range"))
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:

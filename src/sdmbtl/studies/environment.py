@@ -13,22 +13,24 @@ if TYPE_CHECKING:
     from sdmbtl.trainers import TrainerSpec
 
 #: Under this name the identities are kept, the present one last.
-FACT = "environments"
+ENVIRONMENTS = "environments"
 
 
 def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
     """The facts about the environments of a new study; none if training is the caller's."""
     if training is None:
         return {}
-    return {FACT: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
+    return {ENVIRONMENTS: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
 
 
 def accepted_changes(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What has changed in the environments, and after how many policies, in order."""
-    return [{k: r[k] for k in ("policies", "changes")} for r in facts.get(FACT, [])[1:]]
+    return [{k: r[k] for k in ("policies", "changes")} for r in facts.get(ENVIRONMENTS, [])[1:]]
 
 
-def check_identity(study: Study, training: TrainerSpec, *, accept: bool) -> None:
+def check_identity(
+    study: Study, training: TrainerSpec, recorded: Mapping[str, Any], *, accept: bool
+) -> None:
     """Compare the environments with those on record.
 
     Other releases of packages are a warning; edits of one's own code must be accepted, which adds
@@ -37,6 +39,7 @@ def check_identity(study: Study, training: TrainerSpec, *, accept: bool) -> None
     Args:
         study: The study.
         training: How its policies are trained.
+        recorded: The last entry of the record.
         accept: Whether changes are accepted.
 
     Raises:
@@ -44,15 +47,13 @@ def check_identity(study: Study, training: TrainerSpec, *, accept: bool) -> None
     """
     from sdmbtl.environments.identity import compare
 
-    records = study.database.facts().get(FACT)
-    if not records:
-        return
     now = _identify(training)
-    changes, releases = compare(records[-1]["identity"], now)
+    changes, releases = compare(recorded["identity"], now)
     if (changes or releases) and accept:
         new = {"policies": study.n_finished, "changes": changes + releases, "identity": now}
         with study.database.locked():
-            study.database.set_fact(FACT, [*records, new])
+            records = study.database.facts()[ENVIRONMENTS]
+            study.database.set_fact(ENVIRONMENTS, [*records, new])
         return
     if changes:
         raise ConfigurationError(

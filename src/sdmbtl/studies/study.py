@@ -26,7 +26,7 @@ from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
-from sdmbtl.studies.environment import check_identity, first_identity
+from sdmbtl.studies.environment import ENVIRONMENTS, check_identity, first_identity
 from sdmbtl.studies.loop import Loop, Observer
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
@@ -57,10 +57,11 @@ class Study:
     ) -> None:
         self.path = path
         self._accept_changes = accept_changes
-        self._known_environments = False
         self.database = StudyDatabase(path / "study.db")
         with self.database.opened():
-            self.configuration = self._recorded_configuration()
+            facts = self.database.facts()
+            self.configuration = self._recorded_configuration(facts)
+            self._environments = facts.get(ENVIRONMENTS, [])
             if given is not None:
                 given.configuration.check_same(self.configuration, path)
             _, self.selector, self._training = given or self.configuration.set_up()
@@ -127,17 +128,18 @@ class Study:
             options=options,
         )
         if not known:
-            cls._create(path, given)
+            cls._create(path, given.configuration, given.training)
         return cls(path, given, accept_changes=accept_changes)
 
     @classmethod
-    def _create(cls, path: Path, given: Setup) -> None:
-        configuration = given.configuration
+    def _create(
+        cls, path: Path, configuration: Configuration, training: TrainerSpec | None
+    ) -> None:
         packages = CORE if configuration.family is None else (*CORE, *TRAINING)
         facts = {
             "configuration": asdict(configuration),
             "versions": versions(packages),
-            **first_identity(given.training),
+            **first_identity(training),
         }
         try:
             (path / "policies").mkdir(parents=True, exist_ok=True)
@@ -152,9 +154,9 @@ class Study:
             database.create(facts)
             database.make_backup()
 
-    def _recorded_configuration(self) -> Configuration:
+    def _recorded_configuration(self, facts: Mapping[str, Any]) -> Configuration:
         try:
-            return Configuration(**self.database.facts()["configuration"])
+            return Configuration(**facts["configuration"])
         except (KeyError, TypeError) as error:
             raise DamagedStudyError(
                 f"The configuration in {self.database.path} is damaged ({error}). "
@@ -305,9 +307,10 @@ class Study:
                 f"{name!r}, which cannot be imported by name. Pass it again to resume: "
                 "Study.open(path, function, space=space)."
             )
-        if not self._known_environments:
-            check_identity(self, self._training, accept=self._accept_changes)
-            self._known_environments = True
+        if self._environments:
+            recorded = self._environments[-1]
+            check_identity(self, self._training, recorded, accept=self._accept_changes)
+            self._environments = []  # once is enough
         return self._training
 
     @property
