@@ -223,7 +223,7 @@ def test_making_a_study_twice_at_once_keeps_the_first(tmp_path):
     """The second process has looked before the first one made it."""
     first = Study.open(tmp_path / "study", space=SPACE)
     first.ask()
-    Study._create(tmp_path / "study", first.configuration)
+    Study._create(tmp_path / "study", first.configuration, None)
     assert len(Study.open(tmp_path / "study").trials) == 1
 
 
@@ -257,17 +257,16 @@ def test_a_file_of_a_space_with_a_family(tmp_path):
     assert len(study.space) == 2
 
 
-def test_a_wrong_set_up_is_not_a_failed_training_run(tmp_path):
-    study = Study.open(
-        tmp_path / "study",
-        "CartPole",
-        space=ContextSpace(length=[0.3, 0.9]),
-        trainer="sb3",
-        trainer_options={"algorithm": "SAC", "total_timesteps": 64},
-    )
-    with pytest.raises(TrainerError):
-        study.run(budget=1)
-    assert study.trials[0].run is None
+def test_what_can_never_be_trained_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(TrainerError, match="SAC needs actions that are a Box. CartPole has Disc"):
+        Study.open(
+            tmp_path / "study",
+            "CartPole",
+            space=ContextSpace(length=[0.3, 0.9]),
+            trainer="sb3",
+            trainer_options={"algorithm": "SAC", "total_timesteps": 64},
+        )
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkeypatch):
@@ -608,7 +607,7 @@ def test_an_environment_that_cannot_be_made_makes_no_study(tmp_path, monkeypatch
 
 
 def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
-    study = faulty_study(tmp_path, monkeypatch, [0.4], [0.2, 0.4, 0.6])
+    study = faulty_study(tmp_path, monkeypatch, [0.3], [0.2, 0.3, 0.4, 0.5, 0.6])
     # An environment that cannot be made is found out in training and in evaluation alike, so
     # every policy fails to be evaluated on the broken target.
     with pytest.raises(StudyError, match="failed on 3 contexts in a row.*motor is stuck"):
@@ -618,10 +617,10 @@ def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
     assert all("the motor is stuck" in e for t in study.trials for e in t.run.errors)
     assert len(study.trials[0].run.errors) == 2
     assert study.status()["failed"] == 3
-    # Fixed, the contexts are given back and the study continues.
+    # Fixed, which is a change, the contexts are given back and the study continues.
     (tmp_path / "faulty.py").write_text(FAULTY.format(broken=[]))
     sys.modules.pop("faulty", None)
-    study = Study.open(tmp_path / "study")
+    study = Study.open(tmp_path / "study", accept_changes=True)
     assert study.retry_failed() == 3
     study.run(budget=2)
     assert study.n_finished == 2

@@ -14,6 +14,12 @@ training_option = partial(typer.Option, rich_help_panel="Training")
 stop_option = partial(typer.Option, rich_help_panel="When to stop")
 
 StudyArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the study.")]
+AcceptChangesOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes", help="Continue although the code of the environments was edited."
+    ),
+]
 SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 JsonOption = Annotated[
@@ -35,7 +41,9 @@ AttributeOption = Annotated[
 EnvArgument = Annotated[
     str,
     typer.Argument(
-        metavar="ENV", help="A family that 'sdmbtl environments' lists, or module:function."
+        metavar="ENV",
+        help="A family that 'sdmbtl environments' lists, gym:NAME of Gymnasium, or "
+        "module:function.",
     ),
 ]
 SpaceOption = Annotated[

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
+from warnings import catch_warnings
 
 import typer
 
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import note, note_console, print_json
+from sdmbtl.cli.output import note, note_console, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
@@ -84,6 +85,7 @@ def run(
     observe_context: options.ObserveContextOption = False,
     episodes: options.EpisodesOption = 10,
     retries: options.RetriesOption = 1,
+    accept_changes: options.AcceptChangesOption = False,
 ) -> None:
     """Choose regions or contexts, train a policy on each, evaluate it on all targets.
 
@@ -94,11 +96,9 @@ def run(
     """
     from sdmbtl.studies import Study
 
-    path = out or Path("runs") / env.lower().replace(":", "-")
+    path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    trainer_options = arguments.trainer_options(set_, steps)
-    if observe_context:
-        trainer_options["observe_context"] = True
+    trainer_options = arguments.trainer_options(set_, steps, observe_context=observe_context)
     signals = StopSignals()
     with signals.ending_with(lambda: _interrupted(path, limits)):
         study = Study.open(
@@ -115,6 +115,7 @@ def run(
             episodes=episodes,
             batch=batch,
             retries=retries,
+            accept_changes=accept_changes,
         )
         _run(study, limits, signals, as_json=as_json, quiet=quiet)
 
@@ -130,6 +131,7 @@ def resume(
         bool,
         typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
     ] = False,
+    accept_changes: options.AcceptChangesOption = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
 ) -> None:
@@ -141,7 +143,7 @@ def resume(
     limits = Limits(budget, total_steps, time, min_gain, patience)
     signals = StopSignals()
     with signals.ending_with(lambda: _interrupted(path, limits)):
-        study = opened_with_environment(path)
+        study = opened_with_environment(path, accept_changes=accept_changes)
         if not limits.given and study.budget is None:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
@@ -165,6 +167,8 @@ def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, q
         if not quiet:
             display(event)
 
+    with catch_warnings(action="ignore") if quiet else warnings_as_notes():
+        _ = study.training  # whether its environments have changed, before anything else is said
     if not quiet:
         note(_introduction(study))
     with nullcontext() if quiet else display:

@@ -193,6 +193,11 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for entry in status["rounds"]
         if entry["probably_failed"]
     ]
+    lines += [
+        f"Environments changed after {counted(change['policies'], 'policy', 'policies')}: "
+        f"{'; '.join(change['changes'])}"
+        for change in status["environment_changes"]
+    ]
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import JsonOption, StudyArgument
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
@@ -30,15 +30,19 @@ if TYPE_CHECKING:
 WORST = 5
 
 
-def opened_with_environment(path: Path) -> Study:
+def opened_with_environment(path: Path, *, accept_changes: bool = False) -> Study:
     """Open a study whose policies are trained here.
+
+    Args:
+        path: The directory.
+        accept_changes: Whether the code of its environments may have been edited.
 
     Raises:
         ArgumentError: If they are trained elsewhere, so that they are not here.
     """
     from sdmbtl.studies import Study
 
-    study = Study.open(path)
+    study = Study.open(path, accept_changes=accept_changes)
     if study.configuration.family is None:
         place = quote(str(path))
         raise ArgumentError(
@@ -59,12 +63,13 @@ def evaluate(
         int | None,
         typer.Option(help="Play on this many contexts between the targets instead.", min=1),
     ] = None,
+    accept_changes: AcceptChangesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
     from sdmbtl.transfer import coverage_of
 
-    study = opened_with_environment(path)
+    study = opened_with_environment(path, accept_changes=accept_changes)
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
     with warnings_as_notes():
         returns = study.evaluate(contexts, episodes=episodes, seed=seed)

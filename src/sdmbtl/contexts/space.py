@@ -253,6 +253,10 @@ class ContextSpace:
             )
         return self.context(self.targets[index])
 
+    def middle(self) -> dict[str, float]:
+        """The target nearest to the middle of the box."""
+        return self.target(self.nearest_to_unit(np.full(self.n_dimensions, 0.5)))
+
     def source(self, index: int) -> Source:
         """The target with this index, as what a policy is trained on."""
         return Source.at(self.targets[index])

@@ -46,11 +46,13 @@ class ContextualEnvReport:
         first_difference: For each dimension, the first step at which its lowest and its highest
             value lead to different observations or rewards; 0 is the reset.
         warnings: What Gymnasium's own checker remarked.
+        features: What of the environment each dimension is, in words.
     """
 
     passed: tuple[str, ...]
     first_difference: dict[str, int]
     warnings: tuple[str, ...]
+    features: dict[str, str]
 
 
 def check_contextual_env(
@@ -95,6 +97,7 @@ def check_contextual_env(
         ),
         first_difference,
         remarks,
+        features={name: family.describe_feature(name) for name in contexts.names},
     )
 
 
@@ -167,7 +170,7 @@ def check_spaces_are_the_same_in_all_contexts(
     family: EnvironmentFamily, space: ContextSpace
 ) -> None:
     """What a policy sees and does has one form, or no policy could be transferred."""
-    contexts = (_middle(space), *_ends(space))
+    contexts = (space.middle(), *_ends(space))
     envs = [(c, family.build(family.full_context(c), None)) for c in contexts]
     for kind in ("observation_space", "action_space"):
         (first_context, first), *others = [(c, getattr(env, kind)) for c, env in envs]
@@ -205,7 +208,7 @@ def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace)
 
 def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace) -> dict[str, int]:
     """For each dimension, the first step at which its ends lead to different episodes."""
-    found, middle = {}, _middle(space)
+    found, middle = {}, space.middle()
     for name, (low, high) in space.bounds.items():
         if low == high:
             continue
@@ -215,9 +218,9 @@ def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace
         if step is None:
             raise FamilyError(
                 f"The dimension {name!r} does nothing: {low:g} and {high:g} give the same "
-                f"observations and rewards in {STEPS} steps of {len(HOLDS)} action sequences. "
-                "Check that the environment uses the value, and not one computed before it was "
-                "set; or drop the dimension."
+                f"observations and rewards in {STEPS} steps of {len(HOLDS)} action sequences. It "
+                f"is {family.describe_feature(name)}. Check that the environment uses the value, "
+                "and not one computed before it was set; or drop the dimension."
             )
         found[name] = step
     return found
@@ -275,7 +278,7 @@ def check_gymnasium_has_no_objection(
     family: EnvironmentFamily, space: ContextSpace
 ) -> tuple[str, ...]:
     """What Gymnasium's own checker remarks, without its colours."""
-    env = family.make(_middle(space))
+    env = family.make(space.middle())
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
         try:
@@ -396,10 +399,6 @@ def check_twin_fits(family: EnvironmentFamily, space: ContextSpace) -> None:
 def _require(condition: object, message: str) -> None:
     if not condition:
         raise FamilyError(message)
-
-
-def _middle(space: ContextSpace) -> dict[str, float]:
-    return space.context(space.from_unit([0.5] * space.n_dimensions))
 
 
 def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:

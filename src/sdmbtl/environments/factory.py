@@ -14,7 +14,7 @@ import gymnasium
 
 from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.contexts import SpaceLike, read_space
-from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.family import EnvironmentFamily, refuse_places
 from sdmbtl.errors import FamilyError
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
@@ -62,6 +62,7 @@ class FactoryFamily(EnvironmentFamily):
             )
         self._takes_render_mode = "render_mode" in _parameters(self._factory)
         contexts, extras = read_space(space)
+        refuse_places(self.name, extras)
         self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
         super().__init__(space=contexts, return_range=return_range or extras.get("return_range"))
 
@@ -89,6 +90,10 @@ class FactoryFamily(EnvironmentFamily):
             )
         return env
 
+    def made_by(self) -> object:
+        """The factory."""
+        return self._factory
+
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data.
 
@@ -111,7 +116,7 @@ def _import_factory(name: str) -> Any:
             f"A factory is given as 'module:function', for example 'my_envs:make'. Got {name!r}."
         )
     try:
-        with _search_current_directory():
+        with search_current_directory():
             value = importlib.import_module(module_name)
     except Exception as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
@@ -136,7 +141,7 @@ def _import_factory(name: str) -> Any:
 
 
 @contextmanager
-def _search_current_directory() -> Iterator[None]:
+def search_current_directory() -> Iterator[None]:
     """Let imports find modules of the current directory, as `python script.py` would."""
     directory = str(Path.cwd())
     sys.path.insert(0, directory)

@@ -12,6 +12,7 @@ from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
 from sdmbtl.studies.stopping import LEAST_POLICIES
 from sdmbtl.transfer import Coverage, coverage_of
@@ -41,6 +42,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "path": str(study.path),
         "environment": None if configuration.family is None else configuration.family["name"],
         "importable": (configuration.family or {}).get("importable", True),
+        "environment_changes": accepted_changes(facts),
         "trainer": None if configuration.trainer is None else configuration.trainer["name"],
         "selector": configuration.selector["name"],
         "seed": configuration.seed,

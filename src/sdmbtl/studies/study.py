@@ -26,6 +26,7 @@ from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
+from sdmbtl.studies.environment import ENVIRONMENTS, check_identity, first_identity
 from sdmbtl.studies.loop import Loop, Observer
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
@@ -44,17 +45,23 @@ class Study:
     Args:
         path: The directory.
         given: What the study was set up with just now; made from what is recorded if left out.
+        accept_changes: Whether environments may have changed; see `open`.
 
     Raises:
         ConfigurationError: If it was set up in another way before.
         DamagedStudyError: If its files are damaged.
     """
 
-    def __init__(self, path: Path, given: Setup | None = None) -> None:
+    def __init__(
+        self, path: Path, given: Setup | None = None, *, accept_changes: bool = False
+    ) -> None:
         self.path = path
+        self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db")
         with self.database.opened():
-            self.configuration = self._recorded_configuration()
+            facts = self.database.facts()
+            self.configuration = self._recorded_configuration(facts)
+            self._environments = facts.get(ENVIRONMENTS, [])
             if given is not None:
                 given.configuration.check_same(self.configuration, path)
             _, self.selector, self._training = given or self.configuration.set_up()
@@ -74,25 +81,25 @@ class Study:
         selector_options: Mapping[str, Any] | None = None,
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
+        accept_changes: bool = False,
         **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
 
         Args:
             path: The directory; made if missing.
-            env: Name of an environment family, "module:function", a family, or a function that
-                makes the environment of a context. A function that can be imported is recorded
-                by name; any other must be passed again to resume. With a space alone, training
-                is yours: `ask` and `tell`. Without both, the study is opened as it was made.
-            space: A `ContextSpace`, the name of one of the family's spaces, or the path of a TOML
-                file; the family's default one if left out.
-            return_range: Lowest and highest return of an episode, before what the family or the
-                file of the space say.
+            env: Name of a family, "gym:NAME" of Gymnasium, "module:function", a family, or a
+                function that makes the environment of a context, which must be passed again to
+                resume if it cannot be imported by name. With a space alone, training is yours:
+                `ask` and `tell`. Without both, the study is opened as it was made.
+            space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
+            return_range: Lowest and highest return, before what family or file say.
             selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
                 can start from others; otherwise, and if it has options, it chooses points.
             selector_options: Its settings.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
+            accept_changes: Continue although the code of the environments was edited meanwhile.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
@@ -110,7 +117,7 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            return cls(check_there(path))
+            return cls(check_there(path), accept_changes=accept_changes)
         known = is_study(path)
         given = set_up(
             env,
@@ -121,11 +128,19 @@ class Study:
             options=options,
         )
         if not known:
-            cls._create(path, given.configuration)
-        return cls(path, given)
+            cls._create(path, given.configuration, given.training)
+        return cls(path, given, accept_changes=accept_changes)
 
     @classmethod
-    def _create(cls, path: Path, configuration: Configuration) -> None:
+    def _create(
+        cls, path: Path, configuration: Configuration, training: TrainerSpec | None
+    ) -> None:
+        packages = CORE if configuration.family is None else (*CORE, *TRAINING)
+        facts = {
+            "configuration": asdict(configuration),
+            "versions": versions(packages),
+            **first_identity(training),
+        }
         try:
             (path / "policies").mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -136,15 +151,12 @@ class Study:
         with database.locked():
             if is_study(path):
                 return  # another process was faster
-            packages = CORE if configuration.family is None else (*CORE, *TRAINING)
-            database.create(
-                {"configuration": asdict(configuration), "versions": versions(packages)}
-            )
+            database.create(facts)
             database.make_backup()
 
-    def _recorded_configuration(self) -> Configuration:
+    def _recorded_configuration(self, facts: Mapping[str, Any]) -> Configuration:
         try:
-            return Configuration(**self.database.facts()["configuration"])
+            return Configuration(**facts["configuration"])
         except (KeyError, TypeError) as error:
             raise DamagedStudyError(
                 f"The configuration in {self.database.path} is damaged ({error}). "
@@ -280,6 +292,7 @@ class Study:
 
         Raises:
             StudyError: If training is not this study's, or its environments are not known here.
+            ConfigurationError: If the code of the environments has changed.
         """
         if self._training is None:
             raise StudyError(
@@ -294,6 +307,10 @@ class Study:
                 f"{name!r}, which cannot be imported by name. Pass it again to resume: "
                 "Study.open(path, function, space=space)."
             )
+        if self._environments:
+            recorded = self._environments[-1]
+            check_identity(self, self._training, recorded, accept=self._accept_changes)
+            self._environments = []  # once is enough
         return self._training
 
     @property

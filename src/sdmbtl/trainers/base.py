@@ -9,13 +9,16 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
+from sdmbtl.trainers.rollout import name_context_in_errors
 
 #: Called during training with steps done, steps in all, and the latest mean return.
 Progress = Callable[[int, int, float], None]
@@ -150,7 +153,38 @@ class Trainer(ABC):
     ) -> NDArray[np.float64]:
         """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
 
+    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
+        """Refuse observations or actions that this trainer can do nothing with.
+
+        Raises:
+            TrainerError: If no training run could succeed.
+        """
+        del actions
+        if not observations.is_np_flattenable:
+            raise TrainerError(
+                f"Observations of {self.family.name} cannot be made an array of numbers: "
+                f"{short_text(observations)}. Turn them into a Box, or a Dict of Boxes."
+            )
+
     # -- what they share -----------------------------------------------------------------------
+
+    def check_environment(self) -> None:
+        """Refuse what can never work: called before anything is written or trained.
+
+        Raises:
+            FamilyError: If an environment cannot be made, or contexts differ in their spaces.
+            TrainingError: If it fails at its first reset.
+            TrainerError: If it is nothing for this trainer.
+        """
+        check_spaces_are_the_same_in_all_contexts(self.family, self.space)
+        context = self.space.middle()
+        env = self.family.make(
+            context, observe_context=self.space if self.observe_context else False
+        )
+        with name_context_in_errors(context):
+            env.reset(seed=0)
+        env.close()
+        self.check_spaces(env.observation_space, env.action_space)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data.

@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import random
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -14,6 +15,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
@@ -57,6 +59,14 @@ COMMON_NAMES = {
     "ent_coef": "ent_coef",
     "vf_coef": "vf_coef",
     "max_grad_norm": "max_grad_norm",
+}
+
+#: The only actions of some algorithms; the others take all kinds.
+_ACTIONS: dict[str, type[spaces.Space[Any]]] = {
+    "SAC": spaces.Box,
+    "TD3": spaces.Box,
+    "DDPG": spaces.Box,
+    "DQN": spaces.Discrete,
 }
 
 #: At most this many contexts of a job are evaluated during training, drawn once.
@@ -159,6 +169,30 @@ class StableBaselinesTrainer(Trainer):
             if not (name == "ent_coef" and isinstance(value, str)):  # SAC's may be "auto"
                 finite_number(name, value, low=0.0, error=TrainerError)
         return _copy_as_json(given)
+
+    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
+        """Refuse what the algorithm does not take: its model is made, on environments of no use.
+
+        Raises:
+            TrainerError: If no training run could succeed.
+        """
+        super().check_spaces(observations, actions)
+        if observations.shape is None:
+            raise TrainerError(
+                f"{self.name!r} needs observations that are one array. {self.family.name} has "
+                f"{short_text(observations)}. Wrap it in gymnasium.wrappers.FlattenObservation, in "
+                "a function of your own (module:function)."
+            )
+        kind = _ACTIONS.get(self.algorithm)
+        if kind is not None and not isinstance(actions, kind):
+            raise TrainerError(
+                f"{self.algorithm} needs actions that are a {kind.__name__}. {self.family.name} "
+                f"has {short_text(actions)}. Choose another algorithm, such as PPO."
+            )
+        blank = partial(_Blank, observations, actions)
+        with warnings.catch_warnings(), _contain_randomness(seed=0):
+            warnings.simplefilter("ignore")  # training says the same again
+            self._model(DummyVecEnv([blank] * self.num_envs), seed=0)
 
     def train_chunk(
         self, jobs: Sequence[TrainingJob], progress: Progress | None = None
@@ -277,6 +311,15 @@ class StableBaselinesTrainer(Trainer):
         # Without a logger of ours, every training run would leave a folder for temporary files.
         model.set_logger(Logger(folder=None, output_formats=[]))
         return model
+
+
+class _Blank(gymnasium.Env[Any, Any]):
+    """An environment that has spaces, and nothing else."""
+
+    def __init__(
+        self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]
+    ) -> None:
+        self.observation_space, self.action_space = observation_space, action_space
 
 
 class _Watcher(BaseCallback):
