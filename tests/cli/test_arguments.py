@@ -4,6 +4,7 @@ import io
 
 import pytest
 from rich.console import Console
+from sdmbtl.cli.progress import RunDisplay
 
 from sdmbtl.cli.arguments import (
     ArgumentError,
@@ -13,7 +14,6 @@ from sdmbtl.cli.arguments import (
     settings,
     trainer_options,
 )
-from sdmbtl.cli.progress import RunDisplay
 from sdmbtl.studies import Event, Study
 
 

@@ -4,10 +4,10 @@ import io
 
 import pytest
 from rich.console import Console
+from sdmbtl.cli.progress import RunDisplay
 
 from sdmbtl.cli import ask_tell
 from sdmbtl.cli.output import chosen_by, gain_figure, print_lines
-from sdmbtl.cli.progress import RunDisplay
 from sdmbtl.studies import Event, Study
 
 REASON = (

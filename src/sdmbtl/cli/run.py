@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import note, note_console, print_json
+from sdmbtl.cli.output import note, print_json
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
@@ -57,6 +56,20 @@ class Limits:
         return given
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a run prints and writes, as given on the command line."""
+
+    as_json: bool
+    quiet: bool
+    log_every: float | None
+    tensorboard: Path | None
+
+    def to_options(self) -> str:
+        """The options that give it again."""
+        return "" if self.tensorboard is None else f" --tensorboard {quote(str(self.tensorboard))}"
+
+
 def run(
     env: options.EnvArgument,
     out: options.OutOption = None,
@@ -68,6 +81,8 @@ def run(
     patience: options.PatienceOption = 3,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
+    log_every: options.LogEveryOption = "30s",
+    tensorboard: options.TensorBoardOption = None,
     space: options.SpaceOption = None,
     levels: options.LevelsOption = None,
     option: options.FamilyOption = None,
@@ -96,11 +111,12 @@ def run(
 
     path = out or Path("runs") / env.lower().replace(":", "-")
     limits = Limits(budget, total_steps, time, min_gain, patience)
+    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
     trainer_options = arguments.trainer_options(set_, steps)
     if observe_context:
         trainer_options["observe_context"] = True
     signals = StopSignals()
-    with signals.ending_with(lambda: _interrupted(path, limits)):
+    with signals.ending_with(lambda: _interrupted(path, limits, output)):
         study = Study.open(
             path,
             arguments.family(env, space, levels, option, physics),
@@ -116,7 +132,7 @@ def run(
             batch=batch,
             retries=retries,
         )
-        _run(study, limits, signals, as_json=as_json, quiet=quiet)
+        _run(study, limits, output, signals)
 
 
 def resume(
@@ -132,6 +148,8 @@ def resume(
     ] = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
+    log_every: options.LogEveryOption = "30s",
+    tensorboard: options.TensorBoardOption = None,
 ) -> None:
     """Continue a study with the settings it was made with.
 
@@ -139,8 +157,9 @@ def resume(
     the last budget.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
+    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
     signals = StopSignals()
-    with signals.ending_with(lambda: _interrupted(path, limits)):
+    with signals.ending_with(lambda: _interrupted(path, limits, output)):
         study = opened_with_environment(path)
         if not limits.given and study.budget is None:
             raise ArgumentError(
@@ -150,48 +169,40 @@ def resume(
         if retry_failed:
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
-        _run(study, limits, signals, as_json=as_json, quiet=quiet)
+        _run(study, limits, output, signals)
 
 
-def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, quiet: bool) -> None:
-    from sdmbtl.cli.progress import RunDisplay
-
+def _run(study: Study, limits: Limits, output: Output, signals: StopSignals) -> None:
     budget = limits.budget if limits.given else study.budget or DEFAULT_BUDGET
-    time_limit = arguments.seconds(limits.time)
-    display = RunDisplay(study, note_console(), budget=budget, time_limit=time_limit)
-
-    def observe(event: Any) -> None:
-        signals.check()
-        if not quiet:
-            display(event)
-
-    if not quiet:
+    if not output.quiet:
         note(_introduction(study))
-    with nullcontext() if quiet else display:
-        reason = study.run(
-            budget,
-            total_steps=limits.total_steps,
-            time_limit=time_limit,
-            min_gain=limits.min_gain,
-            patience=limits.patience,
-            observer=observe,
-        )
+    reason = study.run(
+        budget,
+        total_steps=limits.total_steps,
+        time_limit=arguments.seconds(limits.time),
+        min_gain=limits.min_gain,
+        patience=limits.patience,
+        callbacks=[lambda _: signals.check()],
+        progress=not output.quiet,
+        log_every=None if output.as_json else output.log_every,
+        tensorboard=output.tensorboard,
+    )
     status = {**study.status(), "stopped": reason}
-    if as_json:
+    if output.as_json:
         print_json(status)
-    elif not quiet:
+    elif not output.quiet:
         print_status(status)
         print_next_steps(study.path, status)
 
 
-def _interrupted(path: Path, limits: Limits) -> str:
+def _interrupted(path: Path, limits: Limits, output: Output) -> str:
     """What is kept when a signal ends a run, and how to continue."""
     from sdmbtl.studies import Study
 
     if not (path / "study.db").exists():
         return "Interrupted before the study was made."
     kept = counted(Study.open(path).n_finished, "policy is", "policies are")
-    command = f"sdmbtl resume {quote(str(path))}{limits.to_options()}"
+    command = f"sdmbtl resume {quote(str(path))}{limits.to_options()}{output.to_options()}"
     return f"Interrupted; {kept} kept. Continue with: {command}"
 
 

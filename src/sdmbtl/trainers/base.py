@@ -17,7 +17,8 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 
-#: Called during training with steps done, steps in all, and the latest mean return.
+#: Called during training with the steps done, the steps that will be taken in all, and the latest
+#: mean return, NaN before there is one. A trainer that has to compile first says so with 0 steps.
 Progress = Callable[[int, int, float], None]
 
 

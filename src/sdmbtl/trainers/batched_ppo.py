@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
@@ -94,6 +95,11 @@ class BatchedPPOTrainer(Trainer):
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
         tasks = self._stacked_tasks(jobs)
         iterations = settings.num_iterations(jobs[0].steps)
+        total = iterations * size * len(jobs)
+        block = min(settings.eval_every, iterations)
+        is_new = self._ppo.remember_shape(tasks.parameters.shape, block, jobs[0].parent is None)
+        if progress is not None and is_new:
+            progress(0, total, math.nan)
         begin = [self._begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: list[tuple[int, NDArray[np.float64]]] = []
@@ -107,7 +113,6 @@ class BatchedPPOTrainer(Trainer):
             )
             curve.append((last * size, np.asarray(means, dtype=np.float64)))
             if progress is not None:
-                total = iterations * size * len(jobs)
                 progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
         return [
             Training(

@@ -6,7 +6,8 @@ import inspect
 import json
 import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -64,6 +65,9 @@ MOST_EVALUATED = 64
 
 #: How often progress is reported in a training run, besides at its end.
 REPORTS = 100
+
+#: It is reported after so many seconds in any case.
+REPORT_EVERY = 1.0
 
 
 class StableBaselinesTrainer(Trainer):
@@ -190,12 +194,6 @@ class StableBaselinesTrainer(Trainer):
     # -- one training run --------------------------------------------------------------------
 
     def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
-        total = self.steps_of(job)
-
-        def report(steps: int, mean_return: float) -> None:
-            if progress is not None:
-                progress(min(steps, total), total, mean_return)
-
         self.usable_contexts(job.contexts)
         # One seed for each purpose: equal ones would make these depend on each other.
         for_training, for_contexts, for_evaluation = (
@@ -205,11 +203,11 @@ class StableBaselinesTrainer(Trainer):
             environments = self._environments(job, for_contexts)
             try:
                 model = self._model(environments, for_training)
-                watcher = _Watcher(self, job, for_evaluation, report)
+                watcher = _Watcher(self, job, for_evaluation, progress)
                 self._learn(model, watcher, job)
             finally:
                 environments.close()
-        report(total, watcher.best_return)
+        watcher.report(model.num_timesteps, watcher.best_return)
         return Training(
             watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
         )
@@ -289,17 +287,17 @@ class _Watcher(BaseCallback):
         trainer: StableBaselinesTrainer,
         job: TrainingJob,
         seed: int,
-        report: Callable[[int, float], None],
+        progress: Progress | None,
     ) -> None:
         super().__init__()
         self.best_return = -math.inf
         self.curve: list[tuple[int, float]] = []
-        self._trainer, self._job, self._report = trainer, job, report
+        self._trainer, self._job, self._progress = trainer, job, progress
         self._seed = seed
         self._contexts = _choose_evaluated(job.contexts, seed)
         self._total = trainer.steps_of(job)
         self._next_evaluation = trainer.eval_every
-        self._next_report = 0.0
+        self._next_report = self._reported = 0.0
 
     def evaluate(self) -> None:
         """Play the policy as it is now, and keep it if it is the best.
@@ -328,15 +326,33 @@ class _Watcher(BaseCallback):
         if self._next_evaluation <= self.num_timesteps < self._total:
             self.evaluate()
             self._next_evaluation = self.num_timesteps + self._trainer.eval_every
-        if self.num_timesteps >= self._next_report:
+        waited = time.monotonic() - self._reported
+        if self.num_timesteps >= self._next_report or waited >= REPORT_EVERY:
             self._next_report = self.num_timesteps + self._total / REPORTS
-            self._report(self.num_timesteps, self._latest_return())
+            self.report(self.num_timesteps, self._latest_return())
         return True
+
+    def report(self, steps: int, mean_return: float) -> None:
+        """Tell how far training is."""
+        self._reported = time.monotonic()
+        if self._progress is not None:
+            expected = _rounded_steps(self.model, self._total)
+            self._progress(steps, max(expected, steps), mean_return)
 
     def _latest_return(self) -> float:
         """Mean return of the latest episodes of training, NaN before the first has ended."""
         returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
         return float(np.mean(returns)) if returns else math.nan
+
+
+def _rounded_steps(model: BaseAlgorithm, asked: int) -> int:
+    """Steps that a model takes: whole rollouts; as many as are asked for if those are episodes."""
+    if isinstance(model, OnPolicyAlgorithm):
+        rollout = model.n_steps * model.n_envs
+    else:
+        frequency = model.train_freq  # type: ignore[attr-defined]
+        rollout = frequency.frequency * model.n_envs if frequency.unit.value == "step" else 1
+    return -(-asked // rollout) * rollout
 
 
 class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
