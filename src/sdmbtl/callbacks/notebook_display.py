@@ -10,12 +10,12 @@ from uuid import uuid4
 from sdmbtl.callbacks.display import RunDisplay, activity
 
 if TYPE_CHECKING:
-    from sdmbtl.callbacks.event import Event
+    from sdmbtl.callbacks.event import Event, Stage
     from sdmbtl.studies import Study
 
 BAR_WIDTH = 24
 
-#: Seconds between two updates: each is a message to the browser.
+#: Seconds between two updates of one stage: each is a message to the browser.
 UPDATE_EVERY = 0.5
 
 
@@ -32,7 +32,9 @@ class NotebookDisplay(RunDisplay):
         self, study: Study, *, budget: int | None = None, time_limit: float | None = None
     ) -> None:
         super().__init__(study, budget=budget, time_limit=time_limit)
-        self._id, self._lines, self._updated = uuid4().hex, list[str](), 0.0
+        self._id, self._lines = uuid4().hex, list[str]()
+        self._stage: Stage | None = None
+        self._updated = 0.0
 
     def __enter__(self) -> Self:
         self._show(self._text(), update=False)
@@ -48,8 +50,11 @@ class NotebookDisplay(RunDisplay):
         self._show(self._text())
 
     def update(self) -> None:
-        """Move the bar."""
-        if time.monotonic() - self._updated >= UPDATE_EVERY:
+        """Move the bar; a new stage is shown at once, for it may take long."""
+        event = self.current_event()
+        stage = None if event is None else event.stage
+        if stage != self._stage or time.monotonic() - self._updated >= UPDATE_EVERY:
+            self._stage = stage
             self._show(self._text())
 
     def _text(self) -> str:

@@ -219,13 +219,6 @@ class PPO:
         self.advance = jax.jit(self._advance)
         self.evaluate = jax.jit(self._evaluate)
         self.play = jax.jit(self._play)
-        self._compiled: set[tuple[object, ...]] = set()
-
-    def remember_shape(self, *shape: object) -> bool:
-        """Whether training runs of this shape are the first ones: they wait to be compiled."""
-        is_new = shape not in self._compiled
-        self._compiled.add(shape)
-        return is_new
 
     # -- the beginning -----------------------------------------------------------------------
 
