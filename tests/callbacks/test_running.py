@@ -65,7 +65,7 @@ def run_on_terminal(command, folder):
 
 
 def test_a_terminal_is_drawn_anew_all_the_time(folder):
-    pieces = run_on_terminal([*PENDULUM, "--steps", "5000"], folder)
+    pieces = run_on_terminal([*PENDULUM, "--steps", "5120"], folder)
     drawn = [(when, text) for when, text in pieces if " so far" in text]
     text = "".join(text for _, text in drawn)
     assert len(set(TRAINING.findall(text))) >= 3
@@ -76,7 +76,7 @@ def test_a_terminal_is_drawn_anew_all_the_time(folder):
 
 
 def test_lines_without_a_terminal(folder):
-    command = [*PENDULUM, "--steps", "5000", "--log-every", "0.2s"]
+    command = [*PENDULUM, "--steps", "5120", "--log-every", "0.2s"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
     introduction, *now, finished = result.stderr.splitlines()

@@ -22,11 +22,10 @@ logger = logging.getLogger("sdmbtl")
 
 def make_displays(
     study: Study,
-    progress: bool | Literal["auto"],
-    *,
-    log_every: float | None,
-    budget: int | None,
-    time_limit: float | None,
+    progress: bool | Literal["auto"] = "auto",
+    log_every: float | None = 30.0,
+    budget: int | None = None,
+    time_limit: float | None = None,
 ) -> list[RunDisplay]:
     """Displays of a run: lines for `logging` if that is set up for them, and what is seen.
 

@@ -128,9 +128,13 @@ def family(
     return make_family(env, space=Path(str(space)) if is_file else space, **options)
 
 
-def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
-    """Settings of a trainer, from --set and --steps."""
+def trainer_options(
+    set_: Iterable[str] | None, steps: int | None, *, observe_context: bool = False
+) -> dict[str, Any]:
+    """Settings of a trainer, from --set, --steps and --observe-context."""
     found = nested_settings(set_ or (), "--set")
+    if observe_context:
+        found["observe_context"] = True
     if steps is None:
         return found
     if found.get("total_timesteps", steps) != steps:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -112,11 +114,7 @@ def run(
     path = out or Path("runs") / env.lower().replace(":", "-")
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
-    trainer_options = arguments.trainer_options(set_, steps)
-    if observe_context:
-        trainer_options["observe_context"] = True
-    signals = StopSignals()
-    with signals.ending_with(lambda: _interrupted(path, limits, output)):
+    with _stoppable(path, limits, output) as signals:
         study = Study.open(
             path,
             arguments.family(env, space, levels, option, physics),
@@ -126,7 +124,7 @@ def run(
             init=arguments.init(init),
             specialist_steps=specialist_steps,
             trainer=trainer,
-            trainer_options=trainer_options,
+            trainer_options=arguments.trainer_options(set_, steps, observe_context=observe_context),
             seed=seed,
             episodes=episodes,
             batch=batch,
@@ -158,8 +156,7 @@ def resume(
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
-    signals = StopSignals()
-    with signals.ending_with(lambda: _interrupted(path, limits, output)):
+    with _stoppable(path, limits, output) as signals:
         study = opened_with_environment(path)
         if not limits.given and study.budget is None:
             raise ArgumentError(
@@ -170,6 +167,14 @@ def resume(
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
         _run(study, limits, output, signals)
+
+
+@contextmanager
+def _stoppable(path: Path, limits: Limits, output: Output) -> Iterator[StopSignals]:
+    """A signal ends the run, saying what is kept and how to continue."""
+    signals = StopSignals()
+    with signals.ending_with(lambda: _interrupted(path, limits, output)):
+        yield signals
 
 
 def _run(study: Study, limits: Limits, output: Output, signals: StopSignals) -> None:

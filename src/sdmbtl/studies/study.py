@@ -29,7 +29,7 @@ from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.status import study_status
-from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
+from sdmbtl.studies.stopping import StopRule, stop_rules
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -352,31 +352,14 @@ class Study:
             StudyError: If several training runs in a row failed, or the disk is full.
             MissingPackageError: If tensorboard is asked for and not installed.
         """
-        stops: list[StopRule] = [*rules]
-        if budget is not None:
-            stops.append(Budget(budget))
-        if total_steps is not None:
-            stops.append(TotalSteps(total_steps))
-        if time_limit is not None:
-            stops.append(TimeLimit(time_limit))
-        if min_gain is not None:
-            stops.append(NoGain(min_gain, patience))
-        if not stops:
-            raise StudyError(
-                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
-            )
+        stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         _ = self.trainer  # a study that cannot train says so before anything is chosen
         with self._alone():
-            told: list[Callback] = [
-                *make_displays(
-                    self, progress, log_every=log_every, budget=budget, time_limit=time_limit
-                ),
-                *([] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]),
-                *callbacks,
-            ]
+            told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
+            told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
-            with CallbackList(told) as tell:
+            with CallbackList([*told, *callbacks]) as tell:
                 return Loop(self, tell).run(stops, budget)
 
     # -- ask and tell --------------------------------------------------------------------------

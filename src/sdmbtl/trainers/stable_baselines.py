@@ -7,7 +7,7 @@ import json
 import math
 import random
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -194,6 +194,12 @@ class StableBaselinesTrainer(Trainer):
     # -- one training run --------------------------------------------------------------------
 
     def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
+        total = self.steps_of(job)
+
+        def report(steps: int, mean_return: float) -> None:
+            if progress is not None:
+                progress(min(steps, total), total, mean_return)
+
         self.usable_contexts(job.contexts)
         # One seed for each purpose: equal ones would make these depend on each other.
         for_training, for_contexts, for_evaluation = (
@@ -203,11 +209,11 @@ class StableBaselinesTrainer(Trainer):
             environments = self._environments(job, for_contexts)
             try:
                 model = self._model(environments, for_training)
-                watcher = _Watcher(self, job, for_evaluation, progress)
+                watcher = _Watcher(self, job, for_evaluation, report)
                 self._learn(model, watcher, job)
             finally:
                 environments.close()
-        watcher.report(model.num_timesteps, watcher.best_return)
+        report(total, watcher.best_return)
         return Training(
             watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
         )
@@ -287,12 +293,12 @@ class _Watcher(BaseCallback):
         trainer: StableBaselinesTrainer,
         job: TrainingJob,
         seed: int,
-        progress: Progress | None,
+        report: Callable[[int, float], None],
     ) -> None:
         super().__init__()
         self.best_return = -math.inf
         self.curve: list[tuple[int, float]] = []
-        self._trainer, self._job, self._progress = trainer, job, progress
+        self._trainer, self._job, self._report = trainer, job, report
         self._seed = seed
         self._contexts = _choose_evaluated(job.contexts, seed)
         self._total = trainer.steps_of(job)
@@ -328,31 +334,15 @@ class _Watcher(BaseCallback):
             self._next_evaluation = self.num_timesteps + self._trainer.eval_every
         waited = time.monotonic() - self._reported
         if self.num_timesteps >= self._next_report or waited >= REPORT_EVERY:
+            self._reported = time.monotonic()
             self._next_report = self.num_timesteps + self._total / REPORTS
-            self.report(self.num_timesteps, self._latest_return())
+            self._report(self.num_timesteps, self._latest_return())
         return True
-
-    def report(self, steps: int, mean_return: float) -> None:
-        """Tell how far training is."""
-        self._reported = time.monotonic()
-        if self._progress is not None:
-            expected = _rounded_steps(self.model, self._total)
-            self._progress(steps, max(expected, steps), mean_return)
 
     def _latest_return(self) -> float:
         """Mean return of the latest episodes of training, NaN before the first has ended."""
         returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
         return float(np.mean(returns)) if returns else math.nan
-
-
-def _rounded_steps(model: BaseAlgorithm, asked: int) -> int:
-    """Steps that a model takes: whole rollouts; as many as are asked for if those are episodes."""
-    if isinstance(model, OnPolicyAlgorithm):
-        rollout = model.n_steps * model.n_envs
-    else:
-        frequency = model.train_freq  # type: ignore[attr-defined]
-        rollout = frequency.frequency * model.n_envs if frequency.unit.value == "step" else 1
-    return -(-asked // rollout) * rollout
 
 
 class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
