@@ -135,6 +135,8 @@ def test_the_line_of_a_log(study, trial):
     display(Event("training", trial, 120_000, 500_000, 212.4, 5400.0))
     known = "policy 2: 120,000 of 500,000 steps, 5,400 steps/s, return 212.4, about 70 s left"
     assert display.current_line() == known
+    display(Event("training", trial, 20, 20, 1.5, 5400.0))
+    assert display.current_line() == "policy 2: 20 of 20 steps, 5,400 steps/s, return 1.5"
     display(Event("training", trial, 10, 20))
     assert display.current_line() == "policy 2: 10 of 20 steps"
     display(Event("training", trial, 10, 20, policies=3))
@@ -150,7 +152,7 @@ def test_the_time_of_a_run_from_its_first_policy(tmp_path):
     display, _ = lines_of(study, budget=4)
     display(Event("training", study.ask(), 500, 1000, 1.0, 5.0))
     assert display.run_seconds_left() == pytest.approx(400, abs=5)
-    assert display.current_line().endswith(", about 7 min in all")
+    assert display.current_line().endswith(", about 2 min left, about 7 min left in all")
     limited, _ = lines_of(study, budget=4, time_limit=60)
     limited(Event("training", study.trials[0], 500, 1000, 1.0, 5.0))
     assert limited.run_seconds_left() <= 60

@@ -32,16 +32,15 @@ class RunDisplay(ABC):
         self._done = self._done_before = study.n_finished
         self._performance = study.performance
         self._earlier_pace = _earlier_pace(study)
-        self._begun = self._latest = self._policy_begun = self._event_came = time.monotonic()
+        self._begun = self._latest = self._policy_begun = time.monotonic()
         # Before anything happens, a run continues with a policy that was interrupted.
         self._event = next((Event("asked", trial) for trial in study.pending), None)
 
     def __call__(self, event: Event) -> None:
         """Take note of an event and show it."""
-        now = time.monotonic()
         if self._event is None or event.trial.id != self._event.trial.id:
-            self._policy_begun = now
-        self._event, self._event_came = event, now
+            self._policy_begun = time.monotonic()
+        self._event = event
         if event.stage == "finished":
             self._finished(event.trial)
         elif event.stage == "failed":
@@ -138,16 +137,9 @@ class RunDisplay(ABC):
             found.append(f"{event.steps_per_second:,.0f} steps/s")
         if not math.isnan(event.mean_return):
             found.append(f"return {figure(event.mean_return)}")
-        left = self.policy_seconds_left(event)
-        if left is not None:
-            found.append(f"about {duration(left)} left")
+        if event.seconds_left is not None and event.steps < event.total_steps:
+            found.append(f"about {duration(event.seconds_left)} left")
         return found
-
-    def policy_seconds_left(self, event: Event) -> float | None:
-        """Seconds until training ends, if that is known."""
-        if event.seconds_left is None:
-            return None
-        return max(event.seconds_left - (time.monotonic() - self._event_came), 0.0)
 
     def run_seconds_left(self) -> float | None:
         """Seconds until the budget or the time is used, if either is known."""
@@ -162,7 +154,7 @@ class RunDisplay(ABC):
     def _seconds_for(self, policies: int, now: float) -> float | None:
         """By the pace of the policies before; for the first by its own, as far as it is known."""
         event, trained = self.current_event(), self._done - self._done_before
-        own = None if event is None else self.policy_seconds_left(event)
+        own = None if event is None else event.seconds_left
         pace = (self._latest - self._begun) / trained if trained else self._earlier_pace
         if pace is not None:
             return max(self._latest + pace * policies - now, own or 0.0)

@@ -66,7 +66,7 @@ class LineDisplay(RunDisplay):
         parts = [f"policy {event.trial.id}{more}: {activity(event)}", *self.figures(event)]
         run_left = self.run_seconds_left()
         if run_left is not None:
-            parts.append(f"about {duration(run_left)} in all")
+            parts.append(f"about {duration(run_left)} left in all")
         return ", ".join(parts)
 
     def _write_now_and_then(self) -> None:
