@@ -40,7 +40,7 @@ def make_displays(
     Raises:
         StudyError: If `progress` is something else, or `log_every` is not positive.
     """
-    if progress not in (True, False, "auto"):
+    if not isinstance(progress, bool) and progress != "auto":
         raise StudyError(
             f"'progress' is True, False or 'auto'. Got {short_text(progress)} instead."
         )

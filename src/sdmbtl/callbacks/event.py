@@ -69,4 +69,4 @@ class Pace:
             self._first = (steps, now) if steps else None
             return math.nan
         done, seconds = steps - self._first[0], now - self._first[1]
-        return done / seconds if done and seconds > 0 else math.nan
+        return done / seconds if done > 0 and seconds > 0 else math.nan
