@@ -136,10 +136,10 @@ def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch)
 
 
 def test_a_signal_that_a_library_swallows_still_ends_the_run(command, copied, monkeypatch):
-    def run(self, *_, observer, **__):
+    def run(self, *_, callbacks, **__):
         with suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-        observer(None)
+        callbacks[0](None)
 
     monkeypatch.setattr(Study, "run", run)
     command("resume", copied, status=130)

@@ -158,7 +158,7 @@ def test_a_lost_parent_and_its_child_in_one_batch(tmp_path):
     again = Study.open(study.path)
     assert [t.id for t in again.pending] == [child.parent, child.id]
     order = []
-    again.run(budget=3, observer=lambda e: order.append((e.stage, e.trial.id)))
+    again.run(budget=3, callbacks=[lambda e: order.append((e.stage, e.trial.id))])
     trained = [number for stage, number in order if stage == "trained"]
     assert trained == [child.parent, child.id]
     after = load_policy(again.policy_path(child.parent)).weights[0]

@@ -284,7 +284,7 @@ def test_run_needs_an_end(tmp_path):
 def test_batches(tmp_path):
     study = open_small(tmp_path / "study", batch=2)
     stages = []
-    study.run(budget=4, observer=lambda event: stages.append((event.stage, event.trial.id)))
+    study.run(budget=4, callbacks=[lambda event: stages.append((event.stage, event.trial.id))])
     asked = [number for stage, number in stages if stage == "asked"]
     assert asked == [0, 1, 2, 3]
     assert stages[:2] == [("asked", 0), ("asked", 1)]
@@ -891,7 +891,7 @@ def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
         ),
     )
     with pytest.raises(KeyboardInterrupt):
-        study.run(budget=2, observer=interrupt_at("failed"))
+        study.run(budget=2, callbacks=[interrupt_at("failed")])
     assert written == [[0, 1], [0, 1]]
     first, second = Study.open(study.path).trials
     assert (first.run.attempt, first.run.errors) == (1, ("RuntimeError: no",))
@@ -899,11 +899,11 @@ def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
 
 
 def interrupt_at(stage):
-    def observe(event):
+    def interrupt(event):
         if event.stage == stage:
             raise KeyboardInterrupt
 
-    return observe
+    return interrupt
 
 
 def test_no_more_than_a_batch_is_trained_at_once(tmp_path):
@@ -913,7 +913,7 @@ def test_no_more_than_a_batch_is_trained_at_once(tmp_path):
     assert [t.status for t in study.trials] == ["finished", "finished", "finished"]
     sizes = []
     study.ask(2)
-    study.run(budget=5, observer=lambda e: e.stage == "trained" and sizes.append(e.trial.id))
+    study.run(budget=5, callbacks=[lambda e: e.stage == "trained" and sizes.append(e.trial.id)])
     assert sizes == [3, 4]
 
 

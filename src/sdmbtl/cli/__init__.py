@@ -9,6 +9,7 @@ import typer
 from sdmbtl import __version__
 from sdmbtl.cli.ask_tell import ask, targets, tell
 from sdmbtl.cli.bench import bench
+from sdmbtl.cli.curves import curves
 from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
@@ -45,7 +46,7 @@ def _root(
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, evaluate, portfolio),
+    "Train": (run, resume, status, curves, evaluate, portfolio),
     "Train elsewhere": (ask, tell, targets),
     "Look around": (environments, detect, doctor),
     "Compare": (matrix, describe),

@@ -24,7 +24,6 @@ from sdmbtl.cli.options import (
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
-    figure,
     note_console,
     print_json,
     print_lines,
@@ -33,6 +32,7 @@ from sdmbtl.cli.output import (
 from sdmbtl.cli.status import summary
 from sdmbtl.contexts import Source
 from sdmbtl.errors import DuplicateTellError, SdmbtlError
+from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial

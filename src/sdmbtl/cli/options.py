@@ -37,6 +37,16 @@ AttributeOption = Annotated[
     list[str] | None,
     typer.Option("--attribute", metavar="KEY=VALUE", help="Attach a note to it, such as job=4711."),
 ]
+LogEveryOption = Annotated[
+    str,
+    typer.Option(metavar="TIME", help="Without a terminal, say so often how far training is."),
+]
+TensorBoardOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tensorboard", metavar="DIR", help="Write learning curves and coverage for TensorBoard."
+    ),
+]
 
 EnvArgument = Annotated[
     str,

@@ -12,11 +12,8 @@ from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    chosen_by,
     context_cells,
     context_table,
-    figure,
-    gain_figure,
     plain_table,
     print_json,
     print_lines,
@@ -24,9 +21,12 @@ from sdmbtl.cli.output import (
     source_table,
 )
 from sdmbtl.wording import (
+    chosen_by,
     counted,
     covered_in_words,
     expected_to_add,
+    figure,
+    gain_figure,
     in_words,
     points,
     reach_in_words,

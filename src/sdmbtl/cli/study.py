@@ -15,12 +15,11 @@ from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
-    figure,
     print_json,
     result_console,
     warnings_as_notes,
 )
-from sdmbtl.wording import counted, covered_in_words
+from sdmbtl.wording import counted, covered_in_words, figure
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.callbacks import Callback, Event, Pace, Stage
 from sdmbtl.errors import ExhaustedError, StudyError, TrainerError
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import load_policy, policy_bytes
@@ -30,32 +31,6 @@ GIVE_UP_AFTER = 3
 #: The whole space is trained on so many times as many contexts as another region.
 WHOLE_SPACE = 4
 
-Stage = Literal["asked", "training", "saved", "trained", "evaluating", "failed", "finished"]
-
-
-@dataclass(frozen=True)
-class Event:
-    """What happens in a study, reported as it happens.
-
-    Attributes:
-        stage: "asked": a context was chosen. "training": steps were done. "saved": the policy
-            file is written, "trained": and recorded. "evaluating": on the targets. "finished":
-            the row is recorded. "failed": an attempt at training went wrong.
-        trial: The policy it is about, as recorded.
-        steps: Steps done, while training.
-        total_steps: Steps to do, while training.
-        mean_return: Latest mean return, while training.
-    """
-
-    stage: Stage
-    trial: Trial
-    steps: int = 0
-    total_steps: int = 0
-    mean_return: float = float("nan")
-
-
-Observer = Callable[[Event], None]
-
 
 class Loop:
     """Trains and evaluates what a study's selector chooses.
@@ -65,7 +40,7 @@ class Loop:
         tell: Called with every `Event`.
     """
 
-    def __init__(self, study: Study, tell: Observer) -> None:
+    def __init__(self, study: Study, tell: Callback) -> None:
         self.study = study
         self.tell = tell
 
@@ -189,8 +164,12 @@ class Loop:
     def _train(self, trials: list[Trial]) -> None:
         from sdmbtl.trainers import Failure, train
 
+        pace, count = Pace(), len(trials)
+
         def progress(steps: int, total: int, mean_return: float) -> None:
-            self.tell(Event("training", trials[0], steps, total, mean_return))
+            speed = pace.steps_per_second(steps)
+            stage: Stage = "training" if steps else "compiling"
+            self.tell(Event(stage, trials[0], steps, total, mean_return, speed, count))
 
         jobs = [self._job(trial) for trial in trials]
         begun = time.monotonic()

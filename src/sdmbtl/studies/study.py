@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
 from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
@@ -27,9 +28,9 @@ from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
 from sdmbtl.studies.environment import ENVIRONMENTS, check_identity, first_identity
-from sdmbtl.studies.loop import Loop, Observer
+from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.status import study_status
-from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
+from sdmbtl.studies.stopping import StopRule, stop_rules
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -334,7 +335,10 @@ class Study:
         min_gain: float | None = None,
         patience: int = 3,
         rules: Iterable[StopRule] = (),
-        observer: Observer | None = None,
+        callbacks: Iterable[Callback] = (),
+        progress: bool | Literal["auto"] = "auto",
+        log_every: float | None = 30.0,
+        tensorboard: str | Path | None = None,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -350,32 +354,30 @@ class Study:
                 not estimate that, when the last ones did. See `NoGain`.
             patience: See `min_gain`.
             rules: Further rules.
-            observer: Called with every `Event`.
+            callbacks: Each is called with every `Event`; one that is a context manager is entered
+                and left with the run. An error of one is logged, and the run continues.
+            progress: Whether the run is shown, on the terminal or in the notebook. "auto": where
+                there is one, and not if `logging` shows the level INFO of the logger "sdmbtl":
+                that gets a line for each policy, and one each `log_every` seconds.
+            log_every: Seconds between two lines that say what happens; None for none of them.
+            tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
 
         Returns:
             Why it stopped, in words.
 
         Raises:
             StudyError: If several training runs in a row failed, or the disk is full.
+            MissingPackageError: If tensorboard is asked for and not installed.
         """
-        stops: list[StopRule] = [*rules]
-        if budget is not None:
-            stops.append(Budget(budget))
-        if total_steps is not None:
-            stops.append(TotalSteps(total_steps))
-        if time_limit is not None:
-            stops.append(TimeLimit(time_limit))
-        if min_gain is not None:
-            stops.append(NoGain(min_gain, patience))
-        if not stops:
-            raise StudyError(
-                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
-            )
+        stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         _ = self.trainer  # a study that cannot train says so before anything is chosen
         with self._alone():
+            told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
+            told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
-            return Loop(self, observer or (lambda _: None)).run(stops, budget)
+            with CallbackList([*told, *callbacks]) as tell:
+                return Loop(self, tell).run(stops, budget)
 
     # -- ask and tell --------------------------------------------------------------------------
 

@@ -20,7 +20,8 @@ from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.rollout import name_context_in_errors
 
-#: Called during training with steps done, steps in all, and the latest mean return.
+#: Called during training with the steps done, the steps that will be taken in all, and the latest
+#: mean return, NaN before there is one. A trainer that has to compile first says so with 0 steps.
 Progress = Callable[[int, int, float], None]
 
 

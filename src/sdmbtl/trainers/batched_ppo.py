@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
@@ -70,7 +71,7 @@ class BatchedPPOTrainer(Trainer):
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
         _start_backend()
-        self._ppo = _compile(
+        self._ppo, self._compiled = _compile(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
         )
 
@@ -94,6 +95,12 @@ class BatchedPPOTrainer(Trainer):
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
         tasks = self._stacked_tasks(jobs)
         iterations = settings.num_iterations(jobs[0].steps)
+        total = iterations * size * len(jobs)
+        block = min(settings.eval_every, iterations)
+        shape = (tasks.parameters.shape, block, jobs[0].parent is None)
+        if progress is not None and shape not in self._compiled:
+            progress(0, total, math.nan)
+        self._compiled.add(shape)
         begin = [self._begin(job) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: list[tuple[int, NDArray[np.float64]]] = []
@@ -107,7 +114,6 @@ class BatchedPPOTrainer(Trainer):
             )
             curve.append((last * size, np.asarray(means, dtype=np.float64)))
             if progress is not None:
-                total = iterations * size * len(jobs)
                 progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
         return [
             Training(
@@ -239,9 +245,15 @@ def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
 
 
 @lru_cache(maxsize=8)
-def _compile(environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int) -> PPO:
-    """The same functions for the same settings: compiling them takes seconds."""
-    return PPO(environment, settings, n_coordinates)
+def _compile(
+    environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int
+) -> tuple[PPO, set[tuple[object, ...]]]:
+    """The same functions for the same settings: compiling them, for each shape, takes seconds.
+
+    Returns:
+        The functions, and the shapes of training runs for which they have been compiled.
+    """
+    return PPO(environment, settings, n_coordinates), set()
 
 
 def _start_backend() -> None:

@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import random
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -74,6 +75,9 @@ MOST_EVALUATED = 64
 
 #: How often progress is reported in a training run, besides at its end.
 REPORTS = 100
+
+#: It is reported after so many seconds in any case.
+REPORT_EVERY = 1.0
 
 
 class StableBaselinesTrainer(Trainer):
@@ -342,7 +346,7 @@ class _Watcher(BaseCallback):
         self._contexts = _choose_evaluated(job.contexts, seed)
         self._total = trainer.steps_of(job)
         self._next_evaluation = trainer.eval_every
-        self._next_report = 0.0
+        self._next_report = self._reported = 0.0
 
     def evaluate(self) -> None:
         """Play the policy as it is now, and keep it if it is the best.
@@ -371,7 +375,9 @@ class _Watcher(BaseCallback):
         if self._next_evaluation <= self.num_timesteps < self._total:
             self.evaluate()
             self._next_evaluation = self.num_timesteps + self._trainer.eval_every
-        if self.num_timesteps >= self._next_report:
+        waited = time.monotonic() - self._reported
+        if self.num_timesteps >= self._next_report or waited >= REPORT_EVERY:
+            self._reported = time.monotonic()
             self._next_report = self.num_timesteps + self._total / REPORTS
             self._report(self.num_timesteps, self._latest_return())
         return True
