@@ -115,7 +115,6 @@ def run(
 
     path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    trainer_options = arguments.trainer_options(set_, steps, observe_context=observe_context)
     output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
     with _stoppable(path, limits, output) as signals:
         study = Study.open(
