@@ -12,7 +12,7 @@ import typer
 
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import note, note_console, print_json
+from sdmbtl.cli.output import note, note_console, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
@@ -167,6 +167,8 @@ def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, q
 
     if not quiet:
         note(_introduction(study))
+        with warnings_as_notes():
+            study.warn_of_environment()
     with nullcontext() if quiet else display:
         reason = study.run(
             budget,

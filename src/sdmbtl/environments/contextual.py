@@ -93,9 +93,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step in the context in force."""
         observation, reward, terminated, truncated, info = self._env.step(action)
-        info = {**info, "context": self.context}
+        if self._observed is not None:
+            observation = self._extended(observation)
+        info = {**info, "context": self._context.copy()}
         # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
-        return self._extended(observation), float(reward), terminated, truncated, info
+        return observation, float(reward), terminated, truncated, info
 
     def render(self) -> Any:
         """Draw the environment in force."""

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
+from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.policies import load_policy
 from sdmbtl.portfolio import Member, Portfolio
-from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
@@ -26,6 +26,7 @@ from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
+from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.loop import Loop, Observer
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
@@ -61,6 +62,7 @@ class Study:
             self.space = self.selector.space
             self.selector.load_trials(self.database.trials(self.space))
         self.selector.return_range = self.return_range
+        self._was_warned = False
 
     @classmethod
     def open(
@@ -212,6 +214,12 @@ class Study:
         rows = {t.id: t.row for t in self.trials if t.row is not None}
         return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
 
+    def played(self, trial: Trial) -> NDArray[np.float64]:
+        """(N, E) returns of a trial's policy, NaN where it was not evaluated."""
+        if trial.row is None:
+            return np.full((len(self.space), self.configuration.episodes), np.nan)
+        return self._episodes()[trial.id]
+
     @property
     def return_range(self) -> tuple[float, float] | None:
         """Lowest and highest return of an episode, if known."""
@@ -250,6 +258,14 @@ class Study:
     def status(self) -> dict[str, Any]:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
         return study_status(self)
+
+    def target_errors(self) -> dict[int, dict[int, str]]:
+        """By target and policy: why the policy could not be evaluated on the target."""
+        by_target: dict[int, dict[int, str]] = {}
+        for policy, errors in self.database.errors().items():
+            for target, error in errors.items():
+                by_target.setdefault(target, {})[policy] = error
+        return by_target
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial by id the seconds of its stages: choosing, training, evaluation."""
@@ -354,11 +370,26 @@ class Study:
             raise StudyError(
                 "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
             )
-        _ = self.trainer  # a study that cannot train says so before anything is chosen
-        with self._alone():
+        self.warn_of_environment()  # a study that cannot train says so before anything is chosen
+        with self._alone(), Workers(available_cores() - 1) as workers:
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
-            return Loop(self, observer or (lambda _: None)).run(stops, budget)
+            return Loop(self, observer or (lambda _: None), workers).run(stops, budget)
+
+    def warn_of_environment(self) -> None:
+        """Warn of episodes that might never end, once, before time is spent on them."""
+        trainer = self.trainer
+        if self._was_warned or not trainer.evaluates_on_host:
+            return
+        from sdmbtl.environments.checks import find_missing_time_limit
+
+        self._was_warned = True
+        remark = find_missing_time_limit(trainer.family, self.space)
+        if remark is not None:
+            limit = f"{trainer.max_episode_steps:,} steps (the trainer's 'max_episode_steps')"
+            warnings.warn(
+                f"{remark} Evaluations stop an episode as failed after {limit}.", stacklevel=3
+            )
 
     # -- ask and tell --------------------------------------------------------------------------
 
@@ -488,10 +519,11 @@ class Study:
             seed: Another seed gives other episodes.
 
         Returns:
-            (n, episodes) returns.
-        """
-        from sdmbtl.trainers import evaluate
+            (n, episodes) returns; NaN on contexts whose evaluation failed, with a warning.
 
+        Raises:
+            TrainingError: If it failed on all of them.
+        """
         vectors = self.space.targets
         if contexts is not None:
             vectors = np.array([self.space.vector(context) for context in contexts])
@@ -501,18 +533,28 @@ class Study:
         count = self.configuration.episodes
         if episodes is not None:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
-        training, portfolio = self.training, self.portfolio()
-        chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
-        returns = np.empty((len(vectors), count))
-        for number in np.unique(chosen).tolist():
-            returns[chosen == number] = evaluate(
-                training,
-                portfolio.policy(number),
-                vectors[chosen == number],
-                episodes=count,
-                seed=derived_seed(self.configuration.seed, "fresh", seed, number),
-            )
-        return returns
+        played = evaluate_chosen(self, vectors, count, seed)
+        if played.errors:
+            warnings.warn(f"{played.describe_errors()} They are NaN.", stacklevel=2)
+        return played.returns
+
+    def evaluate_missing(self, observer: Observer | None = None) -> dict[str, int]:
+        """Evaluate recorded policies on the targets on which their evaluation failed.
+
+        They play the episodes that they would have played. Returns that are known stay as they
+        are; a policy that could not be evaluated at all becomes a finished one.
+
+        Args:
+            observer: Called with every `Event`.
+
+        Returns:
+            How many returns were `missing` before, and are `left` now; a return is that of one
+            policy on one target.
+        """
+        with self._alone(), Workers(available_cores() - 1) as workers:
+            before = count_missing(self)
+            Loop(self, observer or (lambda _: None), workers).evaluate_missing()
+            return {"missing": before, "left": count_missing(self)}
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -527,6 +569,7 @@ class Study:
         self,
         *trials: Trial,
         episodes: Mapping[int, NDArray[np.float64]] | None = None,
+        errors: Mapping[int, Mapping[int, str]] | None = None,
         seconds: Mapping[tuple[int, str], float] | None = None,
     ) -> None:
         """Write trials to the database, then into the selector's history.
@@ -534,9 +577,10 @@ class Study:
         Args:
             *trials: The trials, all of them or none.
             episodes: See `StudyDatabase.write`.
+            errors: See `StudyDatabase.write`.
             seconds: See `StudyDatabase.write`.
         """
-        self.database.write(*trials, episodes=episodes, seconds=seconds)
+        self.database.write(*trials, episodes=episodes, errors=errors, seconds=seconds)
         self.selector.record(*trials)
 
     def __repr__(self) -> str:

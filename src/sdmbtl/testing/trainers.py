@@ -186,7 +186,7 @@ def _play(
     contexts: NDArray[np.float64] = _SPACE.targets,
     seed: int = 5,
 ) -> NDArray[np.float64]:
-    return trainer.evaluate(policy, contexts, episodes=_EPISODES, seed=seed)
+    return trainer.evaluate(policy, contexts, episodes=_EPISODES, seed=seed).complete()
 
 
 def _expect_error(error: type[SdmbtlError], call: Callable[[], object]) -> None:
