@@ -71,6 +71,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         """The context in force, with every feature."""
         return dict(self._context)
 
+    @property
+    def inner(self) -> gymnasium.Env[Any, Any]:
+        """The environment of the context in force, as the family has built it."""
+        return self._env
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

@@ -71,7 +71,9 @@ def evaluate_in_gymnasium(
         except BaseException:
             environment.close()
             raise
-        return _Lane(number, episode, environment, observation)
+        # What the contextual environment adds to a step is seen only with the context.
+        step = environment.step if observe_context else environment.inner.step
+        return _Lane(number, episode, environment, step, observation)
 
     rollout = _Rollout(begin, _Schedule(numbers, episodes), reuse=family.reusable)
     rollout.play(policy, max_episode_steps, progress)
@@ -92,6 +94,7 @@ class _Lane:
     number: int
     episode: int
     environment: ContextualEnv
+    step: Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]
     observation: Any
     total: float = 0.0
     steps: int = 0
@@ -204,10 +207,8 @@ class _Rollout:
         ended = []
         for place, lane in lanes.items():
             try:
-                lane.observation, reward, terminated, truncated, _ = lane.environment.step(
-                    actions[place]
-                )
-                lane.total += reward
+                lane.observation, reward, terminated, truncated, _ = lane.step(actions[place])
+                lane.total += float(reward)  # a float32 would make the sum one
                 lane.steps += 1
                 if terminated or truncated:
                     self.returns[lane.number, lane.episode] = lane.total
