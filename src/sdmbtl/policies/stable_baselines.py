@@ -128,7 +128,7 @@ class Architecture:
             ) from None
         network.set_training_mode(False)
         # Every prediction sets the mode again, module by module, for a third of its time.
-        network.set_training_mode = lambda _: None  # type: ignore[method-assign]
+        network.set_training_mode = lambda _: None  # type: ignore[assignment,method-assign]
         return network
 
 
