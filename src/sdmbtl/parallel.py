@@ -122,7 +122,8 @@ class Workers:
             self._pool.shutdown(wait=False, cancel_futures=True)
         for child in self._children:
             child.terminate()
-            child.join()
+            while child.exitcode is None:  # the pool's own thread may be the one that learns it
+                child.join(0.1)
         self._pool, self._children = None, []
 
     def _submit(self, function: Callable[[Item], Result], item: Item) -> Future[Result]:

@@ -174,7 +174,8 @@ def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, 
 
 
 def test_killed_while_processes_share_an_evaluation(tmp_path, run_script, alone):
-    killed = run_script("killed_evaluation.py", tmp_path / "study")
+    troubles = tmp_path / "troubles.json"
+    killed = run_script("killed_evaluation.py", tmp_path / "study", troubles)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     deadline = time.monotonic() + 60
     while any(Path(f"/proc/{pid}").exists() for pid in killed.stdout.split()):
