@@ -58,12 +58,12 @@ def test_it_learns_to_balance():
     assert training.steps == 15_104, "whole rollouts of 8 x 32 steps"
     assert training.source_return == max(value for _, value in training.curve) > 100
     assert [steps for steps, _ in training.curve] == [5_000, 10_000, 15_104]
-    returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3)
+    returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3).complete()
     assert returns.shape == (2, 10)
     assert returns.mean() > 100, "chance actions balance for about 22 steps"
     again = policy_from_bytes(policy_bytes(training.policy))
     np.testing.assert_array_equal(
-        trainer.evaluate(again, space.targets, episodes=10, seed=3), returns
+        trainer.evaluate(again, space.targets, episodes=10, seed=3).complete(), returns
     )
 
 

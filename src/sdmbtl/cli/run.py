@@ -187,6 +187,8 @@ def _run(study: Study, limits: Limits, output: Output, signals: StopSignals) -> 
         _ = study.training  # whether its environments have changed, before anything else is said
     if not output.quiet:
         note(_introduction(study))
+        with warnings_as_notes():
+            study.warn_of_environment()
     reason = study.run(
         budget,
         total_steps=limits.total_steps,

@@ -189,6 +189,12 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         if entry["status"] == "failed" and entry["errors"]
     ]
     lines += [
+        f"policy {entry['id']} could not be evaluated on {entry['failed_targets']} of "
+        f"{counted(status['targets'], 'target')}: {entry['first_target_error']}"
+        for entry in status["rounds"]
+        if entry["status"] == "finished" and entry["failed_targets"]
+    ]
+    lines += [
         f"policy {entry['id']} is far below the others: its training may have failed"
         for entry in status["rounds"]
         if entry["probably_failed"]
@@ -309,6 +315,9 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
         if status["importable"]:
             steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
+    if status["failed_evaluations"] and status["importable"]:
+        again = f"sdmbtl evaluate {place} --missing"
+        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
     if "stopped" in status:
         steps.append((f"sdmbtl status {place}", "this table again"))
     elif not status["importable"]:

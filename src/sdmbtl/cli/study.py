@@ -19,6 +19,7 @@ from sdmbtl.cli.output import (
     result_console,
     warnings_as_notes,
 )
+from sdmbtl.cli.signals import StopSignals
 from sdmbtl.wording import counted, covered_in_words, figure
 
 if TYPE_CHECKING:
@@ -62,23 +63,44 @@ def evaluate(
         int | None,
         typer.Option(help="Play on this many contexts between the targets instead.", min=1),
     ] = None,
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing",
+            help="Evaluate policies again on targets where that failed, and record the returns.",
+        ),
+    ] = False,
     accept_changes: AcceptChangesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
+    import numpy as np
+
     from sdmbtl.transfer import coverage_of
 
     study = opened_with_environment(path, accept_changes=accept_changes)
+    if missing:
+        if episodes is not None or samples is not None or seed:
+            raise ArgumentError(
+                "--missing plays the episodes that the study would have played, on its targets. "
+                "Leave --episodes, --samples and --seed out."
+            )
+        _evaluate_missing(study, as_json=as_json)
+        return
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
     with warnings_as_notes():
         returns = study.evaluate(contexts, episodes=episodes, seed=seed)
     means = returns.mean(axis=1)
-    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
     by_context = [{"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)]
+    evaluated = ~np.isnan(means)
+    by_context = [entry for entry, kept in zip(by_context, evaluated, strict=True) if kept]
+    failed, means = int((~evaluated).sum()), means[evaluated]
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
     result = {
         "path": str(path),
         "contexts": "targets" if samples is None else "samples",
-        "count": len(contexts),
+        "count": len(means),
+        "failed": failed,
         "episodes": returns.shape[1],
         "seed": seed,
         "mean": float(means.mean()),
@@ -92,6 +114,25 @@ def evaluate(
         print_json(result)
     else:
         _print_evaluation(result, list(study.space.names))
+
+
+def _evaluate_missing(study: Study, *, as_json: bool) -> None:
+    """Fill in returns that are missing, and say how many."""
+    from sdmbtl.cli.status import summary
+
+    with StopSignals().ending_with(lambda: "Interrupted; what was filled in is kept."):
+        counts = study.evaluate_missing()
+    if as_json:
+        print_json({"path": str(study.path), **counts})
+        return
+    filled = counts["missing"] - counts["left"]
+    typer.echo(
+        f"{counted(counts['missing'], 'return is', 'returns are')} missing of recorded policies: "
+        f"{filled} filled in, {counts['left']} left."
+    )
+    for line in summary(study.status()):
+        if "could not be evaluated" in line or " failed: " in line:
+            typer.echo(line)
 
 
 def _sampled(study: Study, count: int, seed: int) -> list[dict[str, float]]:

@@ -34,6 +34,7 @@ class CartPole(EnvironmentFamily):
 
     name = "CartPole"
     twin = "sdmbtl.environments.functional.cartpole:FunctionalCartPole"
+    reusable = True
     defaults: Mapping[str, float] = {
         "length": 0.5,
         "masscart": 1.0,

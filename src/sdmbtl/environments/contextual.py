@@ -71,6 +71,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         """The context in force, with every feature."""
         return dict(self._context)
 
+    @property
+    def inner(self) -> gymnasium.Env[Any, Any]:
+        """The environment of the context in force, as the family has built it."""
+        return self._env
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
@@ -93,9 +98,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step in the context in force."""
         observation, reward, terminated, truncated, info = self._env.step(action)
+        if self._observed is not None:
+            observation = self._extended(observation)
         info = {**info, "context": self._context.copy()}
         # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
-        return self._extended(observation), float(reward), terminated, truncated, info
+        return observation, float(reward), terminated, truncated, info
 
     def render(self) -> Any:
         """Draw the environment in force."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import gymnasium
 
-from sdmbtl.checks import did_you_mean, short_text
+from sdmbtl.checks import did_you_mean, short_text, truth_value
 from sdmbtl.contexts import SpaceLike, read_space
 from sdmbtl.environments.family import EnvironmentFamily, refuse_places
 from sdmbtl.errors import FamilyError
@@ -32,6 +32,8 @@ class FactoryFamily(EnvironmentFamily):
         factory: The function, or "module:function", importable also from the current directory.
         space: The contexts: a `ContextSpace` or the path of a TOML file.
         return_range: Lowest and highest return of an episode, if they are known.
+        reusable: Whether an environment that is reset with a seed plays the same episode as a new
+            one. Where it does, fewer environments are made; nobody can know it but you.
 
     Raises:
         FamilyError: If there is no such function.
@@ -52,7 +54,9 @@ class FactoryFamily(EnvironmentFamily):
         space: SpaceLike,
         *,
         return_range: tuple[float, float] | None = None,
+        reusable: bool = False,
     ) -> None:
+        self.reusable = truth_value("reusable", reusable, error=FamilyError)
         self._factory = _import_factory(factory) if isinstance(factory, str) else factory
         self.name = factory if isinstance(factory, str) else _name(factory)
         if not callable(self._factory):
@@ -93,6 +97,10 @@ class FactoryFamily(EnvironmentFamily):
     def made_by(self) -> object:
         """The factory."""
         return self._factory
+
+    def options(self) -> dict[str, Any]:
+        """Whether environments can be reused, if they can."""
+        return {"reusable": True} if self.reusable else {}
 
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data.

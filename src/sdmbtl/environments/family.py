@@ -37,6 +37,8 @@ class EnvironmentFamily(ABC):
         return_range: Lowest and highest return of an episode, for showing coverage as a share.
         training: Settings with which a trainer learns the family, by trainer name.
         twin: Where its pure functions are, as "module:class", imported when they are asked for.
+        reusable: Whether an environment that is reset with a seed plays the same episode as a new
+            one; Box2D's worlds carry state over a reset, so those are made anew.
     """
 
     name: str
@@ -46,6 +48,7 @@ class EnvironmentFamily(ABC):
     return_range: tuple[float, float] | None = None
     training: Mapping[str, Mapping[str, Any]] = {}
     twin: ClassVar[str | None] = None
+    reusable: bool = False
 
     _space: ContextSpace | None = None
 

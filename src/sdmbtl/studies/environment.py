@@ -10,7 +10,7 @@ from sdmbtl.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import TrainerSpec
+    from sdmbtl.trainers import Trainer, TrainerSpec
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
@@ -77,3 +77,17 @@ def _identify(training: TrainerSpec) -> dict[str, Any]:
     from sdmbtl.environments.identity import identify
 
     return identify(training.make_family(), ContextSpace.from_dict(training.space).middle())
+
+
+def warn_of_missing_time_limit(trainer: Trainer) -> None:
+    """Warn if episodes might never end, where they are evaluated on the host."""
+    if not trainer.evaluates_on_host:
+        return
+    from sdmbtl.environments.checks import find_missing_time_limit
+
+    remark = find_missing_time_limit(trainer.family, trainer.space)
+    if remark is not None:
+        limit = f"{trainer.max_episode_steps:,} steps (the trainer's 'max_episode_steps')"
+        warnings.warn(
+            f"{remark} Evaluations stop an episode as failed after {limit}.", stacklevel=4
+        )

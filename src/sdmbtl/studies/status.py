@@ -18,7 +18,7 @@ from sdmbtl.studies.stopping import LEAST_POLICIES
 from sdmbtl.transfer import Coverage, coverage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.selectors import Selector, Trial
@@ -35,7 +35,8 @@ def study_status(study: Study) -> dict[str, Any]:
     configuration = study.configuration
     with study.database.opened():
         facts, timing = study.database.facts(), _timing(study)
-    rounds = _rounds(study)
+        errors = study.database.errors()
+    rounds = _rounds(study, errors)
     finished = [r for r in rounds if r["status"] == "finished"]
     covered = coverage_of(study.selector.rows.best, study.selector.rows.returns, study.return_range)
     status = {
@@ -53,6 +54,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "policies": len(finished),
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),
+        "failed_evaluations": sum(r["failed_targets"] for r in rounds),
         "steps": sum(r["steps"] or 0 for r in rounds),
         "performance": study.performance,
         "coverage": study.share(study.performance),
@@ -82,7 +84,7 @@ def _best_single(study: Study) -> dict[str, Any] | None:
     return {"id": best, "performance": means[best], "coverage": study.share(means[best])}
 
 
-def _rounds(study: Study) -> list[dict[str, Any]]:
+def _rounds(study: Study, errors: Mapping[int, Mapping[int, str]]) -> list[dict[str, Any]]:
     best = np.full(len(study.space), np.nan)
     before = math.nan
     rounds: list[dict[str, Any]] = []
@@ -90,7 +92,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     failed = set(study.selector.failed_runs())
     rows = 0
     for trial in study.trials:
-        entry = _described(trial, study.space)
+        entry = _described(trial, study.space, errors.get(trial.id, {}))
         if trial.row is not None:
             best = np.fmax(best, trial.row)
             mean = float(np.nanmean(best))
@@ -107,7 +109,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     return rounds
 
 
-def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
+def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> dict[str, Any]:
     run = trial.run or TrainingRun()
     return {
         "id": trial.id,
@@ -131,6 +133,8 @@ def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
         "training_return": _own_return(trial, run),
         "attempts": run.attempt + 1,
         "errors": list(run.errors),
+        "failed_targets": len(errors),
+        "first_target_error": errors[min(errors)] if errors else None,
         "performance": None,
         "coverage": None,
         "gain": None,

@@ -17,9 +17,8 @@ from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_dis
 from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
-from sdmbtl.policies import load_policy
-from sdmbtl.portfolio import Member, Portfolio
-from sdmbtl.seeds import derived_seed
+from sdmbtl.parallel import Workers, available_cores
+from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
@@ -27,7 +26,14 @@ from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
-from sdmbtl.studies.environment import ENVIRONMENTS, check_identity, first_identity
+from sdmbtl.studies.environment import (
+    ENVIRONMENTS,
+    check_identity,
+    first_identity,
+    warn_of_missing_time_limit,
+)
+from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
+from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, stop_rules
@@ -69,6 +75,7 @@ class Study:
             self.space = self.selector.space
             self.selector.load_trials(self.database.trials(self.space))
         self.selector.return_range = self.return_range
+        self._was_warned = False
 
     @classmethod
     def open(
@@ -212,18 +219,24 @@ class Study:
 
         NaN where a policy was reported with fewer episodes, or not evaluated.
         """
-        finished = list(self._episodes().values())
+        finished = list(self.episodes().values())
         episodes = max((r.shape[1] for r in finished), default=self.configuration.episodes)
         returns = np.full((len(finished), len(self.space), episodes), np.nan)
         for each, played in zip(returns, finished, strict=True):
             each[:, : played.shape[1]] = played
         return returns
 
-    def _episodes(self) -> dict[int, NDArray[np.float64]]:
+    def episodes(self) -> dict[int, NDArray[np.float64]]:
         """(N, E) returns of each finished trial, by id; of a reported row, E = 1."""
         stored = self.database.episodes()
         rows = {t.id: t.row for t in self.trials if t.row is not None}
         return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
+
+    def played(self, trial: Trial) -> NDArray[np.float64]:
+        """(N, E) returns of a trial's policy, NaN where it was not evaluated."""
+        if trial.row is None:
+            return np.full((len(self.space), self.configuration.episodes), np.nan)
+        return self.episodes()[trial.id]
 
     @property
     def return_range(self) -> tuple[float, float] | None:
@@ -263,6 +276,14 @@ class Study:
     def status(self) -> dict[str, Any]:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
         return study_status(self)
+
+    def target_errors(self) -> dict[int, dict[int, str]]:
+        """By target and policy: why the policy could not be evaluated on the target."""
+        by_target: dict[int, dict[int, str]] = {}
+        for policy, errors in self.database.errors().items():
+            for target, error in errors.items():
+                by_target.setdefault(target, {})[policy] = error
+        return by_target
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial by id the seconds of its stages: choosing, training, evaluation."""
@@ -370,14 +391,21 @@ class Study:
             MissingPackageError: If tensorboard is asked for and not installed.
         """
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
-        _ = self.trainer  # a study that cannot train says so before anything is chosen
-        with self._alone():
+        self.warn_of_environment()  # a study that cannot train says so before anything is chosen
+        with self._alone(), Workers(available_cores() - 1) as workers:
             told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
             with CallbackList([*told, *callbacks]) as tell:
-                return Loop(self, tell).run(stops, budget)
+                return Loop(self, tell, workers).run(stops, budget)
+
+    def warn_of_environment(self) -> None:
+        """Warn of episodes that might never end, once, before time is spent on them."""
+        trainer = self.trainer
+        if not self._was_warned:
+            self._was_warned = True
+            warn_of_missing_time_limit(trainer)
 
     # -- ask and tell --------------------------------------------------------------------------
 
@@ -459,36 +487,7 @@ class Study:
         Raises:
             StudyError: If there is none yet.
         """
-        finished = [t for t in self.trials if t.row is not None]
-        trained = {t.id for t in self.trained}
-        members = []
-        episodes = self._episodes() if finished else {}
-        for trial in finished:
-            if trial.id in trained and (state := self.policy_state(trial)) != "intact":
-                warnings.warn(
-                    f"The policy file {self.policy_path(trial.id)} is {state}; policy {trial.id} "
-                    f"is left out. Run: sdmbtl doctor {self.path}",
-                    stacklevel=2,
-                )
-                continue
-            policy = load_policy(self.policy_path(trial.id)) if trial.id in trained else None
-            members.append(
-                Member(trial.id, trial.context, policy, episodes[trial.id], trial.source)
-            )
-        if not members:
-            way_out = "Continue with: sdmbtl resume" if self._training else "See: sdmbtl tell"
-            raise StudyError(
-                f"The study in {str(self.path)!r} has no finished policies yet. {way_out} "
-                f"{self.path}"
-            )
-        trainer = self.configuration.trainer or {"settings": {}}
-        return Portfolio(
-            self.space,
-            members,
-            family=self.configuration.family_settings(),
-            observe_context=bool(trainer["settings"].get("observe_context", False)),
-            return_range=self.return_range,
-        )
+        return gather_portfolio(self)
 
     def evaluate(
         self,
@@ -507,10 +506,11 @@ class Study:
             seed: Another seed gives other episodes.
 
         Returns:
-            (n, episodes) returns.
-        """
-        from sdmbtl.trainers import evaluate
+            (n, episodes) returns; NaN on contexts whose evaluation failed, with a warning.
 
+        Raises:
+            TrainingError: If it failed on all of them.
+        """
         vectors = self.space.targets
         if contexts is not None:
             vectors = np.array([self.space.vector(context) for context in contexts])
@@ -520,18 +520,29 @@ class Study:
         count = self.configuration.episodes
         if episodes is not None:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
-        training, portfolio = self.training, self.portfolio()
-        chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
-        returns = np.empty((len(vectors), count))
-        for number in np.unique(chosen).tolist():
-            returns[chosen == number] = evaluate(
-                training,
-                portfolio.policy(number),
-                vectors[chosen == number],
-                episodes=count,
-                seed=derived_seed(self.configuration.seed, "fresh", seed, number),
-            )
-        return returns
+        played = evaluate_chosen(self, vectors, count, seed)
+        if played.errors:
+            warnings.warn(f"{played.describe_errors()} They are NaN.", stacklevel=2)
+        return played.returns
+
+    def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:
+        """Evaluate recorded policies on the targets on which their evaluation failed.
+
+        They play the episodes that they would have played. Returns that are known stay as they
+        are; a policy that could not be evaluated at all becomes a finished one.
+
+        Args:
+            callbacks: Called with every `Event`.
+
+        Returns:
+            How many returns were `missing` before, and are `left` now; a return is that of one
+            policy on one target.
+        """
+        with self._alone(), Workers(available_cores() - 1) as workers:
+            before = count_missing(self)
+            with CallbackList(callbacks) as tell:
+                Loop(self, tell, workers).evaluate_missing()
+            return {"missing": before, "left": count_missing(self)}
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -546,6 +557,7 @@ class Study:
         self,
         *trials: Trial,
         episodes: Mapping[int, NDArray[np.float64]] | None = None,
+        errors: Mapping[int, Mapping[int, str]] | None = None,
         seconds: Mapping[tuple[int, str], float] | None = None,
     ) -> None:
         """Write trials to the database, then into the selector's history.
@@ -553,9 +565,10 @@ class Study:
         Args:
             *trials: The trials, all of them or none.
             episodes: See `StudyDatabase.write`.
+            errors: See `StudyDatabase.write`.
             seconds: See `StudyDatabase.write`.
         """
-        self.database.write(*trials, episodes=episodes, seconds=seconds)
+        self.database.write(*trials, episodes=episodes, errors=errors, seconds=seconds)
         self.selector.record(*trials)
 
     def __repr__(self) -> str:

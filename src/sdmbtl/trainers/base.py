@@ -16,13 +16,16 @@ from sdmbtl.checks import short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import TrainerError
+from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.rollout import name_context_in_errors
 
 #: Called during training with the steps done, the steps that will be taken in all, and the latest
 #: mean return, NaN before there is one. A trainer that has to compile first says so with 0 steps.
 Progress = Callable[[int, int, float], None]
+
+#: Called during an evaluation with contexts done and contexts in all.
+EvaluationProgress = Callable[[int, int], None]
 
 
 class ProgressError(BaseException):
@@ -101,6 +104,37 @@ class Training:
     curve: list[tuple[int, float]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """What a policy did on contexts.
+
+    Attributes:
+        returns: (n, episodes) returns; NaN on contexts whose evaluation failed, or that were not
+            to be evaluated.
+        errors: What went wrong, by the number of the context.
+    """
+
+    returns: NDArray[np.float64]
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def complete(self) -> NDArray[np.float64]:
+        """(n, episodes) returns, for who needs all of them.
+
+        Raises:
+            TrainingError: If the evaluation failed on a context.
+        """
+        if self.errors:
+            raise TrainingError(self.describe_errors())
+        return self.returns
+
+    def describe_errors(self) -> str:
+        """On how many contexts the evaluation failed, and how on the first of them."""
+        return (
+            f"The evaluation failed on {len(self.errors)} of {len(self.returns)} contexts. "
+            f"The first error: {self.errors[min(self.errors)]}"
+        )
+
+
 class Trainer(ABC):
     """Trains and evaluates policies in one family of environments, in this process.
 
@@ -114,22 +148,35 @@ class Trainer(ABC):
             sees it change, so that its untrained weights on it only add noise on other contexts.
             The multi-task baseline needs it.
 
+        max_episode_steps: An episode that has not ended after so many steps is an error.
+
     Attributes:
         starts_from_parent: Whether a policy can start from another one.
+        evaluates_on_host: Whether evaluations play Gymnasium environments, in which several
+            processes can share.
         chunk: Number of jobs that are trained together.
         processes: Number of processes for several chunks.
     """
 
     name: ClassVar[str]
     starts_from_parent: ClassVar[bool] = False
+    evaluates_on_host: bool = False
     chunk: int = 1
     processes: int = 1
 
     def __init__(
-        self, family: EnvironmentFamily, space: ContextSpace, *, observe_context: bool = False
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        max_episode_steps: int = 100_000,
     ) -> None:
         self.family = family
         self.space = space
+        self.max_episode_steps = whole_number(
+            "max_episode_steps", max_episode_steps, low=1, error=TrainerError
+        )
         self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
         self._usable: set[bytes] = set()
 
@@ -150,9 +197,26 @@ class Trainer(ABC):
 
     @abstractmethod
     def evaluate(
-        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
-    ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on contexts. `sdmbtl.trainers.evaluate` does so in several processes.
+
+        Args:
+            policy: The policy.
+            contexts: (n, D) contexts in the order of the space's dimensions.
+            episodes: Number of episodes on each.
+            seed: The same seed, the same returns; those on one context do not depend on which
+                others are evaluated.
+            only: Numbers of the contexts to evaluate; all of them if left out.
+            progress: Called now and then.
+        """
 
     def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
         """Refuse observations or actions that this trainer can do nothing with.

@@ -22,7 +22,14 @@ from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.parallel import available_cores, environment_variables
 from sdmbtl.policies import MlpPolicy, Policy
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
-from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.base import (
+    Evaluation,
+    EvaluationProgress,
+    Progress,
+    Trainer,
+    Training,
+    TrainingJob,
+)
 from sdmbtl.trainers.ppo import PPO, TINY, Layers, PPOSettings, Scaling, Tasks, TrainState, Weights
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
@@ -126,9 +133,16 @@ class BatchedPPOTrainer(Trainer):
         ]
 
     def evaluate(
-        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
-    ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
         episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
         weights, scaling = self._load_policy(policy)
         repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
@@ -136,16 +150,20 @@ class BatchedPPOTrainer(Trainer):
         keys = np.asarray(
             jax.random.split(jax.random.PRNGKey(seed % 2**32), total), dtype=np.uint32
         )
+        numbers = np.arange(total // episodes) if only is None else np.array(only, dtype=np.intp)
+        todo = (numbers[:, None] * episodes + np.arange(episodes)).ravel()
         size = min(total, EPISODES_AT_ONCE)
-        returns = np.empty(total)
-        for first in range(0, total, size):
+        returns = np.full(total, np.nan)
+        for first in range(0, len(todo), size):
             # The last block is filled up with episodes that are then dropped: one shape, one
             # compilation.
-            rows = np.minimum(np.arange(first, first + size), total - 1)
+            rows = todo[np.minimum(np.arange(first, first + size), len(todo) - 1)]
             block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
             played = self._ppo.play(weights, scaling, block, jnp.asarray(keys[rows]))
-            returns[first : first + size] = np.asarray(played)[: total - first]
-        return returns.reshape(-1, episodes)
+            returns[rows] = np.asarray(played)
+            if progress is not None:
+                progress(min(first + size, len(todo)) // episodes, len(numbers))
+        return Evaluation(returns.reshape(-1, episodes))
 
     # -- between contexts and arrays -----------------------------------------------------------
 

@@ -36,7 +36,14 @@ from sdmbtl.policies.stable_baselines import (
     classes_from_names,
     policy_class_of,
 )
-from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.base import (
+    Evaluation,
+    EvaluationProgress,
+    Progress,
+    Trainer,
+    Training,
+    TrainingJob,
+)
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium, name_context_in_errors
 
 #: Arguments of an algorithm that are not hyperparameters: ours to give, for output, or classes.
@@ -100,9 +107,10 @@ class StableBaselinesTrainer(Trainer):
         norm_reward: Whether rewards are normalised by running statistics in training.
         eval_every: Steps between two evaluations.
         eval_episodes: Episodes on each context in an evaluation.
-        processes: Worker processes for several jobs. They are spawned, so a script needs its
-            `if __name__ == "__main__":`. A family that cannot be made again by name is trained
-            in this process.
+        max_episode_steps: An episode of an evaluation that has not ended after so many steps is
+            an error.
+        processes: Worker processes for several jobs. A family that cannot be made again by name
+            is trained in this process.
         hyperparameters: Other arguments of the algorithm as JSON data, under their own names. In
             "policy_kwargs", classes are given by name, for example
             {"activation_fn": "torch.nn.ReLU"}; "action_noise" is the standard deviation of normal
@@ -114,6 +122,7 @@ class StableBaselinesTrainer(Trainer):
     """
 
     name = "sb3"
+    evaluates_on_host = True
 
     def __init__(
         self,
@@ -129,11 +138,14 @@ class StableBaselinesTrainer(Trainer):
         norm_reward: bool = False,
         eval_every: int = 10_000,
         eval_episodes: int = 5,
+        max_episode_steps: int = 100_000,
         processes: int = 1,
         hyperparameters: Mapping[str, Any] | None = None,
         **common: Any,
     ) -> None:
-        super().__init__(family, space, observe_context=observe_context)
+        super().__init__(
+            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
+        )
         try:
             policy_class_of(algorithm, policy)
         except PolicyError as error:
@@ -211,9 +223,16 @@ class StableBaselinesTrainer(Trainer):
         return [self._train_one(job, progress) for job in jobs]
 
     def evaluate(
-        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
-    ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
         with _use_one_thread():
             return evaluate_in_gymnasium(
                 policy,
@@ -223,6 +242,9 @@ class StableBaselinesTrainer(Trainer):
                 observe_context=self.observe_context,
                 episodes=episodes,
                 seed=seed,
+                max_episode_steps=self.max_episode_steps,
+                only=only,
+                progress=progress,
             )
 
     # -- one training run --------------------------------------------------------------------
@@ -357,10 +379,10 @@ class _Watcher(BaseCallback):
         policy = StableBaselinesPolicy.from_model(self.model)
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
             raise self._failed("weights are not finite")
-        returns = self._trainer.evaluate(
+        evaluation = self._trainer.evaluate(
             policy, self._contexts, episodes=self._trainer.eval_episodes, seed=self._seed
         )
-        mean = float(returns.mean())
+        mean = float(evaluation.complete().mean())
         if not math.isfinite(mean):
             raise self._failed(f"the mean return is {mean}")
         self.curve.append((self.num_timesteps, mean))
