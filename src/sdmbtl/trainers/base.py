@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,12 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
+from sdmbtl.wording import counted
+
+#: With fewer updates than this, a training run from scratch is probably too short.
+FEW_UPDATES = 10
+
+_log = logging.getLogger(__name__)
 
 #: Called during training with steps done, steps in all, and the latest mean return.
 Progress = Callable[[int, int, float], None]
@@ -128,6 +135,7 @@ class Trainer(ABC):
         self.space = space
         self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
         self._usable: set[bytes] = set()
+        self._warned: set[tuple[int, int]] = set()
 
     # -- what a trainer of your own implements -------------------------------------------------
 
@@ -204,6 +212,22 @@ class Trainer(ABC):
             for numbers in alike.values()
             for i in range(0, len(numbers), self.chunk)
         ]
+
+    def warn_of_few_updates(self, updates: int, steps: int) -> None:
+        """Say, once, if a training run from scratch is too short to learn anything.
+
+        Args:
+            updates: How often the policy is updated.
+            steps: In how many environment steps.
+        """
+        if updates < FEW_UPDATES and (updates, steps) not in self._warned:
+            self._warned.add((updates, steps))
+            _log.warning(
+                "%s in %s steps: a policy learns little from so few. Give more steps (--steps, "
+                "total_timesteps), or shorter rollouts (--set num_steps=..., --set num_envs=...).",
+                counted(updates, "update"),
+                f"{steps:,}",
+            )
 
     def shown(self, job: TrainingJob) -> str:
         """The contexts of a job, for a message."""
