@@ -14,6 +14,7 @@ from rich.text import Text
 
 from sdmbtl.cli.output import chosen_by, figure, gain_figure
 from sdmbtl.studies import Event, Study
+from sdmbtl.studies.random_actions import no_better_warning
 from sdmbtl.wording import duration
 
 if TYPE_CHECKING:
@@ -84,6 +85,9 @@ class RunDisplay:
             f"{covered(self._study, self._performance)}{self._gain(before, trial)}  "
             f"{chosen_by(trial.strategy, trial.structure, trial.model)}",
         )
+        warning = no_better_warning(self._study, trial, self._study.random_actions)
+        if warning is not None:
+            self._print(" " * len(self._round(self._done)), warning, style="yellow")
 
     def _failed(self, trial: Trial) -> None:
         given_up = trial.status == "failed"

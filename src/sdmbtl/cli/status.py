@@ -177,7 +177,8 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     lines.append(_coverage(status))
     if status["covered"] is not None:
         lines += covered_in_words(status["covered"])
-    lines += [*_best_single(status), *_steps_lines(status), *_outlook(status)]
+    lines += [*_random_actions(status), *_best_single(status)]
+    lines += [*_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -193,6 +194,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for entry in status["rounds"]
         if entry["probably_failed"]
     ]
+    lines += [entry["warning"] for entry in status["rounds"] if entry["warning"]]
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
@@ -273,6 +275,16 @@ def _coverage(status: Mapping[str, Any]) -> str:
         return text
     low, high = status["return_range"]
     return f"{text} ({low:g} to {high:g}), coverage {status['coverage']:.3f}"
+
+
+def _random_actions(status: Mapping[str, Any]) -> list[str]:
+    """What random actions do, if it was measured: a line, or none."""
+    random = status["random_actions"]
+    if random is None:
+        return []
+    if random["coverage"] is None:
+        return [f"Random actions: mean return {figure(random['performance'])}."]
+    return [f"Random actions: coverage {random['coverage']:.3f}."]
 
 
 def _best_single(status: Mapping[str, Any]) -> list[str]:

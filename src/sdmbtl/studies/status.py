@@ -12,6 +12,11 @@ from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.random_actions import (
+    RandomActions,
+    no_better_warning,
+    recorded_random_actions,
+)
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
 from sdmbtl.studies.stopping import LEAST_POLICIES
 from sdmbtl.transfer import Coverage, coverage_of
@@ -34,7 +39,8 @@ def study_status(study: Study) -> dict[str, Any]:
     configuration = study.configuration
     with study.database.opened():
         facts, timing = study.database.facts(), _timing(study)
-    rounds = _rounds(study)
+    random = recorded_random_actions(facts)
+    rounds = _rounds(study, random)
     finished = [r for r in rounds if r["status"] == "finished"]
     covered = coverage_of(study.selector.rows.best, study.selector.rows.returns, study.return_range)
     status = {
@@ -56,6 +62,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "coverage": study.share(study.performance),
         "covered": None if covered is None else covered.to_dict(),
         "best_single": _best_single(study),
+        "random_actions": _random_actions(study, random),
         "return_range": configuration.return_range,
         "return_span": study.return_span,
         "structure": _structure(study),
@@ -80,7 +87,18 @@ def _best_single(study: Study) -> dict[str, Any] | None:
     return {"id": best, "performance": means[best], "coverage": study.share(means[best])}
 
 
-def _rounds(study: Study) -> list[dict[str, Any]]:
+def _random_actions(study: Study, random: RandomActions | None) -> dict[str, Any] | None:
+    """What random actions do on average; None if it was not measured."""
+    if random is None:
+        return None
+    return {
+        "performance": random.mean,
+        "coverage": study.share(random.mean),
+        "targets": len(random.targets),
+    }
+
+
+def _rounds(study: Study, random: RandomActions | None) -> list[dict[str, Any]]:
     best = np.full(len(study.space), np.nan)
     before = math.nan
     rounds: list[dict[str, Any]] = []
@@ -98,6 +116,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
                 "gain": mean - before,
                 "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
+                "warning": no_better_warning(study, trial, random),
             }
             before = mean
             rows += 1
@@ -134,6 +153,7 @@ def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
         "gain": None,
         "scores": {},
         "probably_failed": False,
+        "warning": None,
     }
 
 

@@ -27,6 +27,11 @@ from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
 from sdmbtl.studies.loop import Loop, Observer
+from sdmbtl.studies.random_actions import (
+    RandomActions,
+    measure_random_actions,
+    recorded_random_actions,
+)
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
 
@@ -251,6 +256,11 @@ class Study:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
         return study_status(self)
 
+    @property
+    def random_actions(self) -> RandomActions | None:
+        """What random actions do, as measured before the first policy; None if they were not."""
+        return recorded_random_actions(self.database.facts())
+
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial by id the seconds of its stages: choosing, training, evaluation."""
         return self.database.seconds()
@@ -358,6 +368,7 @@ class Study:
         with self._alone():
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
+            measure_random_actions(self)
             return Loop(self, observer or (lambda _: None)).run(stops, budget)
 
     # -- ask and tell --------------------------------------------------------------------------
