@@ -7,7 +7,6 @@ import pickle
 import zipfile
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, replace
-from inspect import signature
 from pathlib import Path
 from typing import Any, Self
 
@@ -152,12 +151,14 @@ class Architecture:
         arguments = classes_from_names(self.policy_kwargs)
         if self.algorithm == "DDPG":  # which is TD3 with a single critic
             arguments.setdefault("n_critics", 1)
-        if "lr_schedule" in signature(policy_class).parameters:
-            arguments["lr_schedule"] = lambda _: 0.0
+        # ARS learns without gradients, so its policies take no schedule of learning rates.
+        schedule = () if self.algorithm == "ARS" else (lambda _: 0.0,)
         try:
             # A network draws its first weights from the global generator, which is not ours.
             with torch.random.fork_rng(devices=[]):
-                network = policy_class(self.observation_space, self.action_space, **arguments)
+                network = policy_class(
+                    self.observation_space, self.action_space, *schedule, **arguments
+                )
             missing, unknown = network.load_state_dict(dict(weights), strict=False)
             lacking = [name for name in missing if self.needs_to_act(name)]
             if lacking or unknown:

@@ -455,6 +455,7 @@ class Study:
         trained = {t.id for t in self.trained}
         members = []
         episodes = self._episodes() if finished else {}
+        self._trust_own_policy_class()
         for trial in finished:
             if trial.id in trained and (state := self.policy_state(trial)) != "intact":
                 warnings.warn(
@@ -481,6 +482,15 @@ class Study:
             observe_context=bool(trainer["settings"].get("observe_context", False)),
             return_range=self.return_range,
         )
+
+    def _trust_own_policy_class(self) -> None:
+        """Import the policy class that the settings name: policy files import nothing."""
+        trainer = self.configuration.trainer or {"settings": {}}
+        name = str(trainer["settings"].get("policy"))
+        if ":" in name:
+            from sdmbtl.policies.stable_baselines_names import trust_policy_class
+
+            trust_policy_class(name)
 
     def evaluate(
         self,

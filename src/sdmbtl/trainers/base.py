@@ -119,12 +119,15 @@ class Trainer(ABC):
 
     Attributes:
         starts_from_parent: Whether a policy can start from another one.
+        settings_class: Dataclass of the settings that the constructor takes besides its own
+            keywords, if there is one; their meanings are in its docstring.
         chunk: Number of jobs that are trained together.
         processes: Number of processes for several chunks.
     """
 
     name: ClassVar[str]
     starts_from_parent: ClassVar[bool] = False
+    settings_class: ClassVar[type[Any] | None] = None
     chunk: int = 1
     processes: int = 1
 

@@ -74,7 +74,7 @@ class StableBaselinesTrainer(Trainer):
     Args:
         family: The environments.
         space: The context space.
-        observe_context: Whether policies see their context; see `Trainer`.
+        observe_context: Whether policies see their context at the end of each observation.
         algorithm: "PPO", "A2C", "SAC", "TD3", "DDPG" or "DQN"; with sb3-contrib also "TRPO",
             "TQC", "CrossQ", "QRDQN" or "ARS".
         policy: Stable-Baselines3's short name of the policy, or "module:Class" for a subclass of
@@ -83,9 +83,10 @@ class StableBaselinesTrainer(Trainer):
         num_envs: Environments that are played side by side; if left out, 8 for algorithms that
             learn from rollouts (PPO, A2C, TRPO), 1 for others.
         norm_obs: Whether observations are normalised by running statistics, which travel with
-            the policy; if left out, only for algorithms that learn from rollouts, of numbers.
+            the policy; if left out, they are for algorithms that learn from rollouts, unless
+            they are images.
         norm_reward: Whether rewards are normalised by running statistics in training; if left
-            out, only for algorithms that learn from rollouts.
+            out, they are for algorithms that learn from rollouts.
         eval_every: Steps between two evaluations; a tenth of the steps if left out.
         eval_episodes: Episodes on each context in an evaluation.
         processes: Worker processes for several jobs. They are spawned, so a script needs its
@@ -273,7 +274,7 @@ class StableBaselinesTrainer(Trainer):
             model.learn(self.steps_of(job), callback=callbacks)
             watcher.evaluate()
             model.logger.dump(model.num_timesteps)
-        except TrainingError:
+        except (TrainerError, TrainingError):
             raise
         except Exception as error:
             raise self.failed(job, f"{type(error).__name__}: {error}") from error
@@ -309,7 +310,8 @@ class StableBaselinesTrainer(Trainer):
         return environments
 
     def _model(self, environments: VecEnv, seed: int, steps: int) -> BaseAlgorithm:
-        arguments: dict[str, Any] = {"device": "cpu", **self.algorithm_arguments(steps)}
+        device = argument_defaults(self.algorithm)["device"]
+        arguments: dict[str, Any] = {"device": device, **self.algorithm_arguments(steps)}
         if "policy_kwargs" in arguments:
             arguments["policy_kwargs"] = classes_from_names(arguments["policy_kwargs"] or {})
         if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples

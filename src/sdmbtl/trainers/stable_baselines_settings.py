@@ -54,7 +54,8 @@ def is_on_policy(algorithm: str) -> bool:
 def argument_defaults(algorithm: str) -> dict[str, Any]:
     """The hyperparameters of an algorithm, as Stable-Baselines3 calls them, and their defaults."""
     arguments = inspect.signature(algorithm_class(algorithm)).parameters
-    return {name: a.default for name, a in arguments.items() if name not in _RESERVED}
+    defaults = {name: a.default for name, a in arguments.items() if name not in _RESERVED}
+    return {**defaults, "device": "cpu"}  # small networks are faster there, and always the same
 
 
 def common_names(algorithm: str) -> dict[str, str]:
@@ -135,8 +136,9 @@ def fitting_rollout(
     if not is_on_policy(algorithm) or "batch_size" not in usual:
         return {}
     longest = min(steps // LEAST_UPDATES, usual["n_steps"]) // num_envs
-    # Advantages are normalised, which takes two samples.
-    chosen = max(_power_of_two(longest), 1 if num_envs > 1 else 2)
+    # A rollout holds a minibatch; advantages are normalised, which takes two samples.
+    shortest = -(-given.get("batch_size", 2) // num_envs)
+    chosen = max(_power_of_two(longest), shortest)
     rollout = num_envs * given.get("n_steps", chosen)
     divisor = max(n for n in range(1, usual["batch_size"] + 1) if rollout % n == 0)
     fitting = {"n_steps": chosen, "batch_size": divisor}
