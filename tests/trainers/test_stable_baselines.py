@@ -256,6 +256,20 @@ def test_of_many_contexts_some_are_evaluated():
     )
 
 
+@pytest.mark.parametrize(("contexts", "episodes"), [(1, 5), (12, 5), (20, 3), (64, 1), (300, 1)])
+def test_on_many_contexts_few_episodes_are_played(monkeypatch, contexts, episodes):
+    played = []
+
+    def reported(self, policy, contexts, *, episodes, seed):
+        played.append((len(contexts), episodes))
+        return np.ones((len(contexts), episodes))
+
+    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", reported)
+    job = TrainingJob(np.linspace(0.5, 2.0, contexts)[:, None], seed=0)
+    trained(job, total_timesteps=64, eval_episodes=5)
+    assert set(played) == {(min(contexts, 64), episodes)}
+
+
 # -- what can go wrong -------------------------------------------------------------------
 
 

@@ -54,7 +54,8 @@ from sdmbtl.wording import shown_context
 #: Environments that are played side by side where rollouts are long.
 NUM_ENVS = 8
 
-#: At most this many contexts of a job are evaluated during training, drawn once.
+#: At most this many contexts of a job are evaluated during training, drawn once, and in at most
+#: this many episodes: on regions, evaluations took longer than training.
 MOST_EVALUATED = 64
 
 #: How often a policy is evaluated in a training run, if nothing else is said.
@@ -88,7 +89,8 @@ class StableBaselinesTrainer(Trainer):
         norm_reward: Whether rewards are normalised by running statistics in training; if left
             out, they are for algorithms that learn from rollouts.
         eval_every: Steps between two evaluations; a tenth of the steps if left out.
-        eval_episodes: Episodes on each context in an evaluation.
+        eval_episodes: Episodes on each context in an evaluation; fewer, at least one, if that
+            would be more than 64 in all.
         processes: Worker processes for several jobs. They are spawned, so a script needs its
             `if __name__ == "__main__":`. A family that cannot be made again by name is trained
             in this process.
@@ -359,6 +361,7 @@ class _Watcher(BaseCallback):
         self._trainer, self._job, self._report = trainer, job, report
         self._seed = seed
         self._contexts = _choose_evaluated(job.contexts, seed)
+        self._episodes = max(1, min(trainer.eval_episodes, MOST_EVALUATED // len(self._contexts)))
         self._total = trainer.steps_of(job)
         self._eval_every = trainer.eval_every or max(1, self._total // EVALUATIONS)
         self._next_evaluation = 0
@@ -374,7 +377,7 @@ class _Watcher(BaseCallback):
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
             raise self._failed("weights are not finite")
         returns = self._trainer.evaluate(
-            policy, self._contexts, episodes=self._trainer.eval_episodes, seed=self._seed
+            policy, self._contexts, episodes=self._episodes, seed=self._seed
         )
         mean = float(returns.mean())
         if not math.isfinite(mean):
