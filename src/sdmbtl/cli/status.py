@@ -194,7 +194,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for entry in status["rounds"]
         if entry["probably_failed"]
     ]
-    lines += [entry["warning"] for entry in status["rounds"] if entry["warning"]]
+    lines += _no_better_than_random(status)
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
@@ -285,6 +285,18 @@ def _random_actions(status: Mapping[str, Any]) -> list[str]:
     if random["coverage"] is None:
         return [f"Random actions: mean return {figure(random['performance'])}."]
     return [f"Random actions: coverage {random['coverage']:.3f}."]
+
+
+def _no_better_than_random(status: Mapping[str, Any]) -> list[str]:
+    """Which policies do no better where they were trained: two lines, or none."""
+    numbers = [str(e["id"]) for e in status["rounds"] if e["no_better_than_random"]]
+    if not numbers:
+        return []
+    which = f"{'policy' if len(numbers) == 1 else 'policies'} {', '.join(numbers)}"
+    return [
+        f"No better than random actions where trained: {which}.",
+        "  Give more steps (--steps), or other settings (sdmbtl trainers lists them).",
+    ]
 
 
 def _best_single(status: Mapping[str, Any]) -> list[str]:

@@ -12,11 +12,7 @@ from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.random_actions import (
-    RandomActions,
-    no_better_warning,
-    recorded_random_actions,
-)
+from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
 from sdmbtl.studies.stopping import LEAST_POLICIES
 from sdmbtl.transfer import Coverage, coverage_of
@@ -116,7 +112,8 @@ def _rounds(study: Study, random: RandomActions | None) -> list[dict[str, Any]]:
                 "gain": mean - before,
                 "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
-                "warning": no_better_warning(study, trial, random),
+                "no_better_than_random": random is not None
+                and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
             }
             before = mean
             rows += 1
@@ -153,7 +150,7 @@ def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
         "gain": None,
         "scores": {},
         "probably_failed": False,
-        "warning": None,
+        "no_better_than_random": False,
     }
 
 
