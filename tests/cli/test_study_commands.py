@@ -29,7 +29,8 @@ def copied(trained, tmp_path):
 
 def test_a_run_shows_every_policy_and_a_summary(trained):
     _, result = trained
-    lines = result.stderr.splitlines()
+    # So short a training run may well do no better than random actions, which is said then.
+    lines = [line for line in result.stderr.splitlines() if "does no better" not in line]
     assert lines[0].startswith("CartPole: 8 targets (length, masscart, masspole), trainer ppo")
     assert [line[:14] for line in lines[1:4]] == [f"{k}/3  policy {k - 1} " for k in (1, 2, 3)]
     assert all("own return " in line and "coverage 0." in line for line in lines[1:4])

@@ -16,6 +16,7 @@ from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.loop import Loop
+from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
 
 KILLED = -signal.SIGKILL
 
@@ -187,7 +188,7 @@ def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path)
         Study.open(study.path).run(budget=4)
 
 
-def test_which_selector_a_study_has(tmp_path):
+def test_which_selector_a_study_has(tmp_path, monkeypatch):
     def chosen(**options):
         study = open_small(tmp_path / json.dumps(options, default=str), **options)
         return study.configuration.selector["name"]
@@ -199,7 +200,9 @@ def test_which_selector_a_study_has(tmp_path):
     assert chosen(selector_options={"models": ["plateau"]}, width="auto") == "auto"
     assert chosen(selector="random", width="auto", init="auto") == "random"
     sb3 = {"trainer": "sb3", "trainer_options": {"total_timesteps": 500}, "init": "auto"}
-    assert chosen(**sb3, width="auto") == "auto"
+    assert chosen(**sb3, width="auto") == "generalist-first"
+    monkeypatch.setattr(StableBaselinesTrainer, "starts_from_parent", False)
+    assert chosen(**sb3, width="auto", seed=4) == "auto"
     regions = open_small(tmp_path / "sb3", **sb3, width=0.5)
     assert regions.configuration.selector["options"]["init"] == "scratch"
     assert regions.configuration.selector["options"]["steps"] == 500

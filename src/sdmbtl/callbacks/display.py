@@ -42,7 +42,7 @@ class RunDisplay(ABC):
             self._policy_begun = time.monotonic()
         self._event = event
         if event.stage == "finished":
-            self._finished(event.trial)
+            self._finished(event.trial, event.warning)
         elif event.stage == "failed":
             self._failed(event.trial)
         else:
@@ -72,7 +72,7 @@ class RunDisplay(ABC):
 
     # -- lines that stay -----------------------------------------------------------------------
 
-    def _finished(self, trial: Trial) -> None:
+    def _finished(self, trial: Trial, warning: str | None) -> None:
         before, self._performance = self._performance, self._study.performance
         self._done += 1
         self._latest = time.monotonic()
@@ -83,6 +83,8 @@ class RunDisplay(ABC):
             f"{covered(self._study, self._performance)}{self._gain(before, trial)}  "
             f"{chosen_by(trial.strategy, trial.structure, trial.model)}",
         )
+        if warning is not None:
+            self.add_line(" " * len(self._round(self._done)), warning, warning=True)
 
     def _failed(self, trial: Trial) -> None:
         given_up = trial.status == "failed"

@@ -31,6 +31,7 @@ class Event:
         mean_return: Latest mean return, while training.
         steps_per_second: Of this training run without its compilation; NaN until that is known.
         policies: Number of policies that are trained side by side.
+        warning: What is wrong with a finished policy, if anything seems to be.
     """
 
     stage: Stage
@@ -40,6 +41,7 @@ class Event:
     mean_return: float = math.nan
     steps_per_second: float = math.nan
     policies: int = 1
+    warning: str | None = None
 
     @property
     def seconds_left(self) -> float | None:

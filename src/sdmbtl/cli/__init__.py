@@ -19,6 +19,7 @@ from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
 from sdmbtl.cli.study import doctor, evaluate
+from sdmbtl.cli.trainers import trainers
 
 app = typer.Typer(
     cls=ErrorsInWords,
@@ -48,7 +49,7 @@ def _root(
 for _panel, _commands in {
     "Train": (run, resume, status, curves, evaluate, portfolio),
     "Train elsewhere": (ask, tell, targets),
-    "Look around": (environments, detect, doctor),
+    "Look around": (environments, trainers, detect, doctor),
     "Compare": (matrix, describe),
 }.items():
     for _command in _commands:

@@ -177,7 +177,8 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     lines.append(_coverage(status))
     if status["covered"] is not None:
         lines += covered_in_words(status["covered"])
-    lines += [*_best_single(status), *_steps_lines(status), *_outlook(status)]
+    lines += [*_random_actions(status), *_best_single(status)]
+    lines += [*_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -204,6 +205,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         f"{'; '.join(change['changes'])}"
         for change in status["environment_changes"]
     ]
+    lines += _no_better_than_random(status)
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
@@ -284,6 +286,28 @@ def _coverage(status: Mapping[str, Any]) -> str:
         return text
     low, high = status["return_range"]
     return f"{text} ({low:g} to {high:g}), coverage {status['coverage']:.3f}"
+
+
+def _random_actions(status: Mapping[str, Any]) -> list[str]:
+    """What random actions do, if it was measured: a line, or none."""
+    random = status["random_actions"]
+    if random is None:
+        return []
+    if random["coverage"] is None:
+        return [f"Random actions: mean return {figure(random['performance'])}."]
+    return [f"Random actions: coverage {random['coverage']:.3f}."]
+
+
+def _no_better_than_random(status: Mapping[str, Any]) -> list[str]:
+    """Which policies do no better where they were trained: two lines, or none."""
+    numbers = [str(e["id"]) for e in status["rounds"] if e["no_better_than_random"]]
+    if not numbers:
+        return []
+    which = f"{'policy' if len(numbers) == 1 else 'policies'} {', '.join(numbers)}"
+    return [
+        f"No better than random actions where trained: {which}.",
+        "  Give more steps (--steps), or other settings (sdmbtl trainers lists them).",
+    ]
 
 
 def _best_single(status: Mapping[str, Any]) -> list[str]:

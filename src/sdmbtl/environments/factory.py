@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
 
-from sdmbtl.checks import did_you_mean, short_text, truth_value
+from sdmbtl.by_name import import_by_name
+from sdmbtl.checks import short_text, truth_value
 from sdmbtl.contexts import SpaceLike, read_space
 from sdmbtl.environments.family import EnvironmentFamily, refuse_places
 from sdmbtl.errors import FamilyError
@@ -118,47 +116,7 @@ class FactoryFamily(EnvironmentFamily):
 
 def _import_factory(name: str) -> Any:
     """What "module:function" stands for."""
-    module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
-        raise FamilyError(
-            f"A factory is given as 'module:function', for example 'my_envs:make'. Got {name!r}."
-        )
-    try:
-        with search_current_directory():
-            value = importlib.import_module(module_name)
-    except Exception as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None and f"{module_name}.".startswith(f"{missing}."):
-            raise FamilyError(
-                f"There is no module {missing!r}, needed for the factory {name!r}. Modules are "
-                f"looked for where Python looks for them and in {str(Path.cwd())!r}."
-            ) from None
-        raise FamilyError(
-            f"The module of the factory {name!r} cannot be imported: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    for part in attribute.split("."):
-        known = [n for n in dir(value) if not n.startswith("_")]
-        if not hasattr(value, part):
-            raise FamilyError(
-                f"{module_name!r} has no {attribute!r}, needed for the factory {name!r}."
-                f"{did_you_mean(part, known)}"
-            )
-        value = getattr(value, part)
-    return value
-
-
-@contextmanager
-def search_current_directory() -> Iterator[None]:
-    """Let imports find modules of the current directory, as `python script.py` would."""
-    directory = str(Path.cwd())
-    sys.path.insert(0, directory)
-    try:
-        # Written a moment ago, a module may be missing in what Python remembers of the folder.
-        importlib.invalidate_caches()
-        yield
-    finally:
-        sys.path.remove(directory)
+    return import_by_name(name, "factory", example="my_envs:make", error=FamilyError)
 
 
 def _name(factory: object) -> str:

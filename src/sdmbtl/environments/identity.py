@@ -17,7 +17,7 @@ from typing import Any
 
 import gymnasium
 
-from sdmbtl.environments.factory import search_current_directory
+from sdmbtl.by_name import search_current_directory
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.fingerprint import module_fingerprints, text_fingerprint
 from sdmbtl.json_data import differences

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from sdmbtl.environments.factory import search_current_directory
+from sdmbtl.by_name import search_current_directory
 from sdmbtl.errors import FamilyError
 
 #: Names that are shown if an environment is not known.

@@ -20,6 +20,7 @@ from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.database import cannot_write, mean_over_episodes
+from sdmbtl.studies.random_actions import no_better_warning
 from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
@@ -271,7 +272,11 @@ class Loop:
             seconds={(trial.id, "evaluation"): time.monotonic() - begun},
         )
         self.study.database.back_up()
-        self.tell(Event("failed" if evaluated.row is None else "finished", evaluated))
+        if evaluated.row is None:
+            self.tell(Event("failed", evaluated))
+            return
+        warning = no_better_warning(self.study, evaluated, self.study.random_actions)
+        self.tell(Event("finished", evaluated, warning=warning))
 
     def _returns(self, trial: Trial) -> tuple[NDArray[np.float64], float | None, dict[int, str]]:
         """(N, E) returns on the targets, the mean on a point that is not one, and the errors.

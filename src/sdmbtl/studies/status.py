@@ -13,6 +13,7 @@ from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.environment import accepted_changes
+from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
 from sdmbtl.studies.stopping import LEAST_POLICIES
 from sdmbtl.transfer import Coverage, coverage_of
@@ -36,7 +37,8 @@ def study_status(study: Study) -> dict[str, Any]:
     with study.database.opened():
         facts, timing = study.database.facts(), _timing(study)
         errors = study.database.errors()
-    rounds = _rounds(study, errors)
+    random = recorded_random_actions(facts)
+    rounds = _rounds(study, errors, random)
     finished = [r for r in rounds if r["status"] == "finished"]
     covered = coverage_of(study.selector.rows.best, study.selector.rows.returns, study.return_range)
     status = {
@@ -60,6 +62,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "coverage": study.share(study.performance),
         "covered": None if covered is None else covered.to_dict(),
         "best_single": _best_single(study),
+        "random_actions": _random_actions(study, random),
         "return_range": configuration.return_range,
         "return_span": study.return_span,
         "structure": _structure(study),
@@ -84,7 +87,20 @@ def _best_single(study: Study) -> dict[str, Any] | None:
     return {"id": best, "performance": means[best], "coverage": study.share(means[best])}
 
 
-def _rounds(study: Study, errors: Mapping[int, Mapping[int, str]]) -> list[dict[str, Any]]:
+def _random_actions(study: Study, random: RandomActions | None) -> dict[str, Any] | None:
+    """What random actions do on average; None if it was not measured."""
+    if random is None:
+        return None
+    return {
+        "performance": random.mean,
+        "coverage": study.share(random.mean),
+        "targets": len(random.targets),
+    }
+
+
+def _rounds(
+    study: Study, errors: Mapping[int, Mapping[int, str]], random: RandomActions | None
+) -> list[dict[str, Any]]:
     best = np.full(len(study.space), np.nan)
     before = math.nan
     rounds: list[dict[str, Any]] = []
@@ -102,6 +118,8 @@ def _rounds(study: Study, errors: Mapping[int, Mapping[int, str]]) -> list[dict[
                 "gain": mean - before,
                 "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
+                "no_better_than_random": random is not None
+                and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
             }
             before = mean
             rows += 1
@@ -140,6 +158,7 @@ def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> 
         "gain": None,
         "scores": {},
         "probably_failed": False,
+        "no_better_than_random": False,
     }
 
 

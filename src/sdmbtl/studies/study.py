@@ -35,6 +35,11 @@ from sdmbtl.studies.environment import (
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.loop import Loop
+from sdmbtl.studies.random_actions import (
+    RandomActions,
+    measure_random_actions,
+    recorded_random_actions,
+)
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, stop_rules
 
@@ -285,6 +290,11 @@ class Study:
                 by_target.setdefault(target, {})[policy] = error
         return by_target
 
+    @property
+    def random_actions(self) -> RandomActions | None:
+        """What random actions do, as measured before the first policy; None if they were not."""
+        return recorded_random_actions(self.database.facts())
+
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial by id the seconds of its stages: choosing, training, evaluation."""
         return self.database.seconds()
@@ -397,6 +407,7 @@ class Study:
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
+            measure_random_actions(self)
             with CallbackList([*told, *callbacks]) as tell:
                 return Loop(self, tell, workers).run(stops, budget)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,12 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.rollout import name_context_in_errors
+from sdmbtl.wording import counted
+
+#: With fewer updates than this, a training run from scratch is probably too short.
+FEW_UPDATES = 10
+
+_log = logging.getLogger(__name__)
 
 #: Called during training with the steps done, the steps that will be taken in all, and the latest
 #: mean return, NaN before there is one. A trainer that has to compile first says so with 0 steps.
@@ -154,6 +161,8 @@ class Trainer(ABC):
         starts_from_parent: Whether a policy can start from another one.
         evaluates_on_host: Whether evaluations play Gymnasium environments, in which several
             processes can share.
+        settings_class: Dataclass of the settings that the constructor takes besides its own
+            keywords, if there is one; their meanings are in its docstring.
         chunk: Number of jobs that are trained together.
         processes: Number of processes for several chunks.
     """
@@ -161,6 +170,7 @@ class Trainer(ABC):
     name: ClassVar[str]
     starts_from_parent: ClassVar[bool] = False
     evaluates_on_host: bool = False
+    settings_class: ClassVar[type[Any] | None] = None
     chunk: int = 1
     processes: int = 1
 
@@ -179,6 +189,7 @@ class Trainer(ABC):
         )
         self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
         self._usable: set[bytes] = set()
+        self._warned: set[tuple[int, int]] = set()
 
     # -- what a trainer of your own implements -------------------------------------------------
 
@@ -303,6 +314,22 @@ class Trainer(ABC):
             for numbers in alike.values()
             for i in range(0, len(numbers), self.chunk)
         ]
+
+    def warn_of_few_updates(self, updates: int, steps: int) -> None:
+        """Say, once, if a training run from scratch is too short to learn anything.
+
+        Args:
+            updates: How often the policy is updated.
+            steps: In how many environment steps.
+        """
+        if updates < FEW_UPDATES and (updates, steps) not in self._warned:
+            self._warned.add((updates, steps))
+            _log.warning(
+                "%s in %s steps: a policy learns little from so few. Give more steps (--steps, "
+                "total_timesteps), or shorter rollouts (--set num_steps=..., --set num_envs=...).",
+                counted(updates, "update"),
+                f"{steps:,}",
+            )
 
     def shown(self, job: TrainingJob) -> str:
         """The contexts of a job, for a message."""

@@ -53,6 +53,7 @@ class BatchedPPOTrainer(Trainer):
 
     name = "ppo"
     starts_from_parent = True
+    settings_class = PPOSettings
 
     def __init__(
         self,

@@ -65,9 +65,9 @@ def trainer_from_settings(
     name: str, family: EnvironmentFamily, space: ContextSpace, settings: Mapping[str, Any]
 ) -> Trainer:
     """Make a trainer again from its `settings()`, whatever the family recommends by now."""
-    trainer_class = _load_class(name)
-    _check_options(name, trainer_class, settings)
-    return trainer_class(family, space, **settings)
+    found = trainer_class(name)
+    _check_options(name, found, settings)
+    return found(family, space, **settings)
 
 
 def recommended_trainer(family: EnvironmentFamily) -> str:
@@ -80,7 +80,13 @@ def _is_installed(name: str) -> bool:
     return find_spec(_TRAINERS[name].package) is not None
 
 
-def _load_class(name: str) -> type[Trainer]:
+def trainer_class(name: str) -> type[Trainer]:
+    """The class of a trainer.
+
+    Raises:
+        TrainerError: If the name is unknown, or a package is missing.
+    """
+    known_name("trainer", name, tuple(_TRAINERS), error=TrainerError)
     entry = _TRAINERS[name]
     if not _is_installed(name):
         raise TrainerError(
@@ -103,8 +109,8 @@ def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) 
     return merged
 
 
-def _check_options(name: str, trainer_class: type[Trainer], options: Mapping[str, Any]) -> None:
-    parameters = inspect.signature(trainer_class).parameters
+def _check_options(name: str, found: type[Trainer], options: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(found).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return  # the trainer checks them itself
     known = [p for p in parameters if p not in ("family", "space")]
