@@ -46,7 +46,7 @@ def mean_return(name: str, seed: int, **settings: Any) -> float:
     trainer = make_trainer("sb3", family, SPACE, total_timesteps=STEPS[name], **settings)
     (training,) = trainer.train([TrainingJob(SPACE.targets[:1], seed)])
     returns = trainer.evaluate(training.policy, SPACE.targets[:1], episodes=20, seed=99)
-    return float(returns.mean())
+    return float(returns.complete().mean())
 
 
 def make(name: str, context: dict[str, float]) -> gymnasium.Env[Any, Any]:
