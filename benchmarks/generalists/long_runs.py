@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from sdmbtl.policies import Policy
 from sdmbtl.trainers import TrainingJob
-from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
+from sdmbtl.trainers.ppo import BatchedPPOTrainer
 
 
 class LongRuns(BatchedPPOTrainer):

@@ -37,7 +37,7 @@ def compute_all(
     others = multiprocessing.active_children()
     with environment_variables(SINGLE_THREADED):
         pool = ProcessPoolExecutor(
-            processes, multiprocessing.get_context("spawn"), initializer=_begin_worker
+            processes, multiprocessing.get_context("spawn"), initializer=begin_worker
         )
         waiting: dict[Future[Result], Item] = {}
         todo = iter(items)
@@ -82,7 +82,8 @@ def environment_variables(values: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _begin_worker() -> None:
+def begin_worker() -> None:
+    """Called first in a child process: leave interrupts to the parent, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are the parent's
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

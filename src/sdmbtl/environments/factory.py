@@ -15,6 +15,7 @@ import gymnasium
 from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.contexts import SpaceLike, read_space
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.parallel import is_parallel_env
 from sdmbtl.errors import FamilyError
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
@@ -83,7 +84,7 @@ class FactoryFamily(EnvironmentFamily):
             raise FamilyError(
                 f"{self.name!r} failed for the context {context}: {type(error).__name__}: {error}"
             ) from error
-        if not isinstance(env, gymnasium.Env):
+        if not isinstance(env, gymnasium.Env) and not is_parallel_env(env):
             raise FamilyError(
                 f"{self.name!r} must return a gymnasium.Env. Got {short_text(env)} instead."
             )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import pickle
 import zipfile
 from collections.abc import Callable, Mapping
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies.base import Policy
+from sdmbtl.policies.spaces import space_from_json, space_to_json
 
 try:
     import stable_baselines3
@@ -372,62 +372,6 @@ def _name_of(value: Any) -> Any:
         "A policy can be kept if its arguments are numbers, activations of torch.nn and features "
         f"extractors of Stable-Baselines3. Got {short_text(value)} instead."
     )
-
-
-# -- spaces as JSON ----------------------------------------------------------------------
-
-
-def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
-    """A space as JSON data.
-
-    Raises:
-        PolicyError: If it is of another kind than Box, Discrete, MultiDiscrete, MultiBinary.
-    """
-    match space:
-        case spaces.Box():
-            bounds = {"low": _bound_to_json(space.low), "high": _bound_to_json(space.high)}
-            return {"type": "Box", "shape": list(space.shape), "dtype": str(space.dtype), **bounds}
-        case spaces.Discrete():
-            return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
-        case spaces.MultiDiscrete():
-            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist()}
-        case spaces.MultiBinary():
-            n = space.n
-            return {"type": "MultiBinary", "n": n if isinstance(n, int) else [int(k) for k in n]}
-    raise PolicyError(
-        "A policy can be kept if its spaces are Box, Discrete, MultiDiscrete or MultiBinary. "
-        f"Got {short_text(space)} instead."
-    )
-
-
-def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
-    """Make a space again from `space_to_json`."""
-    match data["type"]:
-        case "Box":
-            shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
-            low, high = (_bound_from_json(data[k], shape, dtype) for k in ("low", "high"))
-            return spaces.Box(low, high, dtype=dtype.type)
-        case "Discrete":
-            return spaces.Discrete(data["n"], start=data["start"])
-        case "MultiDiscrete":
-            return spaces.MultiDiscrete(data["nvec"])
-        case "MultiBinary":
-            return spaces.MultiBinary(data["n"])
-    raise PolicyError(f"Unknown type of space {data['type']!r}.")
-
-
-def _bound_to_json(bound: NDArray[Any]) -> Any:
-    """The entries of a bound in a row, or a single one if all are equal, as in images."""
-    # JSON has no infinity: it is written as text.
-    entries = [v if math.isfinite(v) else str(v) for v in bound.ravel().tolist()]
-    return entries[0] if entries and len(set(entries)) == 1 else entries
-
-
-def _bound_from_json(data: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-    if isinstance(data, list):
-        entries = [float(v) if isinstance(v, str) else v for v in data]
-        return np.array(entries, dtype=dtype).reshape(shape)
-    return np.full(shape, float(data) if isinstance(data, str) else data, dtype=dtype)
 
 
 # -- archives ----------------------------------------------------------------------------

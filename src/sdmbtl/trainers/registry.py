@@ -26,7 +26,7 @@ class _Entry(NamedTuple):
 
 
 _TRAINERS = {
-    "ppo": _Entry("sdmbtl.trainers.batched_ppo:BatchedPPOTrainer", "jax", "jax"),
+    "ppo": _Entry("sdmbtl.trainers.ppo:make_ppo_trainer", "jax", "jax"),
     "sb3": _Entry(
         "sdmbtl.trainers.stable_baselines:StableBaselinesTrainer", "stable_baselines3", "sb3"
     ),
