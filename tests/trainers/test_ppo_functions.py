@@ -9,7 +9,7 @@ import torch
 
 from sdmbtl.environments.functional.pendulum import FunctionalPendulum
 from sdmbtl.errors import TrainerError
-from sdmbtl.trainers.ppo.distributions import Categorical, MultiCategorical, gaussian_log_prob
+from sdmbtl.trainers.ppo.distributions import Categorical, gaussian_log_prob
 from sdmbtl.trainers.ppo.functional import FunctionalPPO, Tasks
 from sdmbtl.trainers.ppo.learner import ADAM_EPSILON, Transition, adam, gae, loss
 from sdmbtl.trainers.ppo.networks import (

@@ -176,8 +176,8 @@ def test_an_environment_that_cannot_be_built_is_named():
 
 def test_observations_must_be_arrays():
     class Parts(Fragile):
-        observation_space = spaces.Dict({"x": spaces.Discrete(2)})
+        observation_space = spaces.Dict({"x": spaces.Graph(spaces.Discrete(2), None)})
 
     family = FactoryFamily(Parts, ContextSpace(a=[0.0, 1.0]))
-    with pytest.raises(TrainerError, match="one array.*Flatten them"):
+    with pytest.raises(TrainerError, match="a Dict or Tuple of arrays.*Flatten them"):
         play([[0.0]], family=family)

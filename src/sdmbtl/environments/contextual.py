@@ -29,8 +29,9 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     in force is `env.context`, and `info["context"]` after every reset and step.
 
     The environment of a context is built anew when the context changes, so nothing is carried
-    over, unless it takes contexts itself (`built_for` of the family). One seed at the beginning reproduces everything that follows: without a seed of its
-    own, a newly built environment is seeded from this one's generator.
+    over, unless it takes contexts itself (`built_for` of the family). One seed at the beginning
+    reproduces everything that follows: without a seed of its own, a newly built environment is
+    seeded from this one's generator.
 
     Args:
         family: Builds the environment of each context.
@@ -60,8 +61,9 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         self._env = family.build(dict(self._context), render_mode)
         if is_parallel_env(self._env):
             raise FamilyError(
-                f"{family.name!r} makes environments of several agents, which are no gymnasium.Env. "
-                "family.build(context, None) makes one; the trainer 'ppo' trains in them."
+                f"{family.name!r} makes environments of several agents, which are not a "
+                "gymnasium.Env. family.build(context, None) makes one; the trainer 'ppo' trains "
+                "in them."
             )
         self._is_new = True
         self._asked_mode = render_mode

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import gymnasium
 
@@ -79,7 +79,7 @@ class FactoryFamily(EnvironmentFamily):
             )
         arguments = {"render_mode": render_mode} if self._takes_render_mode else {}
         try:
-            env = self._factory(context, **arguments)
+            env: Any = self._factory(context, **arguments)
         except Exception as error:
             raise FamilyError(
                 f"{self.name!r} failed for the context {context}: {type(error).__name__}: {error}"
@@ -88,7 +88,7 @@ class FactoryFamily(EnvironmentFamily):
             raise FamilyError(
                 f"{self.name!r} must return a gymnasium.Env. Got {short_text(env)} instead."
             )
-        return env
+        return cast("gymnasium.Env[Any, Any]", env)
 
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data.

@@ -57,8 +57,18 @@ class FlatObservations:
         )
 
     def __call__(self, observation: Any) -> NDArray[np.float32]:
-        """(O,) of one observation, (n, O) of a batch of them."""
-        return self._flatten(observation)
+        """(O,) of one observation, (n, O) of a batch of them.
+
+        Raises:
+            PolicyError: If it is not of the space.
+        """
+        try:
+            return self._flatten(observation)
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise PolicyError(
+                f"Observations are of the space {short_text(self.space)}, one or a batch. "
+                f"Got {short_text(observation)} instead."
+            ) from None
 
 
 def _flat_size(space: spaces.Space[Any]) -> int:
@@ -145,6 +155,7 @@ class FlatActions:
     def __init__(self, space: spaces.Space[Any]) -> None:
         self.space = space
         self.sizes: tuple[int, ...] | None = None
+        self._start: Any = 0
         match space:
             case spaces.Discrete():
                 self.sizes, self._start = (int(space.n),), int(space.start)
@@ -152,7 +163,7 @@ class FlatActions:
                 self.sizes = tuple(int(n) for n in space.nvec.ravel())
                 self._start = space.start
             case spaces.MultiBinary():
-                self.sizes, self._start = (2,) * spaces.flatdim(space), 0
+                self.sizes = (2,) * spaces.flatdim(space)
             case spaces.Box() if np.issubdtype(space.dtype, np.floating):
                 self.n_outputs = int(np.prod(space.shape))
                 return

@@ -136,7 +136,7 @@ class MlpPolicy(Policy):
 
     def description(self) -> dict[str, Any]:
         """Number of layers, bounds of the action and of the inputs; spaces that are not plain."""
-        described = {
+        described: dict[str, Any] = {
             "layers": len(self.weights),
             "bounds": None if self.bounds is None else list(self.bounds),
             "limit": self.limit,

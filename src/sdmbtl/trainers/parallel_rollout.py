@@ -77,7 +77,7 @@ def _play(
             agent: policy.act(_with_context(observations[agent], coordinates))
             for agent in env.agents
         }
-        observations, rewards, terminations, truncations, _ = env.step(actions)
+        observations, rewards, *_ = env.step(actions)
         for agent in {*actions, *observations}:
             sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
     return sum(sums.values()) / len(sums)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -44,8 +44,7 @@ def make_trainer(
     """Make a trainer by name, with the settings that the family recommends for it.
 
     Args:
-        name: One of `trainer_names()`. "auto" is "ppo" if the family has a pure-function twin and
-            JAX is installed, otherwise "sb3".
+        name: One of `trainer_names()`. "auto" is "ppo" if JAX is installed, otherwise "sb3".
         family: The environments.
         space: The context space.
         **options: Settings of that trainer, before those of `family.training`. Of settings that
@@ -56,7 +55,7 @@ def make_trainer(
         TrainerError: If the name or an option is unknown, or a package is missing.
     """
     known_name("trainer", name, trainer_names(), error=TrainerError)
-    chosen = recommended_trainer(family) if name == AUTO else name
+    chosen = recommended_trainer() if name == AUTO else name
     settings = _merge_settings(family.training.get(chosen, {}), options)
     return trainer_from_settings(chosen, family, space, settings)
 
@@ -65,22 +64,22 @@ def trainer_from_settings(
     name: str, family: EnvironmentFamily, space: ContextSpace, settings: Mapping[str, Any]
 ) -> Trainer:
     """Make a trainer again from its `settings()`, whatever the family recommends by now."""
-    trainer_class = _load_class(name)
-    _check_options(name, trainer_class, settings)
-    return trainer_class(family, space, **settings)
+    make = _load_maker(name)
+    _check_options(name, make, settings)
+    return make(family, space, **settings)
 
 
-def recommended_trainer(family: EnvironmentFamily) -> str:
+def recommended_trainer() -> str:
     """The trainer that "auto" stands for."""
-    # The package first: asking a family for its twin imports it.
-    return "ppo" if _is_installed("ppo") and family.functional() is not None else "sb3"
+    return "ppo" if _is_installed("ppo") else "sb3"
 
 
 def _is_installed(name: str) -> bool:
     return find_spec(_TRAINERS[name].package) is not None
 
 
-def _load_class(name: str) -> type[Trainer]:
+def _load_maker(name: str) -> Callable[..., Trainer]:
+    """The class of a trainer, or the function that chooses one."""
     entry = _TRAINERS[name]
     if not _is_installed(name):
         raise TrainerError(
@@ -88,7 +87,7 @@ def _load_class(name: str) -> type[Trainer]:
             f"with: pip install 'sdmbtl[{entry.extra}]'"
         )
     module, _, attribute = entry.place.partition(":")
-    found: type[Trainer] = getattr(import_module(module), attribute)
+    found: Callable[..., Trainer] = getattr(import_module(module), attribute)
     return found
 
 
@@ -103,8 +102,8 @@ def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) 
     return merged
 
 
-def _check_options(name: str, trainer_class: type[Trainer], options: Mapping[str, Any]) -> None:
-    parameters = inspect.signature(trainer_class).parameters
+def _check_options(name: str, make: Callable[..., Trainer], options: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(make).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return  # the trainer checks them itself
     known = [p for p in parameters if p not in ("family", "space")]

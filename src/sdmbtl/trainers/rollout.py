@@ -9,6 +9,8 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+from gymnasium.error import CustomSpaceError
+from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
@@ -96,7 +98,7 @@ def _play(
         observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
         while lanes:
             for number, lane in lanes.items():
-                observations[number] = lane.observation
+                _write(observations, number, lane.observation)
             actions = policy.act(observations)
             for number, lane in list(lanes.items()):
                 with name_context_in_errors(lane.context):
@@ -128,12 +130,25 @@ def name_context_in_errors(context: Mapping[str, float]) -> Iterator[None]:
         ) from error
 
 
-def _batch_of_observations(environment: ContextualEnv) -> NDArray[Any]:
-    """(LANES, ...) zeros in the shape of observations."""
+def _batch_of_observations(environment: ContextualEnv) -> Any:
+    """LANES empty observations in the form that Gymnasium's vector environments have."""
     space = environment.observation_space
-    if space.shape is None:
+    try:
+        return create_empty_array(space, LANES)
+    except (CustomSpaceError, TypeError):
         raise TrainerError(
-            f"Policies act on observations that are one array. {environment.family.name!r} has "
-            f"{space}. Flatten them in 'build'."
-        )
-    return np.zeros((LANES, *space.shape), dtype=space.dtype)
+            "Policies act on observations that are arrays, or a Dict or Tuple of arrays. "
+            f"{environment.family.name!r} has {space}. Flatten them in 'build'."
+        ) from None
+
+
+def _write(batch: Any, number: int, observation: Any) -> None:
+    """Put an observation in its place in a batch."""
+    if isinstance(batch, dict):
+        for key, part in batch.items():
+            _write(part, number, observation[key])
+    elif isinstance(batch, tuple):
+        for part, seen in zip(batch, observation, strict=True):
+            _write(part, number, seen)
+    else:
+        batch[number] = observation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 
-class Distribution(Protocol):
+class Distribution(Protocol, Hashable):
     """Actions for (n, K) outputs of the actor; hashable, so that it can be compiled for."""
 
     @property

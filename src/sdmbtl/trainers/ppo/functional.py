@@ -108,7 +108,8 @@ class FunctionalPPO:
         Args:
             tasks: With a leading axis for the runs.
             seeds: Of each run.
-            begin: What each begins with, by `PolicyForm.begin`. Either way Adam knows nothing yet, and no policy is the best one yet.
+            begin: What each begins with, by `PolicyForm.begin`. Either way Adam knows nothing yet,
+                and no policy is the best one yet.
         """
         weights, scaling = jax.tree.map(lambda *w: jnp.stack(w), *begin)
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])

@@ -1,4 +1,4 @@
-"""What the trainer has to know of environments on the host, found out before anything is trained."""
+"""What the trainer has to know of environments on the host, before anything is trained."""
 
 from __future__ import annotations
 

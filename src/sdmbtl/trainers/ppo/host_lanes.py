@@ -6,6 +6,7 @@ import multiprocessing
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -110,7 +111,7 @@ class SpreadLanes(HostLanes):
         family = episodes.family.settings()
         portable = replace(episodes, family=None)  # type: ignore[arg-type]
         ends = [round(i * number / processes) for i in range(processes + 1)]
-        self._parts = [range(a, b) for a, b in zip(ends, ends[1:], strict=False)]
+        self._parts = [range(*pair) for pair in pairwise(ends)]
         self._pipes: list[Connection] = []
         self._workers: list[Any] = []
         with environment_variables(SINGLE_THREADED):

@@ -34,6 +34,23 @@ from sdmbtl.trainers.ppo.settings import PPOSettings
 REWARD_LIMIT = 10.0
 
 
+class Rollout(NamedTuple):
+    """What was played: the arrays of that name of `RolloutArrays`."""
+
+    obs: jax.Array
+    last_obs: jax.Array
+    action: jax.Array
+    reward: jax.Array
+    terminated: jax.Array
+    truncated: jax.Array
+    present: jax.Array
+
+    @classmethod
+    def of(cls, arrays: RolloutArrays) -> Rollout:
+        """The arrays, which JAX takes as they are."""
+        return cls(*[getattr(arrays, name) for name in cls._fields])
+
+
 class LearnerState(NamedTuple):
     """What is learned, and the statistics it depends on.
 
@@ -70,7 +87,7 @@ class HostLearner:
     ) -> None:
         self.settings, self.distribution = settings, distribution
         self.norm_reward, self.has_empty_slots = norm_reward, has_empty_slots
-        self.update = jax.jit(self._update)
+        self._compiled = jax.jit(self._update)
 
     def start(
         self, weights: Weights, scaling: Scaling, returns: tuple[float, float] | None, slots: int
@@ -89,18 +106,27 @@ class HostLearner:
             statistics = statistics._replace(variance=variance[None], number=number)
         return LearnerState(start_optimiser(weights), scaling, statistics, jnp.zeros(slots))
 
-    def _update(
-        self, state: LearnerState, rollout: RolloutArrays, iteration: jax.Array, total: jax.Array
+    def update(
+        self, state: LearnerState, arrays: RolloutArrays, iteration: int, total: int
     ) -> LearnerState:
         """Learn from one rollout.
 
         Args:
             state: The state so far.
-            rollout: What was played.
+            arrays: What was played; may be changed afterwards.
             iteration: Number of the iteration.
-            total: Iterations of the whole run; an array, so that runs of any length share what is
-                compiled.
+            total: Iterations of the whole run.
         """
+        # Numbers as arrays, so that runs of any length share what is compiled.
+        rollout, numbers = Rollout.of(arrays), (jnp.int32(iteration), jnp.int32(total))
+        learned: LearnerState = self._compiled(state, rollout, *numbers)
+        learned.discounted.block_until_ready()
+        return learned
+
+    def _update(
+        self, state: LearnerState, rollout: Rollout, iteration: jax.Array, total: jax.Array
+    ) -> LearnerState:
+        """All of `update`, to be compiled."""
         settings = self.settings
         steps, slots = rollout.reward.shape
         present = jnp.float32(rollout.present[:-1]) if self.has_empty_slots else None
@@ -123,13 +149,13 @@ class HostLearner:
         return LearnerState(optimiser, scaling, returns, discounted)
 
     def _observations(
-        self, state: LearnerState, rollout: RolloutArrays, present: jax.Array | None
+        self, state: LearnerState, rollout: Rollout, present: jax.Array | None
     ) -> tuple[jax.Array, jax.Array, Scaling]:
         """(T, S, I) observations before and after each action, and the statistics with them."""
         seen = rollout.obs[:-1]
         next_seen = jnp.where(rollout.truncated[..., None], rollout.last_obs, rollout.obs[1:])
         if not self.settings.norm_obs:
-            return jnp.asarray(seen), next_seen, state.scaling
+            return seen, next_seen, state.scaling
         n = seen.shape[0] * seen.shape[1]
         updated = update_scaling(
             state.scaling,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
@@ -38,9 +40,11 @@ class Actor:
         if self._ends is None:
             return rng.standard_normal(size, dtype=np.float32)
         # The largest of outputs with such noise is distributed as the softmax says.
-        return -np.log(rng.standard_exponential(size, dtype=np.float32) + np.float32(1e-20))
+        drawn = rng.standard_exponential(size, dtype=np.float32) + np.float32(TINY**2)
+        noise: NDArray[np.float32] = -np.log(drawn)
+        return noise
 
-    def act(self, obs: NDArray[np.float32], noise: NDArray[np.float32]) -> NDArray[np.generic]:
+    def act(self, obs: NDArray[np.float32], noise: NDArray[np.float32]) -> NDArray[Any]:
         """(S, D) actions, as they are learned, for (S, I) observations and (S, K) noise."""
         x = obs
         if self._shift is not None:
@@ -53,11 +57,10 @@ class Actor:
         weight, bias = self._layers[-1]
         outputs = x @ weight + bias
         if self._ends is None:
-            return outputs + self._std * noise
+            noisy: NDArray[np.float32] = outputs + self._std * noise
+            return noisy
         outputs += noise
-        if not len(self._ends):
-            return outputs.argmax(axis=-1)[:, None]
-        parts = np.split(outputs, self._ends, axis=-1)
+        parts = np.split(outputs, self._ends, axis=-1) if len(self._ends) else [outputs]
         return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
 
 
@@ -77,19 +80,20 @@ class ActionScale:
         if isinstance(space, spaces.Box):
             low, high = (x.ravel().astype(np.float64) for x in (space.low, space.high))
             bounded = np.isfinite(low) & np.isfinite(high)
-            self.centre = np.where(bounded, (low + high) / 2, 0.0).astype(np.float32)
-            self.half_width = np.where(bounded, (high - low) / 2, 1.0).astype(np.float32)
+            low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+            self.centre = ((low + high) / 2).astype(np.float32)
+            self.half_width = ((high - low) / 2).astype(np.float32)
 
     @property
     def is_trivial(self) -> bool:
         """Whether both are the same."""
         return bool((self.centre == 0).all() and (self.half_width == 1).all())
 
-    def to_space(self, chosen: NDArray[np.generic]) -> NDArray[np.generic]:
+    def to_space(self, chosen: NDArray[Any]) -> NDArray[Any]:
         """(S, ...) actions of the space for (S, D) that are learned."""
         if self._actions.sizes is None:
             chosen = chosen * self.half_width + self.centre
-        found: NDArray[np.generic] = self._actions.to_space(chosen)
+        found: NDArray[Any] = self._actions.to_space(chosen)
         return found
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -222,9 +221,7 @@ class HostPPOTrainer(Trainer):
         rng = np.random.default_rng([job.seed, ACTING, state.iteration])
         noise = actor.draw_noise(rng, lanes.arrays.reward.shape)
         collect(lanes, actor, self._scale, noise)
-        state.learner = self._learner.update(
-            learner, lanes.arrays, jnp.int32(state.iteration), jnp.int32(total)
-        )
+        state.learner = self._learner.update(learner, lanes.arrays, state.iteration, total)
         carry_over(lanes)
         state.iteration += 1
 

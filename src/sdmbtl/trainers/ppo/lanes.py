@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import is_parallel_env, spaces_of
+from sdmbtl.environments.parallel import spaces_of
 from sdmbtl.errors import FamilyError, TrainingError
 from sdmbtl.policies.flattening import FlatObservations
 from sdmbtl.trainers.ppo.rollout_arrays import RolloutArrays

@@ -68,12 +68,15 @@ class PolicyForm:
         if self.action_scale is not None:
             centre, half_width = self.action_scale
             last, bias = last * half_width, bias * half_width + centre
-        mean, variance = np.asarray(scaling.mean), np.asarray(scaling.variance)
+        mean: NDArray[np.float32] = np.asarray(scaling.mean)
+        variance: NDArray[np.float32] = np.asarray(scaling.variance)
         return MlpPolicy(
             [*(w for w, _ in actor), last],
             [*(b for _, b in actor), bias],
             shift=mean if norm_obs else np.zeros(size, np.float32),
-            scale=1 / np.sqrt(variance + TINY) if norm_obs else np.ones(size, np.float32),
+            scale=(1 / np.sqrt(variance + TINY)).astype(np.float32)
+            if norm_obs
+            else np.ones(size, np.float32),
             bounds=self.bounds,
             limit=OBSERVATION_LIMIT if norm_obs else None,
             critic=[(np.asarray(w), np.asarray(b)) for w, b in weights.critic],
