@@ -96,7 +96,7 @@ def test_processes_do_not_matter(trained):
 
 def test_the_context_is_observed():
     trainer = cartpole(observe_context=True)
-    lanes = trainer._open_lanes(TrainingJob(POLES.targets, 0))
+    lanes = trainer.open_lanes(TrainingJob(POLES.targets, 0))
     lanes.start([LaneState() for _ in range(4)])
     assert lanes.arrays.obs.shape[-1] == trainer.form.n_inputs == 4 + 2
     for number, lane in enumerate(lanes._lanes):

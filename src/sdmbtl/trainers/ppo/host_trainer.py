@@ -192,11 +192,11 @@ class HostPPOTrainer(Trainer):
         state = self.begin(job)
         if job.parent is not None:
             self._evaluate_progress(state, job)
-        lanes = self._open_lanes(job)
+        lanes = self.open_lanes(job)
         try:
             lanes.start(state.lanes)
             while state.iteration < total:
-                self._iterate(state, lanes, job, total)
+                self.iterate(state, lanes, job, total)
                 if self._is_evaluated(state.iteration, total):
                     self._evaluate_progress(state, job)
                 if progress is not None:
@@ -207,10 +207,17 @@ class HostPPOTrainer(Trainer):
         assert state.best is not None  # noqa: S101 (the last iteration is evaluated)
         return Training(state.best, total * settings.batch_size, state.best_return, state.curve)
 
-    def _iterate(
+    def iterate(
         self, state: HostTrainState, lanes: HostLanes, job: TrainingJob, total: int
     ) -> None:
-        """Play, then learn from what was seen."""
+        """Play, then learn from what was seen.
+
+        Args:
+            state: Of the training run; it is changed.
+            lanes: Its environments.
+            job: What is trained.
+            total: Iterations of the whole run.
+        """
         settings, learner = self.ppo_settings, state.learner
         actor = Actor(
             learner.optimiser.weights,
@@ -255,7 +262,8 @@ class HostPPOTrainer(Trainer):
         number = min(len(contexts), MOST_EVALUATED)
         return contexts[np.linspace(0, len(contexts) - 1, number).astype(np.intp)]
 
-    def _open_lanes(self, job: TrainingJob) -> HostLanes:
+    def open_lanes(self, job: TrainingJob) -> HostLanes:
+        """The environments of a training run, which are then started and, at the end, closed."""
         environment, settings = self.environment, self.ppo_settings
         episodes = Episodes(
             self.family,

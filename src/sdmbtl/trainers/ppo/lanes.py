@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
@@ -158,6 +159,7 @@ class SingleAgentLane(Lane):
     def __init__(self, episodes: Episodes, number: int, arrays: RolloutArrays) -> None:
         super().__init__(episodes, number, arrays)
         self._flatten: FlatObservations | None = None
+        self._is_discrete = False
 
     def _place(self, row: int, observation: Any) -> None:
         seen = self._arrays.obs[row, self._first]
@@ -169,7 +171,9 @@ class SingleAgentLane(Lane):
 
     def _step(self, t: int, actions: NDArray[Any]) -> bool:
         arrays, slot = self._arrays, self._first
-        observation, reward, terminated, truncated, _ = self._env.step(actions[0])
+        # Gymnasium checks a plain number faster than one of NumPy.
+        action = actions.item() if self._is_discrete else actions[0]
+        observation, reward, terminated, truncated, _ = self._env.step(action)
         arrays.reward[t, slot] = reward
         arrays.terminated[t, slot] = terminated
         arrays.truncated[t, slot] = truncated and not terminated
@@ -182,6 +186,7 @@ class SingleAgentLane(Lane):
         super()._check_spaces(context)
         flat = FlatObservations(self._spaces[0])
         self._flatten = None if flat.is_plain else flat
+        self._is_discrete = isinstance(self._spaces[1], spaces.Discrete)
 
 
 class ParallelLane(Lane):
