@@ -1,9 +1,14 @@
-"""Training steps per CPU-second: the batched trainer and stable-baselines3, in one run.
+"""Training steps per CPU-second: our PPO, stable-baselines3 and SBX, in one run.
 
-    python benchmarks/training_speed.py [--contexts 100] [--repeats 3]
+    python benchmarks/training_speed.py [--contexts 100] [--repeats 3] [--part batched|host|all]
 
-CartPole, each library's PPO with its own defaults and 8 environments. Compilation is timed by
-itself. Written to results/training-speed.json.
+batched: environments that are pure functions, on CartPole; each library's PPO with its own
+defaults and 8 environments.
+
+host: Gymnasium's own environments; the same network, environments, rollout, epochs and minibatch
+for all. SBX (stable-baselines in JAX, `pip install sbx-rl`) is left out if it is not installed.
+
+Compilation is timed by itself. Written to results/training-speed.json; the other part stays.
 """
 
 from __future__ import annotations
@@ -14,15 +19,24 @@ import os
 import resource
 import statistics
 import time
+from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.environments import make_family
+import gymnasium
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.trainers import Trainer, TrainerSpec, TrainingJob, make_trainer, train
+from sdmbtl.trainers.ppo import HostPPOTrainer
 
 RESULT = Path(__file__).parent.parent / "results" / "training-speed.json"
 SB3_STEPS = 49_152
+HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3")
+#: The same for all in the part "host"; hidden layers of 64 and 64 units with tanh.
+NUM_ENVS, NUM_STEPS, MINIBATCH, EPOCHS = 8, 256, 64, 10
 
 
 def cpu_seconds() -> float:
@@ -61,18 +75,91 @@ def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:
     return float(returns.sum()) / (time.process_time() - begun)
 
 
-def main() -> None:
-    """Measure in turns, so that all see the same machine."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--contexts", type=int, default=100)
-    parser.add_argument("--repeats", type=int, default=3)
-    arguments = parser.parse_args()
+def host_training(environment: str) -> Callable[[int], float]:
+    """Our PPO on the host: a function that trains a few iterations and gives its CPU-seconds."""
+    space = ContextSpace(unused=[0.0, 1.0])
+    family = FactoryFamily(lambda _: gymnasium.make(environment), space)
+    trainer = HostPPOTrainer(
+        family,
+        space,
+        total_timesteps=NUM_ENVS * NUM_STEPS * 1000,
+        num_envs=NUM_ENVS,
+        num_steps=NUM_STEPS,
+        minibatch_size=MINIBATCH,
+        update_epochs=EPOCHS,
+    )
+    job = TrainingJob(space.targets[:1], 0)
+    state, lanes = trainer.begin(job), trainer.open_lanes(job)
+    lanes.start(state.lanes)
+
+    def train_for(iterations: int) -> float:
+        begun = time.process_time()
+        for _ in range(iterations):
+            trainer.iterate(state, lanes, job, 1000)
+        return time.process_time() - begun
+
+    return train_for
+
+
+def library_training(library: str, environment: str) -> Callable[[int], float]:
+    """PPO of stable-baselines3 or SBX, likewise."""
+    import torch
+    from stable_baselines3.common.env_util import make_vec_env
+
+    torch.set_num_threads(1)
+    if library == "sbx":
+        from sbx import PPO
+    else:
+        from stable_baselines3 import PPO
+    sizes = {"n_steps": NUM_STEPS, "batch_size": MINIBATCH, "n_epochs": EPOCHS}
+    envs = make_vec_env(environment, n_envs=NUM_ENVS, seed=0)
+    more = {"device": "cpu"} if library == "sb3" else {}
+    model: Any = PPO("MlpPolicy", envs, seed=0, **sizes, **more)
+
+    def train_for(iterations: int) -> float:
+        begun = time.process_time()
+        model.learn(iterations * NUM_ENVS * NUM_STEPS, reset_num_timesteps=False)
+        return time.process_time() - begun
+
+    return train_for
+
+
+def measure_host(repeats: int) -> dict[str, Any]:
+    """Steps per CPU-second on Gymnasium's environments, and ratios against stable-baselines3."""
+    libraries = ["sb3", *(["sbx"] if find_spec("sbx") else [])]
+    iterations = {"ppo": 4, "sb3": 1, "sbx": 2}
+    table: dict[str, Any] = {}
+    for environment in HOST:
+        training = {
+            "ppo": host_training(environment),
+            **{name: library_training(name, environment) for name in libraries},
+        }
+        warm_up = {name: train_for(1) for name, train_for in training.items()}
+        rates: dict[str, list[float]] = {name: [] for name in training}
+        for _ in range(repeats):
+            for name, train_for in training.items():
+                steps = iterations[name] * NUM_ENVS * NUM_STEPS
+                rates[name].append(steps / train_for(iterations[name]))
+        medians = {name: statistics.median(values) for name, values in rates.items()}
+        table[environment] = {
+            "steps_per_cpu_second": medians,
+            "ratio_to_sb3": {n: v / medians["sb3"] for n, v in medians.items() if n != "sb3"},
+            "all": rates,
+            "first_iteration_cpu_seconds": warm_up,
+        }
+        print(json.dumps({environment: table[environment]}, indent=1), flush=True)
+    sizes = {"num_envs": NUM_ENVS, "num_steps": NUM_STEPS, "minibatch_size": MINIBATCH}
+    return {"settings": {**sizes, "update_epochs": EPOCHS}, "environments": table}
+
+
+def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
+    """Environments that are pure functions: in turns, so that all see the same machine."""
     family = make_family("CartPole")
     space = family.space("paper")
     alone = make_trainer("ppo", family, space, processes=1)
     several = make_trainer("ppo", family, space)
-    step = len(space) // arguments.contexts
-    jobs = [TrainingJob(space.targets[[i * step]], i) for i in range(arguments.contexts)]
+    step = len(space) // contexts
+    jobs = [TrainingJob(space.targets[[i * step]], i) for i in range(contexts)]
     # Whole chunks and the last, shorter one are compiled by themselves.
     rest = len(jobs) % alone.settings()["chunk"]
     begun = time.process_time()
@@ -80,7 +167,7 @@ def main() -> None:
         alone.train(jobs[:shape])
     compiling = time.process_time() - begun
     measured: dict[str, list[float]] = {"sb3": [], "one": [], "many": []}
-    for _ in range(arguments.repeats):
+    for _ in range(repeats):
         measured["sb3"].append(stable_baselines_rate())
         measured["one"].append(batched_rate(alone, jobs[:1]))
     measured["many"].append(batched_rate(alone, jobs))
@@ -90,14 +177,10 @@ def main() -> None:
     wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
     base = statistics.median(measured["sb3"])
     one, many = statistics.median(measured["one"]), statistics.median(measured["many"])
-    result: dict[str, Any] = {
-        "command": f"python benchmarks/training_speed.py --contexts {arguments.contexts} "
-        f"--repeats {arguments.repeats}",
-        "cores": len(os.sched_getaffinity(0)),
-        "versions": versions((*CORE, *TRAINING)),
+    return {
         "steps_per_cpu_second": {"stable-baselines3": base, "one context": one, "many": many},
         "all": measured,
-        "contexts": arguments.contexts,
+        "contexts": contexts,
         "ratio_one": one / base,
         "ratio_many": many / base,
         "warm_up_cpu_seconds": compiling,
@@ -109,6 +192,26 @@ def main() -> None:
         },
         "evaluation_steps_per_cpu_second": evaluation_rate(alone, jobs[0]),
     }
+
+
+def main() -> None:
+    """Measure the parts that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--contexts", type=int, default=100)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--part", choices=("batched", "host", "all"), default="all")
+    arguments = parser.parse_args()
+    result: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.is_file() else {}
+    result |= {"cores": len(os.sched_getaffinity(0)), "versions": versions((*CORE, *TRAINING))}
+    command = f"python benchmarks/training_speed.py --repeats {arguments.repeats}"
+    if arguments.part in ("batched", "all"):
+        result["command"] = f"{command} --contexts {arguments.contexts}"
+        result |= measure_batched(arguments.contexts, arguments.repeats)
+    if arguments.part in ("host", "all"):
+        result["host"] = {
+            "command": f"{command} --part host",
+            **measure_host(arguments.repeats),
+        }
     print(json.dumps(result, indent=1))
     RESULT.write_text(json.dumps(result, indent=1) + "\n")
 

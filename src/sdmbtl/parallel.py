@@ -129,7 +129,7 @@ class Workers:
     def _submit(self, function: Callable[[Item], Result], item: Item) -> Future[Result]:
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
-                self.processes, multiprocessing.get_context("spawn"), initializer=_begin_worker
+                self.processes, multiprocessing.get_context("spawn"), initializer=begin_worker
             )
         others = multiprocessing.active_children()
         try:
@@ -175,7 +175,8 @@ def _without_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _begin_worker() -> None:
+def begin_worker() -> None:
+    """Called first in a child process: leave interrupts to the parent, and end when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are the parent's
     threading.Thread(target=_end_with_parent, daemon=True).start()
 

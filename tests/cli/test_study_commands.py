@@ -15,7 +15,7 @@ from command_runner import QUICK
 
 from sdmbtl import ContextSpace
 from sdmbtl.studies import Study
-from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
+from sdmbtl.trainers.ppo import BatchedPPOTrainer
 
 CONTEXT = {"length", "masscart", "masspole"}
 

@@ -18,7 +18,7 @@ from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.matrices.units import ATTEMPTS, KIND, Unit
 from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import TrainingJob, make_trainer
-from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
+from sdmbtl.trainers.ppo import BatchedPPOTrainer
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 

@@ -10,7 +10,7 @@ from sdmbtl.errors import MatrixError
 from sdmbtl.matrices.factory import MatrixFactory
 from sdmbtl.matrices.recipe import Recipe, load_recipe
 from sdmbtl.trainers import make_trainer
-from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
+from sdmbtl.trainers.ppo import BatchedPPOTrainer
 
 
 class TestValues:

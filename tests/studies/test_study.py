@@ -40,7 +40,7 @@ from sdmbtl.studies import (
 )
 from sdmbtl.studies.doctor import examine
 from sdmbtl.trainers import Failure
-from sdmbtl.trainers.batched_ppo import BatchedPPOTrainer
+from sdmbtl.trainers.ppo import BatchedPPOTrainer
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 

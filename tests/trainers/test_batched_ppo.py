@@ -8,6 +8,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.trainers import TrainerSpec, TrainingJob, make_trainer, train
+from sdmbtl.trainers.ppo import BatchedPPOTrainer
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
 QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
@@ -72,7 +73,7 @@ def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
     trainer, training, _ = learned
     contexts = trainer.space.targets
     returns = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
-    monkeypatch.setattr("sdmbtl.trainers.batched_ppo.EPISODES_AT_ONCE", 8)
+    monkeypatch.setattr("sdmbtl.trainers.ppo.batched_trainer.EPISODES_AT_ONCE", 8)
     again = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
     assert np.array_equal(returns, again)
 
@@ -160,8 +161,10 @@ def test_unusable_options(options, text):
 
 def test_no_pure_function_twin():
     family = make_family("BipedalWalker")
-    with pytest.raises(TrainerError, match="BipedalWalker has no pure-function twin.*'sb3'"):
-        make_trainer("ppo", family, family.space())
+    with pytest.raises(
+        TrainerError, match="BipedalWalker has no pure-function twin.*Use HostPPOTrainer"
+    ):
+        BatchedPPOTrainer(family, family.space())
 
 
 def test_jobs_must_fit_together():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sdmbtl.environments import FactoryFamily
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.testing.trainers import check_trainer, trainer_checks
 from sdmbtl.trainers import Evaluation, Trainer, Training, make_trainer
@@ -32,6 +33,20 @@ TINY = {
 @pytest.mark.parametrize("name", TINY)
 def test_trainer(name, check):
     check(lambda family, space: make_trainer(name, family, space, **TINY[name]))
+
+
+@pytest.mark.parametrize("check", trainer_checks(), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("environment", ["make_cartpole", "make_leaning_pendulum"])
+def test_trainer_on_the_host(environment, check):
+    """Where there are no pure functions, with discrete and with continuous actions."""
+
+    def make(family, space):
+        own = FactoryFamily(f"host_environments:{environment}", space)
+        own.positive = family.positive
+        settings = {**PPO, "num_steps": 16, "eval_every": 8, "eval_episodes": 1}
+        return make_trainer("ppo", own, space, **settings)
+
+    check(make)
 
 
 class Drawn(Trainer):

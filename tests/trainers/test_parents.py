@@ -89,7 +89,7 @@ def test_an_old_file_gets_a_fresh_critic(parent):
     old = parent.policy.acting()
     (child,) = trainer.train([TrainingJob(SPACE.targets[:1], 5, parent=old, steps=2048)])
     assert np.array_equal(child.policy.weights[0], old.weights[0])
-    fresh = trainer._ppo.initial(5)[0].critic
+    fresh = trainer.form.initial(5)[0].critic
     assert np.array_equal(child.policy.critic[0][0], np.asarray(fresh[0][0]))
 
 
@@ -100,7 +100,7 @@ def test_the_normaliser_goes_on_and_exploration_is_restored():
     trainer = make_trainer("ppo", family, space, **options)
     (first,) = trainer.train([TrainingJob(space.targets, 0)])
     assert first.policy.observations_seen == 2048
-    weights, scaling = trainer._begin(TrainingJob(space.targets, 1, parent=first.policy))
+    weights, scaling = trainer.form.begin(1, first.policy)
     assert np.array_equal(np.asarray(weights.log_std), [0.0])
     assert np.allclose(scaling.mean, first.policy.shift)
     assert float(scaling.number) == 2048

@@ -7,11 +7,21 @@ import pytest
 import scipy.stats
 import torch
 
-from sdmbtl.environments.functional.cartpole import FunctionalCartPole
 from sdmbtl.environments.functional.pendulum import FunctionalPendulum
 from sdmbtl.errors import TrainerError
-from sdmbtl.trainers import ppo
-from sdmbtl.trainers.ppo import PPO, PPOSettings, Scaling, Tasks, Transition
+from sdmbtl.trainers.ppo.distributions import Categorical, gaussian_log_prob
+from sdmbtl.trainers.ppo.functional import FunctionalPPO, Tasks
+from sdmbtl.trainers.ppo.learner import ADAM_EPSILON, Transition, adam, gae, loss
+from sdmbtl.trainers.ppo.networks import (
+    TINY,
+    Scaling,
+    forward,
+    initial_scaling,
+    initial_weights,
+    orthogonal,
+    update_scaling,
+)
+from sdmbtl.trainers.ppo.settings import PPOSettings
 
 RNG = np.random.default_rng(0)
 
@@ -22,7 +32,7 @@ def test_gae_is_the_weighted_sum_of_later_errors():
     for t in range(6):
         for later in range(t, 6):
             expected[t] += td_error[later] * np.prod(decay[t:later], axis=0)
-    got = ppo._gae(jnp.array(td_error, jnp.float32), jnp.array(decay, jnp.float32))
+    got = gae(jnp.array(td_error, jnp.float32), jnp.array(decay, jnp.float32))
     assert np.allclose(got, expected, atol=1e-5)
 
 
@@ -30,46 +40,45 @@ def test_adam_is_that_of_torch():
     start = RNG.normal(size=(5, 3)).astype(np.float32)
     gradients = RNG.normal(size=(7, 5, 3)).astype(np.float32) * 3
     parameter = torch.nn.Parameter(torch.tensor(start))
-    optimiser = torch.optim.Adam([parameter], lr=0.01, eps=ppo.ADAM_EPSILON)
+    optimiser = torch.optim.Adam([parameter], lr=0.01, eps=ADAM_EPSILON)
     state = (jnp.array(start), jnp.zeros((5, 3)), jnp.zeros((5, 3)), jnp.float32(0.0))
     for gradient in gradients:
         parameter.grad = torch.tensor(gradient)
         torch.nn.utils.clip_grad_norm_([parameter], 0.5)
         optimiser.step()
-        state = ppo._adam(*state, jnp.array(gradient), jnp.float32(0.01), 0.5)
+        state = adam(*state, jnp.array(gradient), jnp.float32(0.01), 0.5)
     assert np.allclose(state[0], parameter.detach().numpy(), atol=2e-6)
-    small = ppo._adam(*state, jnp.array(gradients[0] * 1e-3), jnp.float32(0.01), 0.5)
+    small = adam(*state, jnp.array(gradients[0] * 1e-3), jnp.float32(0.01), 0.5)
     assert np.abs(np.asarray(small[0] - state[0])).max() > 0  # a small gradient is not cut
 
 
 @pytest.mark.parametrize("shape", [(4, 64), (64, 64), (64, 2)])
 def test_orthogonal(shape):
-    matrix = ppo._orthogonal(np.random.default_rng(1), *shape)
+    matrix = orthogonal(np.random.default_rng(1), *shape)
     product = matrix.T @ matrix if shape[0] >= shape[1] else matrix @ matrix.T
     assert np.allclose(product, np.eye(min(shape)), atol=1e-6)
-    assert not np.array_equal(matrix, ppo._orthogonal(np.random.default_rng(2), *shape))
+    assert not np.array_equal(matrix, orthogonal(np.random.default_rng(2), *shape))
 
 
 def test_gaussian_is_the_log_density():
     x, mean, log_std = RNG.normal(size=(3, 2)), RNG.normal(size=(3, 2)), np.array([0.3, -0.5])
     expected = scipy.stats.norm(mean, np.exp(log_std)).logpdf(x).sum(axis=1)
-    got = ppo._gaussian_log_prob(*(jnp.array(v, jnp.float32) for v in (x, mean, log_std)))
+    got = gaussian_log_prob(*(jnp.array(v, jnp.float32) for v in (x, mean, log_std)))
     assert np.allclose(got, expected, atol=1e-5)
 
 
 def test_running_statistics_are_those_of_everything_seen():
     parts = [RNG.normal(3.0, 2.0, size=(n, 2)) for n in (5, 50, 7)]
-    scaling = Scaling(jnp.zeros(2), jnp.ones(2), jnp.float32(ppo.TINY))
+    scaling = Scaling(jnp.zeros(2), jnp.ones(2), jnp.float32(TINY))
     for part in parts:
-        scaling = ppo._update_scaling(scaling, jnp.array(part, jnp.float32))
+        scaling = update_scaling(scaling, jnp.array(part, jnp.float32))
     seen = np.concatenate(parts)
     assert np.allclose(scaling.mean, seen.mean(axis=0), atol=1e-4)
     assert np.allclose(scaling.variance, seen.var(axis=0), atol=1e-4)
 
 
 def loss_of(**settings):
-    algorithm = PPO(FunctionalCartPole(), PPOSettings(**settings))
-    weights = algorithm._initial_weights(0)
+    weights = initial_weights(0, 4, (64, 64), 2)
     n = 16
     rng = np.random.default_rng(1)
     observations = jnp.array(rng.normal(size=(n, 4)), jnp.float32)
@@ -78,23 +87,22 @@ def loss_of(**settings):
     advantages = jnp.array(rng.normal(size=n), jnp.float32)
     values = jnp.array(rng.normal(size=n), jnp.float32)
     batch = Transition(observations, actions, old, advantages, values)
-    return algorithm, weights, batch
+    return PPOSettings(**settings), weights, batch
 
 
 @pytest.mark.parametrize("ent_coef", [0.0, 0.1])
 def test_loss_by_hand(ent_coef):
-    algorithm, weights, batch = loss_of(ent_coef=ent_coef, clip_coef=0.1, vf_coef=0.7)
-    forward = lambda layers: np.asarray(ppo._forward(layers, batch.obs))  # noqa: E731
-    logs = forward(weights.actor)
+    settings, weights, batch = loss_of(ent_coef=ent_coef, clip_coef=0.1, vf_coef=0.7)
+    logs = np.asarray(forward(weights.actor, batch.obs))
     logs = logs - np.log(np.exp(logs).sum(axis=1, keepdims=True))
     ratio = np.exp(logs[np.arange(16), np.asarray(batch.action)] - batch.log_prob)
     scaled = np.asarray(batch.advantage)
     scaled = (scaled - scaled.mean()) / scaled.std()
     policy_loss = -np.minimum(ratio * scaled, np.clip(ratio, 0.9, 1.1) * scaled).mean()
-    value_loss = ((forward(weights.critic)[:, 0] - batch.value_target) ** 2).mean()
+    value_loss = ((forward(weights.critic, batch.obs)[:, 0] - batch.value_target) ** 2).mean()
     entropy = -(np.exp(logs) * logs).sum(axis=1).mean()
     assert np.isclose(
-        algorithm._loss(weights, batch),
+        loss(weights, batch, Categorical(2), settings),
         0.7 * value_loss + policy_loss - ent_coef * entropy,
         atol=1e-5,
     )
@@ -103,9 +111,10 @@ def test_loss_by_hand(ent_coef):
 def test_a_truncated_episode_counts_the_value_of_its_next_state():
     """Pendulum never ends: at its time limit the value of the next state stays in."""
     settings = PPOSettings(num_envs=1, num_steps=256, minibatch_size=256)
-    algorithm = PPO(FunctionalPendulum(), settings)
+    algorithm = FunctionalPPO(FunctionalPendulum(), settings)
+    begin = initial_weights(0, 3, (64, 64), 1), initial_scaling(3)
     tasks = Tasks(jnp.array([[[10.0, 1.0, 1.0, 2.0]]]), jnp.zeros((1, 1, 0)))
-    state = jax.tree.map(lambda x: x[0], algorithm.start(tasks, [0], [algorithm.initial(0)]))
+    state = jax.tree.map(lambda x: x[0], algorithm.start(tasks, [0], [begin]))
     single = jax.tree.map(lambda x: x[0], tasks)
     env_state, transitions, seen = algorithm._rollout(state, single, jax.random.PRNGKey(0))
     assert int(env_state.elapsed_steps[0]) == 56  # 256 steps, the 200th was the last of an episode
@@ -114,7 +123,7 @@ def test_a_truncated_episode_counts_the_value_of_its_next_state():
     # values + advantages at the cut: reward plus the discounted value of the state reached, whose
     # successor is another episode's; with gae the td_error of step 199 stands alone.
     layers = state.optimiser.weights.critic
-    critic = lambda x: np.asarray(ppo._forward(layers, x))[..., 0]  # noqa: E731
+    critic = lambda x: np.asarray(forward(layers, x))[..., 0]  # noqa: E731
     step = FunctionalPendulum().step
     angle = np.arctan2(seen[199, 1], seen[199, 0])
     reached, reward, _ = step(

@@ -253,7 +253,6 @@ def test_progress_counts_contexts(monkeypatch):
 @pytest.mark.parametrize("name", ["CartPole", "Pendulum", "Acrobot", "MountainCar"])
 def test_an_environment_that_is_used_again_plays_as_a_new_one(name):
     family = make_family(name)
-    assert family.reusable
     context = family.space().target(0)
     env = family.make(context)
     actions = [env.action_space.sample() for _ in range(60)]
@@ -272,8 +271,8 @@ def test_an_environment_that_is_used_again_plays_as_a_new_one(name):
         assert episode(env, seed) == episode(family.make(context), seed)
 
 
-@pytest.mark.parametrize("reusable", [True, False])
-def test_environments_are_used_again_where_that_is_safe(monkeypatch, reusable):
+@pytest.mark.parametrize("built_for", ["context", "episode"])
+def test_environments_are_used_again_where_that_is_safe(monkeypatch, built_for):
     monkeypatch.setattr(rollout, "LANES", 2)
     made = []
 
@@ -281,16 +280,16 @@ def test_environments_are_used_again_where_that_is_safe(monkeypatch, reusable):
         made.append(context)
         return Fragile(context)
 
-    family = FactoryFamily(make, ContextSpace(a=[0.0, 1.0]), reusable=reusable)
+    family = FactoryFamily(make, ContextSpace(a=[0.0, 1.0]), built_for=built_for)
     returns = play([[0.0], [0.0]], family=family, episodes=3).returns
     np.testing.assert_array_equal(returns, np.full((2, 3), 6.0))
-    assert len(made) == (2 if reusable else 6)
+    assert len(made) == (2 if built_for == "context" else 6)
 
 
 def test_observations_must_be_arrays():
     class Parts(Fragile):
-        observation_space = spaces.Dict({"x": spaces.Discrete(2)})
+        observation_space = spaces.Dict({"x": spaces.Graph(spaces.Discrete(2), None)})
 
     family = FactoryFamily(Parts, ContextSpace(a=[0.0, 1.0]))
-    with pytest.raises(TrainerError, match="one array.*Flatten them"):
+    with pytest.raises(TrainerError, match="a Dict or Tuple of arrays.*Flatten them"):
         play([[0.0]], family=family)

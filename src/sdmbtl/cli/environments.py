@@ -45,7 +45,7 @@ def _described(family: EnvironmentFamily) -> dict[str, Any]:
         "name": family.name,
         "features": dict(family.defaults),
         "return_range": family.return_range,
-        "trainer": recommended_trainer(family),
+        "trainer": recommended_trainer(),
         "spaces": {
             name: {
                 "targets": len(space),

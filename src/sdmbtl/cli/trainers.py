@@ -52,8 +52,8 @@ def trainers(
     from sdmbtl.trainers.registry import AUTO, recommended_trainer
 
     family = None if env is None else make_family(env)
-    if name == AUTO and family is not None:
-        name = recommended_trainer(family)
+    if name == AUTO:
+        name = recommended_trainer()
     found = list_settings(name, family, algorithm)
     if as_json:
         print_json([asdict(setting) for setting in found])

@@ -28,7 +28,6 @@ class Acrobot(EnvironmentFamily):
 
     name = "Acrobot"
     twin = "sdmbtl.environments.functional.acrobot:FunctionalAcrobot"
-    reusable = True
     defaults: Mapping[str, float] = {
         "link_length_1": 1.0,
         "link_length_2": 1.0,

@@ -34,7 +34,6 @@ class CartPole(EnvironmentFamily):
 
     name = "CartPole"
     twin = "sdmbtl.environments.functional.cartpole:FunctionalCartPole"
-    reusable = True
     defaults: Mapping[str, float] = {
         "length": 0.5,
         "masscart": 1.0,

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.parallel import is_parallel_env
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     in force is `env.context`, and `info["context"]` after every reset and step.
 
     The environment of a context is built anew when the context changes, so nothing is carried
-    over. One seed at the beginning reproduces everything that follows: without a seed of its
-    own, a newly built environment is seeded from this one's generator.
+    over, unless it takes contexts itself (`built_for` of the family). One seed at the beginning
+    reproduces everything that follows: without a seed of its own, a newly built environment is
+    seeded from this one's generator.
 
     Args:
         family: Builds the environment of each context.
@@ -57,6 +59,12 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         self.family = family
         self._context = family.full_context({} if context is None else context)
         self._env = family.build(dict(self._context), render_mode)
+        if is_parallel_env(self._env):
+            raise FamilyError(
+                f"{family.name!r} makes environments of several agents, which are not a "
+                "gymnasium.Env. family.build(context, None) makes one; the trainer 'ppo' trains "
+                "in them."
+            )
         self._is_new = True
         self._asked_mode = render_mode
         self.metadata = self._env.metadata
@@ -89,6 +97,8 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         context = passed_on.pop("context", None)
         if context is not None:
             self._switch(self.family.full_context(context))
+        if self.family.use_of(self._env) == "space":
+            passed_on["context"] = self.context
         if seed is None and self._is_new:
             seed = int(self.np_random.integers(SEEDS))
         self._is_new = False
@@ -120,6 +130,9 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         if context == self._context:
             return
         units = self._units_of(context)
+        if self.family.use_of(self._env) == "space":
+            self._context, self._units = context, units
+            return
         env = self.family.build(dict(context), self._asked_mode)
         for kind in ("observation_space", "action_space"):
             before, after = getattr(self._env, kind), getattr(env, kind)

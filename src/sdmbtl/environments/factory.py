@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast, get_args
 
 import gymnasium
 
 from sdmbtl.by_name import import_by_name
-from sdmbtl.checks import short_text, truth_value
+from sdmbtl.checks import known_name, short_text
 from sdmbtl.contexts import SpaceLike, read_space
-from sdmbtl.environments.family import EnvironmentFamily, refuse_places
+from sdmbtl.environments.family import BuiltFor, EnvironmentFamily, refuse_places
+from sdmbtl.environments.parallel import is_parallel_env
 from sdmbtl.errors import FamilyError
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
@@ -30,8 +31,8 @@ class FactoryFamily(EnvironmentFamily):
         factory: The function, or "module:function", importable also from the current directory.
         space: The contexts: a `ContextSpace` or the path of a TOML file.
         return_range: Lowest and highest return of an episode, if they are known.
-        reusable: Whether an environment that is reset with a seed plays the same episode as a new
-            one. Where it does, fewer environments are made; nobody can know it but you.
+        built_for: What one environment can be used for; see `EnvironmentFamily`. With "episode",
+            each is made anew: slower, and right for one that is not the same after a reset.
 
     Raises:
         FamilyError: If there is no such function.
@@ -52,9 +53,10 @@ class FactoryFamily(EnvironmentFamily):
         space: SpaceLike,
         *,
         return_range: tuple[float, float] | None = None,
-        reusable: bool = False,
+        built_for: BuiltFor = "context",
     ) -> None:
-        self.reusable = truth_value("reusable", reusable, error=FamilyError)
+        known_name("built_for", built_for, get_args(BuiltFor), error=FamilyError)
+        self.built_for = built_for
         self._factory = _import_factory(factory) if isinstance(factory, str) else factory
         self.name = factory if isinstance(factory, str) else _name(factory)
         if not callable(self._factory):
@@ -81,24 +83,24 @@ class FactoryFamily(EnvironmentFamily):
             )
         arguments = {"render_mode": render_mode} if self._takes_render_mode else {}
         try:
-            env = self._factory(context, **arguments)
+            env: Any = self._factory(context, **arguments)
         except Exception as error:
             raise FamilyError(
                 f"{self.name!r} failed for the context {context}: {type(error).__name__}: {error}"
             ) from error
-        if not isinstance(env, gymnasium.Env):
+        if not isinstance(env, gymnasium.Env) and not is_parallel_env(env):
             raise FamilyError(
                 f"{self.name!r} must return a gymnasium.Env. Got {short_text(env)} instead."
             )
-        return env
+        return cast("gymnasium.Env[Any, Any]", env)
 
     def made_by(self) -> object:
         """The factory."""
         return self._factory
 
     def options(self) -> dict[str, Any]:
-        """Whether environments can be reused, if they can."""
-        return {"reusable": True} if self.reusable else {}
+        """What one environment can be used for, if that is not as usual."""
+        return {} if self.built_for == "context" else {"built_for": self.built_for}
 
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data.

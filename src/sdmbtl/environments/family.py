@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from copy import copy
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import gymnasium
 
@@ -17,6 +17,12 @@ from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
     from sdmbtl.environments.functional import FunctionalEnvironment
+
+#: Modules of Gymnasium whose worlds keep traces of an episode over a reset.
+_BOX2D = "gymnasium.envs.box2d."
+
+#: What a built environment can be used for; see `EnvironmentFamily`.
+BuiltFor = Literal["episode", "context", "space"]
 
 
 class EnvironmentFamily(ABC):
@@ -37,8 +43,11 @@ class EnvironmentFamily(ABC):
         return_range: Lowest and highest return of an episode, for showing coverage as a share.
         training: Settings with which a trainer learns the family, by trainer name.
         twin: Where its pure functions are, as "module:class", imported when they are asked for.
-        reusable: Whether an environment that is reset with a seed plays the same episode as a new
-            one; Box2D's worlds carry state over a reset, so those are made anew.
+        built_for: What one built environment can be used for. "episode": a single one, because
+            its world keeps traces of it over a reset, as Box2D's does. "context" (the default):
+            all episodes of its context. "space": all contexts, because it takes each of them
+            itself, as `reset(options={"context": ...})`. An environment with an attribute
+            `built_for` says so itself.
     """
 
     name: str
@@ -48,7 +57,7 @@ class EnvironmentFamily(ABC):
     return_range: tuple[float, float] | None = None
     training: Mapping[str, Mapping[str, Any]] = {}
     twin: ClassVar[str | None] = None
-    reusable: bool = False
+    built_for: BuiltFor = "context"
 
     _space: ContextSpace | None = None
 
@@ -65,7 +74,27 @@ class EnvironmentFamily(ABC):
 
     @abstractmethod
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """Make ONE environment, its time limit included, from a full context."""
+        """Make ONE environment, its time limit included, from a full context.
+
+        The trainer "ppo" also takes a PettingZoo-style parallel environment; see `ParallelEnv`.
+        """
+
+    def use_of(self, env: object) -> BuiltFor:
+        """What an environment that was built can be used for.
+
+        Raises:
+            FamilyError: If it, or the family, says something else than `built_for` may be.
+        """
+        inner = env.unwrapped if isinstance(env, gymnasium.Env) else env
+        is_box2d = any(kind.__module__.startswith(_BOX2D) for kind in type(inner).__mro__)
+        usual = "episode" if is_box2d else self.built_for
+        use: BuiltFor = getattr(inner, "built_for", usual)
+        if use not in get_args(BuiltFor):
+            raise FamilyError(
+                f"'built_for' of {self.name!r} must be one of {', '.join(get_args(BuiltFor))}. "
+                f"Got {use!r} instead."
+            )
+        return use
 
     def functional(self) -> FunctionalEnvironment | None:
         """The same environment as pure functions of arrays, if there is one."""

@@ -30,9 +30,11 @@ class SelfContainedWalker(gymnasium.Env[Any, Any]):
 
     Attributes:
         module: The copy of Gymnasium's module that the class belongs to.
+        built_for: See `EnvironmentFamily`.
     """
 
     module: ClassVar[ModuleType]
+    built_for: ClassVar[str] = "context"
     world: Any
     hull: Any
     terrain: list[Any]

@@ -29,7 +29,6 @@ class MountainCar(EnvironmentFamily):
 
     name = "MountainCar"
     twin = "sdmbtl.environments.functional.mountain_car:FunctionalMountainCar"
-    reusable = True
     defaults: Mapping[str, float] = {"force": 0.001, "gravity": 0.0025, "max_speed": 0.07}
     ranges: Mapping[str, Mapping[str, Range]] = {
         "wide": {

@@ -32,7 +32,6 @@ class Pendulum(EnvironmentFamily):
 
     name = "Pendulum"
     twin = "sdmbtl.environments.functional.pendulum:FunctionalPendulum"
-    reusable = True
     defaults: Mapping[str, float] = {
         "gravity": 10.0,
         "mass": 1.0,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
+
+if TYPE_CHECKING:
+    from gymnasium import spaces
 
 #: Where observations that are normalised in training are cut off.
 OBSERVATION_LIMIT = 10.0
@@ -29,6 +32,12 @@ class MlpPolicy(Policy):
             further; none if it is not known.
         observations_seen: Number of observations that shift and scale are statistics of; None if
             they are none, or it is not known.
+        return_statistics: Variance and number of the discounted returns by which rewards were
+            scaled in training; None if they were not.
+        observation_space: Of the environment, if observations are anything else than vectors of
+            floats: they are flattened.
+        action_space: Of the environment, if actions are anything else than numbers from 0, or
+            vectors with the same `bounds` in each entry.
     """
 
     kind = "mlp"
@@ -44,6 +53,9 @@ class MlpPolicy(Policy):
         *,
         critic: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]] = (),
         observations_seen: float | None = None,
+        return_statistics: tuple[float, float] | None = None,
+        observation_space: spaces.Space[Any] | None = None,
+        action_space: spaces.Space[Any] | None = None,
     ) -> None:
         self.weights = [np.asarray(w, dtype=np.float32) for w in weights]
         self.biases = [np.asarray(b, dtype=np.float32) for b in biases]
@@ -53,15 +65,31 @@ class MlpPolicy(Policy):
         self.limit = limit
         self.critic = [(np.asarray(w, np.float32), np.asarray(b, np.float32)) for w, b in critic]
         self.observations_seen = observations_seen
+        self.return_statistics = return_statistics
+        self.observation_space, self.action_space = observation_space, action_space
+        self._flatten: Callable[[Any], NDArray[np.float32]] = _as_floats
+        self._actions: Callable[[NDArray[np.float32]], Any] = self._plain_actions
+        if observation_space is not None or action_space is not None:
+            from sdmbtl.policies.flattening import FlatActions, FlatObservations
+
+            if observation_space is not None:
+                self._flatten = FlatObservations(observation_space)
+            if action_space is not None:
+                self._actions = FlatActions(action_space).best
 
     @property
     def observation_size(self) -> int:
-        """O, the number of entries of an observation."""
+        """O, the number of entries of an observation, after it was flattened."""
         return len(self.shift)
 
-    def act(self, observation: ArrayLike) -> Any:
-        """The action for an (O,) observation, or the actions for (n, O) of them."""
-        x = np.asarray(observation, dtype=np.float32)
+    def act(self, observation: Any) -> Any:
+        """The action for one observation, or the actions for a batch of them.
+
+        Args:
+            observation: (O,) or (n, O); with an `observation_space` one of that, or a batch as
+                Gymnasium's vector environments give it.
+        """
+        x = self._flatten(observation)
         if x.ndim not in (1, 2) or x.shape[-1] != self.observation_size:
             raise PolicyError(
                 f"This policy takes observations of {self.observation_size} numbers, one or a "
@@ -72,7 +100,9 @@ class MlpPolicy(Policy):
             x = np.clip(x, -self.limit, self.limit)
         for weight, bias in zip(self.weights[:-1], self.biases[:-1], strict=True):
             x = np.tanh(x @ weight + bias)
-        output = x @ self.weights[-1] + self.biases[-1]
+        return self._actions(x @ self.weights[-1] + self.biases[-1])
+
+    def _plain_actions(self, output: NDArray[np.float32]) -> Any:
         if self.bounds is not None:
             return np.clip(output, *self.bounds)
         chosen = output.argmax(axis=-1)
@@ -87,19 +117,37 @@ class MlpPolicy(Policy):
             named |= {f"critic_weight_{i}": weight, f"critic_bias_{i}": bias}
         if self.observations_seen is not None:
             named["observations_seen"] = np.array([self.observations_seen])
+        if self.return_statistics is not None:
+            named["return_statistics"] = np.array(self.return_statistics)
         return named
 
     def acting(self) -> MlpPolicy:
-        """The policy without critic and counts."""
-        return MlpPolicy(self.weights, self.biases, self.shift, self.scale, self.bounds, self.limit)
+        """The policy without critic and statistics."""
+        return MlpPolicy(
+            self.weights,
+            self.biases,
+            self.shift,
+            self.scale,
+            self.bounds,
+            self.limit,
+            observation_space=self.observation_space,
+            action_space=self.action_space,
+        )
 
     def description(self) -> dict[str, Any]:
-        """Number of layers, bounds of the action and of the inputs."""
-        return {
+        """Number of layers, bounds of the action and of the inputs; spaces that are not plain."""
+        described: dict[str, Any] = {
             "layers": len(self.weights),
             "bounds": None if self.bounds is None else list(self.bounds),
             "limit": self.limit,
         }
+        for name in ("observation_space", "action_space"):
+            space = getattr(self, name)
+            if space is not None:
+                from sdmbtl.policies.spaces import space_to_json
+
+                described[name] = space_to_json(space)
+        return described
 
     @classmethod
     def from_arrays(
@@ -109,7 +157,13 @@ class MlpPolicy(Policy):
         bounds = description["bounds"]
         layers = range(description["layers"])
         critic = [i for i in range(len(arrays)) if f"critic_weight_{i}" in arrays]
-        seen = arrays.get("observations_seen")
+        seen, statistics = arrays.get("observations_seen"), arrays.get("return_statistics")
+        given = {}
+        for name in ("observation_space", "action_space"):
+            if name in description:
+                from sdmbtl.policies.spaces import space_from_json
+
+                given[name] = space_from_json(description[name])
         return cls(
             [arrays[f"weight_{i}"] for i in layers],
             [arrays[f"bias_{i}"] for i in layers],
@@ -119,4 +173,12 @@ class MlpPolicy(Policy):
             description["limit"],
             critic=[(arrays[f"critic_weight_{i}"], arrays[f"critic_bias_{i}"]) for i in critic],
             observations_seen=None if seen is None else float(seen[0]),
+            return_statistics=None
+            if statistics is None
+            else (float(statistics[0]), float(statistics[1])),
+            **given,
         )
+
+
+def _as_floats(observation: ArrayLike) -> NDArray[np.float32]:
+    return np.asarray(observation, dtype=np.float32)

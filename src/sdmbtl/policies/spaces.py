@@ -18,7 +18,8 @@ def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
     """A space as JSON data.
 
     Raises:
-        PolicyError: If it is of another kind than Box, Discrete, MultiDiscrete, MultiBinary.
+        PolicyError: If it is of another kind than Box, Discrete, MultiDiscrete, MultiBinary, or a
+            Dict or Tuple of these.
     """
     match space:
         case spaces.Box():
@@ -27,13 +28,19 @@ def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
         case spaces.Discrete():
             return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
         case spaces.MultiDiscrete():
-            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist()}
+            start = {"start": space.start.tolist()} if space.start.any() else {}
+            return {"type": "MultiDiscrete", "nvec": space.nvec.tolist(), **start}
         case spaces.MultiBinary():
             n = space.n
             return {"type": "MultiBinary", "n": n if isinstance(n, int) else [int(k) for k in n]}
+        case spaces.Dict():
+            entries = [[key, space_to_json(inner)] for key, inner in space.spaces.items()]
+            return {"type": "Dict", "spaces": entries}
+        case spaces.Tuple():
+            return {"type": "Tuple", "spaces": [space_to_json(inner) for inner in space.spaces]}
     raise PolicyError(
-        "A policy can be kept if its spaces are Box, Discrete, MultiDiscrete or MultiBinary. "
-        f"Got {short_text(space)} instead."
+        "A policy can be kept if its spaces are Box, Discrete, MultiDiscrete or MultiBinary, or a "
+        f"Dict or Tuple of these. Got {short_text(space)} instead."
     )
 
 
@@ -47,9 +54,13 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
         case "Discrete":
             return spaces.Discrete(data["n"], start=data["start"])
         case "MultiDiscrete":
-            return spaces.MultiDiscrete(data["nvec"])
+            return spaces.MultiDiscrete(data["nvec"], start=data.get("start"))
         case "MultiBinary":
             return spaces.MultiBinary(data["n"])
+        case "Dict":
+            return spaces.Dict([(key, space_from_json(inner)) for key, inner in data["spaces"]])
+        case "Tuple":
+            return spaces.Tuple([space_from_json(inner) for inner in data["spaces"]])
     raise PolicyError(f"Unknown type of space {data['type']!r}.")
 
 

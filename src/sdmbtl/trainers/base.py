@@ -19,7 +19,7 @@ from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
-from sdmbtl.trainers.rollout import name_context_in_errors
+from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.wording import counted
 
 #: With fewer updates than this, a training run from scratch is probably too short.

@@ -45,7 +45,7 @@ def list_settings(
     Raises:
         TrainerError: If there is no such trainer or algorithm, or a package is missing.
     """
-    found = trainer_class(name)
+    found = trainer_class(name, family)
     recommended = {} if family is None else dict(family.training.get(name, {}))
     settings = [s for s in _own_settings(found) if s.name != "hyperparameters"]
     usual = {s.name: s.default for s in settings}.get("algorithm")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.trainers.rollout import name_context_in_errors
+from sdmbtl.trainers.environment_errors import name_context_in_errors
 
 
 def play_random_actions(

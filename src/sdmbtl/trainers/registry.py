@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -18,7 +18,10 @@ AUTO = "auto"
 
 
 class _Entry(NamedTuple):
-    """Where a trainer is, which package it needs, and which extra of ours installs that."""
+    """Where a trainer is, which package it needs, and which extra of ours installs that.
+
+    The place is that of its class, or of a function that finds the class for a family.
+    """
 
     place: str
     package: str
@@ -26,7 +29,7 @@ class _Entry(NamedTuple):
 
 
 _TRAINERS = {
-    "ppo": _Entry("sdmbtl.trainers.batched_ppo:BatchedPPOTrainer", "jax", "jax"),
+    "ppo": _Entry("sdmbtl.trainers.ppo:find_ppo_form", "jax", "jax"),
     "sb3": _Entry(
         "sdmbtl.trainers.stable_baselines:StableBaselinesTrainer", "stable_baselines3", "sb3"
     ),
@@ -44,8 +47,7 @@ def make_trainer(
     """Make a trainer by name, with the settings that the family recommends for it.
 
     Args:
-        name: One of `trainer_names()`. "auto" is "ppo" if the family has a pure-function twin and
-            JAX is installed, otherwise "sb3".
+        name: One of `trainer_names()`. "auto" is "ppo" if JAX is installed, otherwise "sb3".
         family: The environments.
         space: The context space.
         **options: Settings of that trainer, before those of `family.training`. Of settings that
@@ -56,7 +58,7 @@ def make_trainer(
         TrainerError: If the name or an option is unknown, or a package is missing.
     """
     known_name("trainer", name, trainer_names(), error=TrainerError)
-    chosen = recommended_trainer(family) if name == AUTO else name
+    chosen = recommended_trainer() if name == AUTO else name
     settings = _merge_settings(family.training.get(chosen, {}), options)
     return trainer_from_settings(chosen, family, space, settings)
 
@@ -65,23 +67,27 @@ def trainer_from_settings(
     name: str, family: EnvironmentFamily, space: ContextSpace, settings: Mapping[str, Any]
 ) -> Trainer:
     """Make a trainer again from its `settings()`, whatever the family recommends by now."""
-    found = trainer_class(name)
+    found = trainer_class(name, family)
     _check_options(name, found, settings)
     return found(family, space, **settings)
 
 
-def recommended_trainer(family: EnvironmentFamily) -> str:
+def recommended_trainer() -> str:
     """The trainer that "auto" stands for."""
-    # The package first: asking a family for its twin imports it.
-    return "ppo" if _is_installed("ppo") and family.functional() is not None else "sb3"
+    return "ppo" if _is_installed("ppo") else "sb3"
 
 
 def _is_installed(name: str) -> bool:
     return find_spec(_TRAINERS[name].package) is not None
 
 
-def trainer_class(name: str) -> type[Trainer]:
+def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Trainer]:
     """The class of a trainer.
+
+    Args:
+        name: One of `trainer_names()`, except "auto".
+        family: The environments; some trainers have another form for those that are pure
+            functions.
 
     Raises:
         TrainerError: If the name is unknown, or a package is missing.
@@ -94,8 +100,9 @@ def trainer_class(name: str) -> type[Trainer]:
             f"with: pip install 'sdmbtl[{entry.extra}]'"
         )
     module, _, attribute = entry.place.partition(":")
-    found: type[Trainer] = getattr(import_module(module), attribute)
-    return found
+    found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]]
+    found = getattr(import_module(module), attribute)
+    return found if isinstance(found, type) else found(family)
 
 
 def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium.error import CustomSpaceError
+from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
@@ -18,6 +19,7 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.base import Evaluation, EvaluationProgress
+from sdmbtl.trainers.environment_errors import environment_error
 
 #: Episodes played side by side. A policy always acts on this many observations, used or not: the
 #: last digits of a product depend on the size of a batch, and returns must not.
@@ -73,9 +75,10 @@ def evaluate_in_gymnasium(
             raise
         # What the contextual environment adds to a step is seen only with the context.
         step = environment.step if observe_context else environment.inner.step
-        return _Lane(number, episode, environment, step, observation)
+        reusable = family.use_of(environment.inner) != "episode"
+        return _Lane(number, episode, environment, step, observation, reusable)
 
-    rollout = _Rollout(begin, _Schedule(numbers, episodes), reuse=family.reusable)
+    rollout = _Rollout(begin, _Schedule(numbers, episodes))
     rollout.play(policy, max_episode_steps, progress)
     returns = np.full((len(contexts), episodes), np.nan)
     for key, value in rollout.returns.items():
@@ -96,6 +99,7 @@ class _Lane:
     environment: ContextualEnv
     step: Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]
     observation: Any
+    reusable: bool
     total: float = 0.0
     steps: int = 0
 
@@ -158,17 +162,16 @@ class _Rollout:
     Args:
         begin: Begins an episode.
         schedule: The episodes.
-        reuse: Whether environments are used again.
 
     Attributes:
         returns: By context and episode, of those that have ended.
         errors: By context, the first episode that failed and why.
     """
 
-    def __init__(self, begin: _Begin, schedule: _Schedule, *, reuse: bool) -> None:
+    def __init__(self, begin: _Begin, schedule: _Schedule) -> None:
         self.returns: dict[tuple[int, int], float] = {}
         self.errors: dict[int, tuple[int, Exception]] = {}
-        self._begin, self._schedule, self._reuse = begin, schedule, reuse
+        self._begin, self._schedule = begin, schedule
 
     def play(self, policy: Policy, limit: int, progress: EvaluationProgress | None) -> None:
         """Play all episodes.
@@ -189,7 +192,7 @@ class _Rollout:
             observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
             while lanes:
                 for place, lane in lanes.items():
-                    observations[place] = lane.observation
+                    _write(observations, place, lane.observation)
                 actions = policy.act(observations)
                 for place in self._step_all(lanes, actions, limit):
                     following = self._next_lane(lanes.pop(place))
@@ -215,7 +218,7 @@ class _Rollout:
                     self._schedule.end(lane.number, failed=False)
                     ended.append(place)
                 elif lane.steps >= limit:
-                    raise _no_end(limit)
+                    raise no_end(limit)
             except TrainerError:
                 raise
             except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
@@ -228,7 +231,7 @@ class _Rollout:
         number = None if last is None else last.number
         following = self._schedule.begin(number)
         used = None
-        if last is not None and following is not None and following[0] == number and self._reuse:
+        if last is not None and following is not None and following[0] == number and last.reusable:
             used = last.environment
         elif last is not None:
             last.environment.close()
@@ -250,36 +253,33 @@ class _Rollout:
         self._schedule.end(number, failed=True)
 
 
-def _no_end(steps: int) -> TrainingError:
+def no_end(steps: int) -> TrainingError:
+    """The error for an episode that is too long."""
     return TrainingError(
         f"an episode has not ended after {steps:,} steps. Give the environment a time limit, as "
         "gymnasium.wrappers.TimeLimit does, or the trainer another 'max_episode_steps'"
     )
 
 
-def environment_error(context: Mapping[str, float], error: Exception) -> TrainingError:
-    """What an environment raised, as an error that names its context."""
-    what = str(error) if isinstance(error, TrainingError) else f"{type(error).__name__}: {error}"
-    return TrainingError(f"The environment failed in the context {dict(context)}: {what}")
-
-
-@contextmanager
-def name_context_in_errors(context: Mapping[str, float]) -> Iterator[None]:
-    """Turn what an environment raises into an error that names its context."""
-    try:
-        yield
-    except (TrainerError, TrainingError):
-        raise
-    except Exception as error:
-        raise environment_error(context, error) from error
-
-
-def _batch_of_observations(environment: ContextualEnv) -> NDArray[Any]:
-    """(LANES, ...) zeros in the shape of observations."""
+def _batch_of_observations(environment: ContextualEnv) -> Any:
+    """LANES empty observations in the form that Gymnasium's vector environments have."""
     space = environment.observation_space
-    if space.shape is None:
+    try:
+        return create_empty_array(space, LANES)
+    except (CustomSpaceError, TypeError):
         raise TrainerError(
-            f"Policies act on observations that are one array. {environment.family.name!r} has "
-            f"{space}. Flatten them in 'build'."
-        )
-    return np.zeros((LANES, *space.shape), dtype=space.dtype)
+            "Policies act on observations that are arrays, or a Dict or Tuple of arrays. "
+            f"{environment.family.name!r} has {space}. Flatten them in 'build'."
+        ) from None
+
+
+def _write(batch: Any, number: int, observation: Any) -> None:
+    """Put an observation in its place in a batch."""
+    if isinstance(batch, dict):
+        for key, part in batch.items():
+            _write(part, number, observation[key])
+    elif isinstance(batch, tuple):
+        for part, seen in zip(batch, observation, strict=True):
+            _write(part, number, seen)
+    else:
+        batch[number] = observation

@@ -46,7 +46,8 @@ from sdmbtl.trainers.base import (
     Training,
     TrainingJob,
 )
-from sdmbtl.trainers.rollout import evaluate_in_gymnasium, name_context_in_errors
+from sdmbtl.trainers.environment_errors import name_context_in_errors
+from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 from sdmbtl.trainers.stable_baselines_parents import start_from_parent
 from sdmbtl.trainers.stable_baselines_settings import (
     argument_defaults,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 import jax
@@ -19,9 +18,8 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
-from sdmbtl.parallel import available_cores, environment_variables
+from sdmbtl.parallel import available_cores
 from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.base import (
     Evaluation,
     EvaluationProgress,
@@ -30,7 +28,11 @@ from sdmbtl.trainers.base import (
     Training,
     TrainingJob,
 )
-from sdmbtl.trainers.ppo import PPO, TINY, Layers, PPOSettings, Scaling, Tasks, TrainState, Weights
+from sdmbtl.trainers.ppo.backend import start_backend
+from sdmbtl.trainers.ppo.distributions import Gaussian
+from sdmbtl.trainers.ppo.functional import FunctionalPPO, Tasks, TrainState
+from sdmbtl.trainers.ppo.policy_form import PolicyForm
+from sdmbtl.trainers.ppo.settings import PPOSettings
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
 EPISODES_AT_ONCE = 1024
@@ -70,7 +72,7 @@ class BatchedPPOTrainer(Trainer):
         if environment is None:
             raise TrainerError(
                 f"{family.name} has no pure-function twin, so it cannot be trained in batches. "
-                "Use the trainer 'sb3'."
+                "Use HostPPOTrainer, as the trainer 'ppo' does."
             )
         processes = available_cores() if processes is None else processes
         self.chunk = whole_number("chunk", chunk, low=1, error=TrainerError)
@@ -78,9 +80,14 @@ class BatchedPPOTrainer(Trainer):
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
-        _start_backend()
+        start_backend()
         self._ppo, self._compiled = _compile(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
+        )
+        distribution = self._ppo.distribution
+        bounds = distribution.bounds if isinstance(distribution, Gaussian) else None
+        self.form = PolicyForm(
+            self._ppo.n_inputs, distribution.n_outputs, self.ppo_settings, bounds
         )
 
     def settings(self) -> dict[str, Any]:
@@ -109,7 +116,7 @@ class BatchedPPOTrainer(Trainer):
         if progress is not None and shape not in self._compiled:
             progress(0, total, math.nan)
         self._compiled.add(shape)
-        begin = [self._begin(job) for job in jobs]
+        begin = [self.form.begin(job.seed, job.parent) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: list[tuple[int, NDArray[np.float64]]] = []
         if jobs[0].parent is not None:
@@ -145,7 +152,7 @@ class BatchedPPOTrainer(Trainer):
     ) -> Evaluation:
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
         episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-        weights, scaling = self._load_policy(policy)
+        weights, scaling = self.form.read_policy(policy)
         repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
         total = len(repeated[0])
         keys = np.asarray(
@@ -195,90 +202,16 @@ class BatchedPPOTrainer(Trainer):
                 f"The training run on {self.shown(job)} with seed {job.seed} gave returns or "
                 "weights that are not finite. A smaller learning_rate may help."
             )
-        norm_obs = self.ppo_settings.norm_obs
-        size = self._ppo.n_inputs
-        return MlpPolicy(
-            [w for w, _ in weights.actor],
-            [b for _, b in weights.actor],
-            shift=scaling.mean if norm_obs else np.zeros(size, np.float32),
-            scale=1 / np.sqrt(scaling.variance + TINY) if norm_obs else np.ones(size, np.float32),
-            bounds=self._ppo.bounds,
-            limit=OBSERVATION_LIMIT if norm_obs else None,
-            critic=weights.critic,
-            observations_seen=float(scaling.number) if norm_obs else None,
-        )
-
-    def _begin(self, job: TrainingJob) -> tuple[Weights, Scaling]:
-        """What a training run begins with: from scratch, or from a parent.
-
-        Raises:
-            TrainerError: If the parent does not fit.
-        """
-        fresh, unseen = self._ppo.initial(job.seed)
-        if job.parent is None:
-            return fresh, unseen
-        parent, settings = self._check_own(job.parent, "starts from"), self.ppo_settings
-        weights, scaling = self._load_policy(parent)
-        fits = [w.shape for w, _ in parent.critic] == [w.shape for w, _ in fresh.critic]
-        if (parent.critic and not fits) or (parent.limit is not None) != settings.norm_obs:
-            raise TrainerError(
-                "The parent was trained with another critic, or another norm_obs "
-                f"(here {settings.norm_obs}), so training cannot start from it. Make the trainer "
-                "with its settings, or start from scratch."
-            )
-        # Of an older file it is not known how much was seen: as much as is usual.
-        usual = settings.num_iterations() * settings.batch_size
-        seen = parent.observations_seen or usual
-        return (
-            Weights(weights.actor, _as_layers(parent.critic) or fresh.critic, fresh.log_std),
-            scaling._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
-        )
-
-    def _check_own(self, policy: Policy, does: str) -> MlpPolicy:
-        sizes = (self._ppo.n_inputs, *self.ppo_settings.hidden_sizes, self._ppo.n_outputs)
-        shapes = list(pairwise(sizes))
-        if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:
-            got = (
-                f"one with layers {[len(policy.shift), *[len(b) for b in policy.biases]]}"
-                if isinstance(policy, MlpPolicy)
-                else repr(policy)
-            )
-            raise TrainerError(
-                f"This trainer {does} its own policies, with layers {list(sizes)}. "
-                f"Got {got} instead. Make the trainer with the settings of that policy."
-            )
-        return policy
-
-    def _load_policy(self, policy: Policy) -> tuple[Weights, Scaling]:
-        """A policy as the compiled functions take it."""
-        own = self._check_own(policy, "evaluates")
-        layers = _as_layers(zip(own.weights, own.biases, strict=True))
-        scaling = Scaling(
-            jnp.asarray(own.shift), jnp.asarray(own.scale**-2.0 - TINY), jnp.float32(1.0)
-        )
-        return Weights(layers, [], jnp.zeros(0)), scaling
-
-
-def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
-    return [(jnp.asarray(weight), jnp.asarray(bias)) for weight, bias in arrays]
+        return self.form.make_policy(weights, scaling)
 
 
 @lru_cache(maxsize=8)
 def _compile(
     environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int
-) -> tuple[PPO, set[tuple[object, ...]]]:
+) -> tuple[FunctionalPPO, set[tuple[object, ...]]]:
     """The same functions for the same settings: compiling them, for each shape, takes seconds.
 
     Returns:
         The functions, and the shapes of training runs for which they have been compiled.
     """
-    return PPO(environment, settings, n_coordinates), set()
-
-
-def _start_backend() -> None:
-    """Start JAX as small networks need it; without effect if it has been started before."""
-    # Computations in the background outlive a Ctrl-C, and crash at the exit.
-    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
-    # XLA's number of threads: a second one only costs time here.
-    with environment_variables({"NPROC": "1"}):
-        jax.devices()
+    return FunctionalPPO(environment, settings, n_coordinates), set()

@@ -1,0 +1,197 @@
+"""Observations and actions of any usual space, as the flat arrays of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from sdmbtl.checks import short_text
+from sdmbtl.errors import PolicyError
+
+Flatten = Callable[[Any], NDArray[np.float32]]
+
+
+class FlatObservations:
+    """Turns observations of a space into vectors, as `gymnasium.spaces.flatten` does.
+
+    Images of bytes are scaled by their bounds to [0, 1] besides. A batch of observations, as
+    Gymnasium's vector environments give it, becomes one vector for each.
+
+    Args:
+        space: Box, Discrete, MultiBinary, MultiDiscrete, or a Dict or Tuple of these.
+
+    Attributes:
+        space: That space.
+        size: O, the number of entries of a vector.
+
+    Raises:
+        PolicyError: If the space is of another kind.
+    """
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        self.space = space
+        self.size = _flat_size(space)
+        self._flatten = _flattening(space)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether observations are vectors of floats already."""
+        space = self.space
+        return (
+            isinstance(space, spaces.Box)
+            and len(space.shape) == 1
+            and np.issubdtype(space.dtype, np.floating)
+        )
+
+    def is_small(self, limit: float) -> bool:
+        """Whether no entry of a vector can be larger than a limit."""
+        flat = spaces.flatten_space(self.space)
+        if isinstance(self.space, spaces.Box) and self.space.dtype == np.uint8:
+            return True
+        return isinstance(flat, spaces.Box) and bool(
+            (np.abs(flat.low) <= limit).all() and (np.abs(flat.high) <= limit).all()
+        )
+
+    def __call__(self, observation: Any) -> NDArray[np.float32]:
+        """(O,) of one observation, (n, O) of a batch of them.
+
+        Raises:
+            PolicyError: If it is not of the space.
+        """
+        try:
+            return self._flatten(observation)
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise PolicyError(
+                f"Observations are of the space {short_text(self.space)}, one or a batch. "
+                f"Got {short_text(observation)} instead."
+            ) from None
+
+
+def _flat_size(space: spaces.Space[Any]) -> int:
+    if not isinstance(space, spaces.Box | spaces.Discrete | spaces.MultiBinary):
+        match space:
+            case spaces.MultiDiscrete():
+                return int(space.nvec.sum())
+            case spaces.Dict():
+                return sum(_flat_size(inner) for inner in space.spaces.values())
+            case spaces.Tuple():
+                return sum(_flat_size(inner) for inner in space.spaces)
+        raise PolicyError(
+            "Observations can be flattened if they are Box, Discrete, MultiBinary, MultiDiscrete, "
+            f"or a Dict or Tuple of these. Got {short_text(space)} instead."
+        )
+    return spaces.flatdim(space)
+
+
+def _flattening(space: spaces.Space[Any]) -> Flatten:
+    """The function for a space, made once: it is called at every step."""
+    match space:
+        case spaces.Box():
+            return _box_flattening(space)
+        case spaces.Discrete():
+            rows, start = np.eye(int(space.n), dtype=np.float32), int(space.start)
+            return lambda value: np.asarray(rows[np.asarray(value) - start])
+        case spaces.MultiBinary():
+            axes = len(space.shape)
+            return lambda value: _join_axes(np.asarray(value, np.float32), axes)
+        case spaces.MultiDiscrete():
+            sizes, starts = space.nvec.ravel(), space.start.ravel()
+            tables = [np.eye(int(n), dtype=np.float32) for n in sizes]
+            axes = len(space.shape)
+            return lambda value: np.concatenate(
+                [
+                    rows[index]
+                    for rows, index in zip(
+                        tables,
+                        np.moveaxis(_join_axes(np.asarray(value), axes) - starts, -1, 0),
+                        strict=True,
+                    )
+                ],
+                axis=-1,
+            )
+        case spaces.Dict():
+            named = [(key, _flattening(inner)) for key, inner in space.spaces.items()]
+            return lambda value: np.concatenate([f(value[key]) for key, f in named], axis=-1)
+        case _:
+            inner = [_flattening(each) for each in space.spaces]  # type: ignore[attr-defined]
+            return lambda value: np.concatenate(
+                [f(part) for f, part in zip(inner, value, strict=True)], axis=-1
+            )
+
+
+def _box_flattening(space: spaces.Box) -> Flatten:
+    axes = len(space.shape)
+    if space.dtype != np.uint8:
+        return lambda value: _join_axes(np.asarray(value, np.float32), axes)
+    low = space.low.ravel().astype(np.float32)
+    width = np.maximum(space.high.ravel().astype(np.float32) - low, 1.0)
+    return lambda value: (_join_axes(np.asarray(value, np.float32), axes) - low) / width
+
+
+def _join_axes(array: NDArray[Any], axes: int) -> NDArray[Any]:
+    """Make one axis of the last ones, of which there may be none."""
+    return array.reshape(*array.shape[: array.ndim - axes], -1)
+
+
+class FlatActions:
+    """Turns what a network chooses into actions of a space.
+
+    Args:
+        space: A Box of floats, Discrete, MultiDiscrete or MultiBinary.
+
+    Attributes:
+        space: That space.
+        sizes: Numbers of possibilities, one for each choice; None for numbers.
+        n_outputs: K, the outputs that a network needs.
+
+    Raises:
+        PolicyError: If the space is of another kind.
+    """
+
+    def __init__(self, space: spaces.Space[Any]) -> None:
+        self.space = space
+        self.sizes: tuple[int, ...] | None = None
+        self._start: Any = 0
+        match space:
+            case spaces.Discrete():
+                self.sizes, self._start = (int(space.n),), int(space.start)
+            case spaces.MultiDiscrete():
+                self.sizes = tuple(int(n) for n in space.nvec.ravel())
+                self._start = space.start
+            case spaces.MultiBinary():
+                self.sizes = (2,) * spaces.flatdim(space)
+            case spaces.Box() if np.issubdtype(space.dtype, np.floating):
+                self.n_outputs = int(np.prod(space.shape))
+                return
+            case _:
+                raise PolicyError(
+                    "Actions can be learned if they are a Box of floats, Discrete, MultiDiscrete "
+                    f"or MultiBinary. Got {short_text(space)} instead."
+                )
+        self.n_outputs = sum(self.sizes)
+
+    def best(self, outputs: NDArray[np.float32]) -> Any:
+        """The actions that a network finds best, by its (..., K) outputs."""
+        if self.sizes is None:
+            return self.to_space(outputs)
+        ends = np.cumsum(self.sizes)[:-1]
+        parts = np.split(outputs, ends, axis=-1)
+        return self.to_space(np.stack([part.argmax(axis=-1) for part in parts], axis=-1))
+
+    def to_space(self, chosen: NDArray[Any]) -> Any:
+        """Actions as the environment takes them.
+
+        Args:
+            chosen: (..., D) numbers of possibilities, one for each choice, or values.
+        """
+        space = self.space
+        if isinstance(space, spaces.Discrete):
+            return chosen[..., 0] + self._start
+        shaped = chosen.reshape(*chosen.shape[:-1], *(space.shape or ()))
+        if isinstance(space, spaces.Box):
+            return np.clip(shaped, space.low, space.high).astype(space.dtype, copy=False)
+        return (shaped + self._start).astype(space.dtype, copy=False)

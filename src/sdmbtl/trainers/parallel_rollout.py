@@ -1,0 +1,93 @@
+"""Playing a policy in environments of several agents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import TrainerError
+from sdmbtl.policies import Policy
+from sdmbtl.trainers.base import Evaluation, EvaluationProgress
+from sdmbtl.trainers.environment_errors import environment_error
+from sdmbtl.trainers.rollout import no_end
+
+
+def evaluate_parallel(
+    policy: Policy,
+    family: EnvironmentFamily,
+    space: ContextSpace,
+    contexts: NDArray[np.float64],
+    *,
+    observe_context: bool,
+    episodes: int,
+    seed: int,
+    max_episode_steps: int,
+    only: Sequence[int] | None = None,
+    progress: EvaluationProgress | None = None,
+) -> Evaluation:
+    """Play a policy, which all agents share, on contexts; see `evaluate_in_gymnasium`.
+
+    The return of an episode is the mean over all its agents of their sums of rewards.
+    """
+    episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
+    seed = whole_number("seed", seed, low=0, error=TrainerError)
+    evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
+    numbers = range(len(contexts)) if only is None else only
+    for done, number in enumerate(numbers, start=1):
+        context = family.full_context(space.context(contexts[number]))
+        coordinates = space.to_unit(contexts[number]) if observe_context else np.zeros(0)
+        try:
+            for episode in range(episodes):
+                own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+                evaluation.returns[number, episode] = _play(
+                    policy, family, context, coordinates, own_seed, max_episode_steps
+                )
+        except TrainerError:
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+            evaluation.returns[number] = np.nan
+            evaluation.errors[number] = str(environment_error(context, error))
+        if progress is not None:
+            progress(done, len(numbers))
+    return evaluation
+
+
+def _play(
+    policy: Policy,
+    family: EnvironmentFamily,
+    context: dict[str, float],
+    coordinates: NDArray[np.float64],
+    seed: int,
+    limit: int,
+) -> float:
+    """The return of one episode in an environment of its own."""
+    env: Any = family.build(dict(context), None)
+    try:
+        options = {"context": context} if family.use_of(env) == "space" else None
+        observations, _ = env.reset(seed=seed, options=options)
+        sums = dict.fromkeys(observations, 0.0)
+        for _ in range(limit):
+            if not env.agents:
+                return float(sum(sums.values()) / len(sums))
+            actions = {
+                agent: policy.act(_with_context(observations[agent], coordinates))
+                for agent in env.agents
+            }
+            observations, rewards, *_ = env.step(actions)
+            for agent in {*actions, *observations}:
+                sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
+        raise no_end(limit)
+    finally:
+        env.close()
+
+
+def _with_context(observation: Any, coordinates: NDArray[np.float64]) -> Any:
+    if not len(coordinates):
+        return observation
+    return np.concatenate([observation, coordinates]).astype(np.asarray(observation).dtype)

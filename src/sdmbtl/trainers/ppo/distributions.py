@@ -1,0 +1,152 @@
+"""The distributions that actions are drawn from, as functions of a network's outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+class Distribution(Protocol, Hashable):
+    """Actions for (n, K) outputs of the actor; hashable, so that it can be compiled for."""
+
+    @property
+    def n_outputs(self) -> int:
+        """K, the number of outputs."""
+        ...
+
+    def sample(
+        self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Actions that are drawn, and their (n,) log probabilities."""
+        ...
+
+    def evaluate(
+        self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """(n,) log probabilities of actions, and entropies: (n,), or (1,) if all are the same."""
+        ...
+
+    def best(self, outputs: jax.Array) -> jax.Array:
+        """The most probable actions."""
+        ...
+
+
+@dataclass(frozen=True)
+class Categorical:
+    """One of K actions: (n,) whole numbers."""
+
+    n_outputs: int
+
+    def sample(
+        self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Actions that are drawn, and their log probabilities."""
+        del log_std
+        actions = jax.random.categorical(key, outputs)
+        return actions, _log_prob_of(jax.nn.log_softmax(outputs), actions)
+
+    def evaluate(
+        self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Log probabilities of actions, and the entropies."""
+        del log_std
+        log_probs = jax.nn.log_softmax(outputs)
+        entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=-1)
+        return _log_prob_of(log_probs, actions), entropy
+
+    def best(self, outputs: jax.Array) -> jax.Array:
+        """The most probable actions."""
+        return outputs.argmax(axis=-1)
+
+
+@dataclass(frozen=True)
+class MultiCategorical:
+    """Several choices at once, independent of each other: (n, D) whole numbers.
+
+    Attributes:
+        sizes: Number of possibilities of each of the D choices; their outputs follow each other.
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def n_outputs(self) -> int:
+        """K, the sum of the sizes."""
+        return sum(self.sizes)
+
+    def sample(
+        self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Actions that are drawn, and their log probabilities."""
+        keys = jax.random.split(key, len(self.sizes))
+        parts = self._parts(outputs)
+        actions = jnp.stack(
+            [jax.random.categorical(k, part) for k, part in zip(keys, parts, strict=True)], axis=-1
+        )
+        return actions, self.evaluate(outputs, log_std, actions)[0]
+
+    def evaluate(
+        self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Log probabilities of actions, and the entropies: the sums over the choices."""
+        each = [
+            Categorical(size).evaluate(part, log_std, actions[..., d])
+            for d, (size, part) in enumerate(zip(self.sizes, self._parts(outputs), strict=True))
+        ]
+        log_probs, entropies = zip(*each, strict=True)
+        return jnp.stack(log_probs).sum(axis=0), jnp.stack(entropies).sum(axis=0)
+
+    def best(self, outputs: jax.Array) -> jax.Array:
+        """The most probable actions."""
+        return jnp.stack([part.argmax(axis=-1) for part in self._parts(outputs)], axis=-1)
+
+    def _parts(self, outputs: jax.Array) -> list[jax.Array]:
+        return jnp.split(outputs, np.cumsum(self.sizes)[:-1].tolist(), axis=-1)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """K independent numbers around the outputs: (n, K), not bounded.
+
+    Attributes:
+        n_outputs: K.
+        bounds: Between which values the most probable action is cut off; None for any.
+    """
+
+    n_outputs: int
+    bounds: tuple[float, float] | None = None
+
+    def sample(
+        self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Actions that are drawn, and their log probabilities."""
+        noise = jax.random.normal(key, outputs.shape, dtype=jnp.float32)
+        actions = outputs + jnp.exp(log_std) * noise
+        return actions, gaussian_log_prob(actions, outputs, log_std)
+
+    def evaluate(
+        self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
+    ) -> tuple[jax.Array, jax.Array]:
+        """Log probabilities of actions, and the entropy."""
+        entropy = (log_std + 0.5 * jnp.log(2 * jnp.pi * jnp.e)).sum()
+        return gaussian_log_prob(actions, outputs, log_std), entropy[None]
+
+    def best(self, outputs: jax.Array) -> jax.Array:
+        """The means, within the bounds."""
+        return outputs if self.bounds is None else jnp.clip(outputs, *self.bounds)
+
+
+def gaussian_log_prob(x: jax.Array, mean: jax.Array, log_std: jax.Array) -> jax.Array:
+    """Log density of independent Gaussians, summed over the last axis."""
+    scaled = (x - mean) * jnp.exp(-log_std)
+    return (-0.5 * scaled**2 - log_std - 0.5 * jnp.log(2 * jnp.pi)).sum(axis=-1)
+
+
+def _log_prob_of(log_probs: jax.Array, actions: jax.Array) -> jax.Array:
+    """(n,) of (n, A) log probabilities those of the actions."""
+    return (log_probs * jax.nn.one_hot(actions, log_probs.shape[-1])).sum(axis=-1)

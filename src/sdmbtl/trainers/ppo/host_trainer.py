@@ -1,0 +1,310 @@
+"""PPO for any Gymnasium environment, and for PettingZoo-style parallel ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.checks import known_options, truth_value, whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.registry import can_be_made_anywhere
+from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.policies import MlpPolicy, Policy
+from sdmbtl.trainers.base import (
+    Evaluation,
+    EvaluationProgress,
+    Progress,
+    Trainer,
+    Training,
+    TrainingJob,
+)
+from sdmbtl.trainers.parallel_rollout import evaluate_parallel
+from sdmbtl.trainers.ppo.backend import start_backend
+from sdmbtl.trainers.ppo.host_environment import examine
+from sdmbtl.trainers.ppo.host_lanes import HostLanes, open_lanes
+from sdmbtl.trainers.ppo.host_learner import LearnerState, compile_learner
+from sdmbtl.trainers.ppo.host_rollout import ActionScale, Actor, carry_over, collect
+from sdmbtl.trainers.ppo.host_settings import complete_settings
+from sdmbtl.trainers.ppo.lanes import Episodes, LaneState
+from sdmbtl.trainers.ppo.settings import PPOSettings
+from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+
+#: Keeps the noise of actions apart from other random numbers of a seed.
+ACTING = 0xAC7
+#: At most this many training contexts are evaluated during training, always the same ones.
+MOST_EVALUATED = 16
+
+
+@dataclass
+class HostTrainState:
+    """Everything a training run needs to continue.
+
+    Attributes:
+        learner: What is learned.
+        lanes: Where each environment is.
+        iteration: Number of the iterations that are done.
+        best: The best policy so far.
+        best_return: Its mean return on the training contexts.
+        curve: (steps, mean return on the training contexts) so far.
+    """
+
+    learner: LearnerState
+    lanes: list[LaneState]
+    iteration: int = 0
+    best: MlpPolicy | None = None
+    best_return: float = -math.inf
+    curve: list[tuple[int, float]] = field(default_factory=list)
+
+
+class HostPPOTrainer(Trainer):
+    """PPO with small networks: environments are stepped by Python, learning is compiled by JAX.
+
+    The settings that are left out follow from the environment and the number of steps; see
+    `complete_settings`.
+
+    Args:
+        family: Any environments; their actions are Box, Discrete, MultiDiscrete or MultiBinary,
+            their observations these too, or a Dict or Tuple of them. In parallel environments all
+            agents share one policy, and the return of an episode is the mean over its agents of
+            their sums of rewards.
+        space: The context space.
+        observe_context: Whether policies see their context; see `Trainer`.
+        processes: Worker processes for several jobs. They are spawned, so a script needs its
+            `if __name__ == "__main__":`.
+        env_processes: Processes in which the environments of one job are stepped. The outcome
+            does not depend on it.
+        max_agents: Agents at once in a parallel environment; as many as are possible if left out.
+        norm_reward: Whether rewards are divided by the standard deviation of the discounted
+            return in training.
+        max_episode_steps: An episode of an evaluation that has not ended after so many steps is
+            an error.
+        **settings: Of `PPOSettings`.
+
+    Raises:
+        TrainerError: If a setting, or a space of the environments, is unusable.
+    """
+
+    name = "ppo"
+    starts_from_parent = True
+    evaluates_on_host = True
+    settings_class = PPOSettings
+
+    def __init__(
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        processes: int = 1,
+        env_processes: int = 1,
+        max_agents: int | None = None,
+        norm_reward: bool | None = None,
+        max_episode_steps: int = 100_000,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
+        )
+        known = [f.name for f in fields(PPOSettings)]
+        known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
+        self.processes = whole_number("processes", processes, low=1, error=TrainerError)
+        self.env_processes = whole_number("env_processes", env_processes, low=1, error=TrainerError)
+        self.environment = examine(family, max_agents)
+        self.max_agents = max_agents
+        if self.observe_context and not self.environment.observations.is_plain:
+            raise TrainerError(
+                "The context can be appended to observations that are vectors of floats. "
+                f"{family.name!r} has {self.environment.observations.space}. Flatten them in "
+                "'build', or use observe_context=False."
+            )
+        given = settings if norm_reward is None else {**settings, "norm_reward": norm_reward}
+        complete = complete_settings(
+            given, self.environment.registered, self.environment.observations
+        )
+        norm_reward = complete.pop("norm_reward")
+        self.norm_reward = truth_value("norm_reward", norm_reward, error=TrainerError)
+        self.ppo_settings = PPOSettings(**complete)
+        self._scale = ActionScale(self.environment.actions)
+        self.form = self.environment.policy_form(
+            self.ppo_settings, space.n_dimensions if self.observe_context else 0
+        )
+        start_backend()
+        self._learner = compile_learner(
+            self.ppo_settings,
+            self.environment.distribution,
+            self.norm_reward,
+            self.environment.is_parallel,
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data."""
+        settings = {**super().settings(), **asdict(self.ppo_settings)}
+        return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
+
+    def train_chunk(
+        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+    ) -> list[Training]:
+        """Train one policy for each job; a chunk is a single one. The same job, the same policy.
+
+        A policy that starts from a parent has its weights, its critic and its statistics, but
+        explores as one from scratch. The parent itself is the first candidate for the best policy:
+        nothing worse is returned, by the evaluations during training.
+        """
+        return [self._train_one(job, progress) for job in jobs]
+
+    def evaluate(
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
+        play = evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
+        return play(
+            policy,
+            self.family,
+            self.space,
+            self.usable_contexts(contexts),
+            observe_context=self.observe_context,
+            episodes=episodes,
+            seed=seed,
+            max_episode_steps=self.max_episode_steps,
+            only=only,
+            progress=progress,
+        )
+
+    def check_environment(self) -> None:
+        """Refuse what can never work; of environments of several agents the first is examined."""
+        if not self.environment.is_parallel:
+            super().check_environment()
+
+    # -- one training run --------------------------------------------------------------------
+
+    def begin(self, job: TrainingJob) -> HostTrainState:
+        """The state of a training run before its first step.
+
+        Raises:
+            TrainerError: If the job's parent does not fit.
+        """
+        weights, scaling = self.form.begin(job.seed, job.parent)
+        returns = job.parent.return_statistics if isinstance(job.parent, MlpPolicy) else None
+        slots = self.ppo_settings.num_envs * self.environment.agents
+        return HostTrainState(
+            self._learner.start(weights, scaling, returns, slots),
+            [LaneState() for _ in range(self.ppo_settings.num_envs)],
+        )
+
+    def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
+        settings = self.ppo_settings
+        total = settings.num_iterations(job.steps)
+        if job.parent is None:
+            self.warn_of_few_updates(total, total * settings.batch_size)
+        self.usable_contexts(job.contexts)
+        state = self.begin(job)
+        if job.parent is not None:
+            self._evaluate_progress(state, job)
+        lanes = self.open_lanes(job)
+        try:
+            lanes.start(state.lanes)
+            while state.iteration < total:
+                self.iterate(state, lanes, job, total)
+                if self._is_evaluated(state.iteration, total):
+                    self._evaluate_progress(state, job)
+                if progress is not None:
+                    size = settings.batch_size
+                    progress(state.iteration * size, total * size, state.curve[-1][1])
+        finally:
+            lanes.close()
+        assert state.best is not None  # noqa: S101 (the last iteration is evaluated)
+        return Training(state.best, total * settings.batch_size, state.best_return, state.curve)
+
+    def iterate(
+        self, state: HostTrainState, lanes: HostLanes, job: TrainingJob, total: int
+    ) -> None:
+        """Play, then learn from what was seen.
+
+        Args:
+            state: Of the training run; it is changed.
+            lanes: Its environments.
+            job: What is trained.
+            total: Iterations of the whole run.
+        """
+        settings, learner = self.ppo_settings, state.learner
+        actor = Actor(
+            learner.optimiser.weights,
+            learner.scaling if settings.norm_obs else None,
+            self.environment.actions.sizes,
+        )
+        # Its own generator for each iteration: nothing of it has to be kept.
+        rng = np.random.default_rng([job.seed, ACTING, state.iteration])
+        noise = actor.draw_noise(rng, lanes.arrays.reward.shape)
+        collect(lanes, actor, self._scale, noise)
+        state.learner = self._learner.update(learner, lanes.arrays, state.iteration, total)
+        carry_over(lanes)
+        state.iteration += 1
+
+    def _is_evaluated(self, iteration: int, total: int) -> bool:
+        """After the first update, then regularly, and at the end."""
+        return iteration in (1, total) or iteration % self.ppo_settings.eval_every == 0
+
+    def _evaluate_progress(self, state: HostTrainState, job: TrainingJob) -> None:
+        """Play the policy on its training contexts; keep it if it is the best so far."""
+        learner, contexts = state.learner, self._evaluated_contexts(job.contexts)
+        returns = learner.returns
+        statistics = (float(returns.variance[0]), float(returns.number))
+        policy = self.form.make_policy(
+            learner.optimiser.weights, learner.scaling, statistics if self.norm_reward else None
+        )
+        steps = state.iteration * self.ppo_settings.batch_size
+        if not all(np.isfinite(array).all() for array in policy.arrays().values()):
+            raise self._failed(job, f"weights are not finite after {steps} steps")
+        # The same episodes each time: otherwise these, and not the policy, would decide which
+        # one is the best.
+        episodes = -(-self.ppo_settings.eval_episodes // len(contexts))
+        played = self.evaluate(policy, contexts, episodes=episodes, seed=job.seed)
+        mean = float(played.complete().mean())
+        if not math.isfinite(mean):
+            raise self._failed(job, f"the mean return is {mean} after {steps} steps")
+        state.curve.append((steps, mean))
+        if mean >= state.best_return:  # of equally good ones the one trained longer
+            state.best, state.best_return = policy, mean
+
+    def _evaluated_contexts(self, contexts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Some of (M, D) contexts, evenly among all."""
+        number = min(len(contexts), MOST_EVALUATED)
+        return contexts[np.linspace(0, len(contexts) - 1, number).astype(np.intp)]
+
+    def open_lanes(self, job: TrainingJob) -> HostLanes:
+        """The environments of a training run, which are then started and, at the end, closed."""
+        environment, settings = self.environment, self.ppo_settings
+        episodes = Episodes(
+            self.family,
+            self.space,
+            job.contexts,
+            job.seed,
+            self.observe_context,
+            environment.agents,
+        )
+        return open_lanes(
+            episodes,
+            environment.rollout_shape(settings, self.form.n_inputs),
+            settings.num_envs,
+            self.env_processes if can_be_made_anywhere(self.family) else 1,
+            parallel=environment.is_parallel,
+        )
+
+    def _failed(self, job: TrainingJob, cause: str) -> TrainingError:
+        return TrainingError(
+            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}. A "
+            "smaller learning_rate may help."
+        )
