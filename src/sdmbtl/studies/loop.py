@@ -22,7 +22,7 @@ from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Failure, Training, TrainingJob
+    from sdmbtl.trainers import Checkpoints, Failure, Training, TrainingJob
 
 #: After so many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
@@ -63,11 +63,15 @@ class Loop:
     Args:
         study: The study, locked by the caller.
         tell: Called with every `Event`.
+        checkpoints: Where training runs that were killed continue from, if anywhere.
     """
 
-    def __init__(self, study: Study, tell: Observer) -> None:
+    def __init__(
+        self, study: Study, tell: Observer, checkpoints: Checkpoints | None = None
+    ) -> None:
         self.study = study
         self.tell = tell
+        self.checkpoints = checkpoints
 
     def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
         """Continue until a rule holds; returns why it stopped."""
@@ -194,7 +198,7 @@ class Loop:
 
         jobs = [self._job(trial) for trial in trials]
         begun = time.monotonic()
-        results = train(self.study.training, jobs, progress)
+        results = train(self.study.training, jobs, progress, self.checkpoints)
         seconds = {(trials[0].id, "training"): time.monotonic() - begun}
         events = [
             Event("failed", self._retry_or_give_up(trial, result))
@@ -204,6 +208,8 @@ class Loop:
         ]
         # All of a batch at once: a part of it would be trained in other company, and differ.
         self.study.record(*[event.trial for event in events], seconds=seconds)
+        if self.checkpoints is not None:
+            self.checkpoints.clear()
         for event in events:
             self.tell(event)
 

@@ -32,7 +32,7 @@ from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSt
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.trainers import Trainer, TrainerSpec
+    from sdmbtl.trainers import Checkpoints, Trainer, TrainerSpec
 
 
 class Study:
@@ -318,6 +318,7 @@ class Study:
         patience: int = 3,
         rules: Iterable[StopRule] = (),
         observer: Observer | None = None,
+        checkpoint_seconds: float | None = 60.0,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -334,6 +335,8 @@ class Study:
             patience: See `min_gain`.
             rules: Further rules.
             observer: Called with every `Event`.
+            checkpoint_seconds: Time between two checkpoints of a training run, from which it
+                continues after its process was killed; None for none.
 
         Returns:
             Why it stopped, in words.
@@ -358,7 +361,13 @@ class Study:
         with self._alone():
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
-            return Loop(self, observer or (lambda _: None)).run(stops, budget)
+            checkpoints = self._checkpoints(checkpoint_seconds)
+            return Loop(self, observer or (lambda _: None), checkpoints).run(stops, budget)
+
+    def _checkpoints(self, seconds: float | None) -> Checkpoints | None:
+        from sdmbtl.trainers import Checkpoints
+
+        return None if seconds is None else Checkpoints(self.path / "checkpoints", seconds)
 
     # -- ask and tell --------------------------------------------------------------------------
 

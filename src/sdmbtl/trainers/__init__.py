@@ -1,10 +1,12 @@
 """Trainers: they train policies on contexts and evaluate them on others."""
 
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.checkpoint import Checkpoints
 from sdmbtl.trainers.registry import make_trainer, trainer_names
 from sdmbtl.trainers.spec import Failure, TrainerSpec, evaluate, train
 
 __all__ = [
+    "Checkpoints",
     "Failure",
     "Progress",
     "Trainer",

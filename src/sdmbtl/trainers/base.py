@@ -16,6 +16,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
+from sdmbtl.trainers.checkpoint import Checkpoint
 
 #: Called during training with steps done, steps in all, and the latest mean return.
 Progress = Callable[[int, int, float], None]
@@ -133,11 +134,20 @@ class Trainer(ABC):
 
     @abstractmethod
     def train_chunk(
-        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> list[Training]:
         """Train one policy for each of at most `chunk` jobs. The same jobs give the same policies.
 
         The jobs have the same number of contexts and of steps, and all have a parent or none.
+
+        Args:
+            jobs: The policies.
+            progress: Called now and then.
+            checkpoint: From what a run that was killed continues, to the same policies. A trainer
+                that cannot continue begins anew.
 
         Raises:
             TrainingError: If a training run failed.

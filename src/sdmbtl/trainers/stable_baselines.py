@@ -34,6 +34,7 @@ from sdmbtl.policies.stable_baselines import (
     policy_class_of,
 )
 from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium, name_context_in_errors
 
 #: Arguments of an algorithm that are not hyperparameters: ours to give, for output, or classes.
@@ -161,9 +162,15 @@ class StableBaselinesTrainer(Trainer):
         return _copy_as_json(given)
 
     def train_chunk(
-        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,  # noqa: ARG002
     ) -> list[Training]:
         """Train one policy for each job; a chunk is a single one. The same job, the same policy.
+
+        There are no checkpoints: what Stable-Baselines3 keeps in its buffers, schedules and
+        environments cannot be restored exactly, so a run that was killed begins anew.
 
         Raises:
             TrainingError: If a training run failed; the message has the context and the cause.
