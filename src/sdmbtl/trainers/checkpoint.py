@@ -101,7 +101,7 @@ class Checkpoint:
             with np.load(self.path, allow_pickle=False) as packed:
                 arrays = {name: packed[name] for name in packed.files}
             return Snapshot(json.loads(arrays.pop(_DATA).tobytes()), arrays)
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        except (EOFError, OSError, KeyError, ValueError, zipfile.BadZipFile):
             return None  # the run begins anew, as it would without checkpoints
 
     def save_when_due(self, take: Callable[[], Snapshot]) -> None:
