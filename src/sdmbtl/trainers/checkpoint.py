@@ -98,7 +98,8 @@ class Checkpoint:
     def load(self) -> Snapshot | None:
         """Where the run was; None if there is no file, or one that cannot be read."""
         try:
-            with np.load(self.path, allow_pickle=False) as packed:
+            content = io.BytesIO(self.path.read_bytes())
+            with np.load(content, allow_pickle=False) as packed:
                 arrays = {name: packed[name] for name in packed.files}
             return Snapshot(json.loads(arrays.pop(_DATA).tobytes()), arrays)
         except (EOFError, OSError, KeyError, ValueError, zipfile.BadZipFile):
