@@ -80,12 +80,7 @@ def evaluate(
 
     study = opened_with_environment(path, accept_changes=accept_changes)
     if missing:
-        if episodes is not None or samples is not None or seed:
-            raise ArgumentError(
-                "--missing plays the episodes that the study would have played, on its targets. "
-                "Leave --episodes, --samples and --seed out."
-            )
-        _evaluate_missing(study, as_json=as_json)
+        _evaluate_missing(study, (episodes, samples, seed or None), as_json=as_json)
         return
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
     with warnings_as_notes():
@@ -116,10 +111,15 @@ def evaluate(
         _print_evaluation(result, list(study.space.names))
 
 
-def _evaluate_missing(study: Study, *, as_json: bool) -> None:
-    """Fill in returns that are missing, and say how many."""
+def _evaluate_missing(study: Study, others: tuple[int | None, ...], *, as_json: bool) -> None:
+    """Fill in returns that are missing, and say how many; other options do not go with it."""
     from sdmbtl.cli.status import summary
 
+    if any(given is not None for given in others):
+        raise ArgumentError(
+            "--missing plays the episodes that the study would have played, on its targets. "
+            "Leave --episodes, --samples and --seed out."
+        )
     with StopSignals().ending_with(lambda: "Interrupted; what was filled in is kept."):
         counts = study.evaluate_missing()
     if as_json:

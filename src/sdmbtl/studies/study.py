@@ -282,14 +282,6 @@ class Study:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
         return study_status(self)
 
-    def target_errors(self) -> dict[int, dict[int, str]]:
-        """By target and policy: why the policy could not be evaluated on the target."""
-        by_target: dict[int, dict[int, str]] = {}
-        for policy, errors in self.database.errors().items():
-            for target, error in errors.items():
-                by_target.setdefault(target, {})[policy] = error
-        return by_target
-
     @property
     def random_actions(self) -> RandomActions | None:
         """What random actions do, as measured before the first policy; None if they were not."""
@@ -370,6 +362,7 @@ class Study:
         progress: bool | Literal["auto"] = "auto",
         log_every: float | None = 30.0,
         tensorboard: str | Path | None = None,
+        checkpoint_seconds: float | None = 60.0,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -392,6 +385,8 @@ class Study:
                 that gets a line for each policy, and one each `log_every` seconds.
             log_every: Seconds between two lines that say what happens; None for none of them.
             tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
+            checkpoint_seconds: Time between two checkpoints of a training run, from which it
+                continues after its process was killed; None for none.
 
         Returns:
             Why it stopped, in words.
@@ -409,7 +404,7 @@ class Study:
                 self.database.set_fact("budget", int(budget))
             measure_random_actions(self)
             with CallbackList([*told, *callbacks]) as tell:
-                return Loop(self, tell, workers).run(stops, budget)
+                return Loop(self, tell, workers, checkpoint_seconds).run(stops, budget)
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""

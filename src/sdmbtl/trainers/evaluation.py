@@ -20,6 +20,11 @@ from sdmbtl.trainers.base import Evaluation, EvaluationProgress, ProgressError, 
 from sdmbtl.trainers.rollout import LANES
 from sdmbtl.trainers.spec import TrainerSpec
 
+_DIED = (
+    "A worker process of an evaluation died, perhaps for lack of memory, or because the environment "
+    "crashed. Nothing that was recorded is lost."
+)
+
 #: Evaluates the contexts with these numbers.
 _Play = Callable[[Sequence[int]], Evaluation]
 
@@ -42,11 +47,11 @@ def evaluate(
 
     Args:
         spec: With what it was trained.
-        policy: The policy.
-        contexts: (n, D) contexts in the order of the space's dimensions.
+        policy: See `Trainer.evaluate`, as for what follows.
+        contexts: (n, D) contexts.
         episodes: Number of episodes on each.
         seed: The same seed gives the same episodes, in however many processes.
-        only: Numbers of the contexts to evaluate; all of them if left out.
+        only: Numbers of the contexts to evaluate.
         progress: Called now and then; what it raises passes through.
         workers: Processes that take a share where that pays; this process alone if left out.
 
@@ -72,9 +77,8 @@ def evaluate(
     def play_here(part: Sequence[int]) -> Evaluation:
         return _evaluate_part(trainer, policy, vectors, episodes, seed, part, report)
 
-    elsewhere = partial(
-        _evaluate_elsewhere, spec.to_dict(), policy_bytes(policy), vectors, episodes, seed
-    )
+    what = (spec.to_dict(), policy_bytes(policy), vectors, episodes, seed)
+    elsewhere = partial(_evaluate_elsewhere, *what)
     shared = workers if _can_be_shared(trainer) else None
     try:
         for part, played in _play_parts(numbers, episodes, play_here, elsewhere, shared):
@@ -85,10 +89,7 @@ def evaluate(
     except ProgressError as error:
         raise error.cause from None
     except BrokenProcessPool as error:
-        raise TrainingError(
-            "A worker process of an evaluation died, perhaps for lack of memory, or because the "
-            "environment crashed. Nothing that was recorded is lost."
-        ) from error
+        raise TrainingError(_DIED) from error
     return Evaluation(returns, dict(sorted(errors.items())))
 
 

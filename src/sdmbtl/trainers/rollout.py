@@ -65,11 +65,9 @@ def evaluate_in_gymnasium(
 
     def begin(number: int, episode: int, used: ContextualEnv | None) -> _Lane:
         """An episode in an environment that was used on its context before, or in a new one."""
-        own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
-        context = space.context(contexts[number])
-        environment = used or family.make(context, observe_context=observed)
+        environment = used or family.make(space.context(contexts[number]), observe_context=observed)
         try:
-            observation, _ = environment.reset(seed=own_seed)
+            observation, _ = environment.reset(seed=episode_seed(seed, number, episode))
         except BaseException:
             environment.close()
             raise
@@ -88,6 +86,11 @@ def evaluate_in_gymnasium(
         returns[number] = np.nan
         errors[number] = str(environment_error(space.context(contexts[number]), error))
     return Evaluation(returns, errors)
+
+
+def episode_seed(seed: int, number: int, episode: int) -> int:
+    """The seed of an episode: the same, whatever else is played."""
+    return int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
 
 
 @dataclass(slots=True)
