@@ -21,8 +21,8 @@ from sdmbtl.trainers.rollout import LANES
 from sdmbtl.trainers.spec import TrainerSpec
 
 _DIED = (
-    "A worker process of an evaluation died, perhaps for lack of memory, or because the environment "
-    "crashed. Nothing that was recorded is lost."
+    "A worker process of an evaluation died, perhaps for lack of memory, or because the "
+    "environment crashed. Nothing that was recorded is lost."
 )
 
 #: Evaluates the contexts with these numbers.
@@ -57,7 +57,6 @@ def evaluate(
 
     Raises:
         TrainerError: If the set-up is wrong, so that no evaluation could succeed.
-        ContextError: If the physics makes no sense in a context.
         TrainingError: If a worker process died.
     """
     trainer = spec.make_trainer()
@@ -77,8 +76,8 @@ def evaluate(
     def play_here(part: Sequence[int]) -> Evaluation:
         return _evaluate_part(trainer, policy, vectors, episodes, seed, part, report)
 
-    what = (spec.to_dict(), policy_bytes(policy), vectors, episodes, seed)
-    elsewhere = partial(_evaluate_elsewhere, *what)
+    sent = (spec.to_dict(), policy_bytes(policy))
+    elsewhere = partial(_evaluate_elsewhere, *sent, vectors, episodes, seed)
     shared = workers if _can_be_shared(trainer) else None
     try:
         for part, played in _play_parts(numbers, episodes, play_here, elsewhere, shared):
