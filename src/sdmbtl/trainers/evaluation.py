@@ -20,6 +20,9 @@ from sdmbtl.trainers.base import Evaluation, EvaluationProgress, ProgressError, 
 from sdmbtl.trainers.rollout import LANES
 from sdmbtl.trainers.spec import TrainerSpec
 
+#: An evaluation that is shared has at least about so many parts.
+FEWEST_PARTS = 8
+
 #: Evaluates the contexts with these numbers.
 _Play = Callable[[Sequence[int]], Evaluation]
 
@@ -104,7 +107,8 @@ def _play_parts(
     workers: Workers | None,
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
-    least = math.ceil(LANES / episodes)
+    # As many as are played side by side; fewer if there are few, of which each may take minutes.
+    least = min(math.ceil(LANES / episodes), math.ceil(len(numbers) / FEWEST_PARTS))
     if workers is not None and not workers.started and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()
