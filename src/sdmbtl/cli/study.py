@@ -114,21 +114,23 @@ def evaluate(
 
 def _evaluate_missing(study: Study, *, as_json: bool) -> None:
     """Fill in returns that are missing, and say how many."""
-    from sdmbtl.cli.status import summary
-
     with StopSignals().ending_with(lambda: "Interrupted; what was filled in is kept."):
         counts = study.evaluate_missing()
     if as_json:
         print_json({"path": str(study.path), **counts})
         return
+    if not counts["missing"]:
+        typer.echo("Nothing is missing: every policy that is here was evaluated on all targets.")
+        return
     filled = counts["missing"] - counts["left"]
     typer.echo(
-        f"{counted(counts['missing'], 'return is', 'returns are')} missing of recorded policies: "
+        f"{counted(counts['missing'], 'return was', 'returns were')} missing of recorded policies: "
         f"{filled} filled in, {counts['left']} left."
     )
-    for line in summary(study.status()):
-        if "could not be evaluated" in line or " failed: " in line:
-            typer.echo(line)
+    for entry in study.status()["rounds"]:
+        if entry["failed_targets"]:
+            failed = counted(entry["failed_targets"], "target")
+            typer.echo(f"policy {entry['id']}, {failed}: {entry['first_target_error']}")
 
 
 def _sampled(study: Study, count: int, seed: int) -> list[dict[str, float]]:

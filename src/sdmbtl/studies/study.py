@@ -535,7 +535,8 @@ class Study:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
         played = evaluate_chosen(self, vectors, count, seed)
         if played.errors:
-            warnings.warn(f"{played.describe_errors()} They are NaN.", stacklevel=2)
+            failed = played.describe_errors().rstrip(".")
+            warnings.warn(f"{failed}. Those contexts are NaN.", stacklevel=2)
         return played.returns
 
     def evaluate_missing(self, observer: Observer | None = None) -> dict[str, int]:
