@@ -214,12 +214,6 @@ class Study:
         rows = {t.id: t.row for t in self.trials if t.row is not None}
         return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
 
-    def played(self, trial: Trial) -> NDArray[np.float64]:
-        """(N, E) returns of a trial's policy, NaN where it was not evaluated."""
-        if trial.row is None:
-            return np.full((len(self.space), self.configuration.episodes), np.nan)
-        return self._episodes()[trial.id]
-
     @property
     def return_range(self) -> tuple[float, float] | None:
         """Lowest and highest return of an episode, if known."""
@@ -387,9 +381,7 @@ class Study:
         remark = find_missing_time_limit(trainer.family, self.space)
         if remark is not None:
             limit = f"{trainer.max_episode_steps:,} steps (the trainer's 'max_episode_steps')"
-            warnings.warn(
-                f"{remark} Evaluations stop an episode as failed after {limit}.", stacklevel=3
-            )
+            warnings.warn(f"{remark} Evaluations end one as failed after {limit}.", stacklevel=3)
 
     # -- ask and tell --------------------------------------------------------------------------
 
