@@ -70,10 +70,6 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
-    import numpy as np
-
-    from sdmbtl.transfer import coverage_of
-
     study = opened_with_environment(path)
     if missing:
         if episodes is not None or samples is not None or seed:
@@ -86,19 +82,34 @@ def evaluate(
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
     with warnings_as_notes():
         returns = study.evaluate(contexts, episodes=episodes, seed=seed)
-    means = returns.mean(axis=1)
-    by_context = [{"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)]
-    evaluated = ~np.isnan(means)
-    by_context = [entry for entry, kept in zip(by_context, evaluated, strict=True) if kept]
-    failed, means = int((~evaluated).sum()), means[evaluated]
-    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
     result = {
         "path": str(path),
         "contexts": "targets" if samples is None else "samples",
-        "count": len(means),
-        "failed": failed,
         "episodes": returns.shape[1],
         "seed": seed,
+        **_measured(study, contexts, returns.mean(axis=1)),
+    }
+    if as_json:
+        print_json(result)
+    else:
+        _print_evaluation(result, list(study.space.names))
+
+
+def _measured(study: Study, contexts: list[dict[str, float]], means: Any) -> dict[str, Any]:
+    """What mean returns on contexts come to; those whose evaluation failed are NaN."""
+    import numpy as np
+
+    from sdmbtl.transfer import coverage_of
+
+    evaluated = np.flatnonzero(~np.isnan(means))
+    failed, means = len(means) - len(evaluated), means[evaluated]
+    by_context = [
+        {"context": contexts[i], "mean": m} for i, m in zip(evaluated, means.tolist(), strict=True)
+    ]
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
+    return {
+        "count": len(means),
+        "failed": failed,
         "mean": float(means.mean()),
         "interval": _interval(means, study.return_range),
         "coverage": study.share(float(means.mean())),
@@ -106,10 +117,6 @@ def evaluate(
         "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
         "by_context": by_context,
     }
-    if as_json:
-        print_json(result)
-    else:
-        _print_evaluation(result, list(study.space.names))
 
 
 def _evaluate_missing(study: Study, *, as_json: bool) -> None:

@@ -66,11 +66,7 @@ def evaluate(
     done = 0
 
     def report(count: int, _: int) -> None:
-        if progress is not None:
-            try:
-                progress(done + count, len(numbers))
-            except Exception as error:
-                raise ProgressError(error) from error
+        _report(progress, done + count, len(numbers))
 
     def play_here(part: Sequence[int]) -> Evaluation:
         return _evaluate_part(trainer, policy, vectors, episodes, seed, part, report)
@@ -93,6 +89,15 @@ def evaluate(
             "environment crashed. Nothing that was recorded is lost."
         ) from error
     return Evaluation(returns, dict(sorted(errors.items())))
+
+
+def _report(progress: EvaluationProgress | None, done: int, total: int) -> None:
+    """Call the callback; what it raises is not an error of the evaluation."""
+    if progress is not None:
+        try:
+            progress(done, total)
+        except Exception as error:
+            raise ProgressError(error) from error
 
 
 def _can_be_shared(trainer: Trainer) -> bool:

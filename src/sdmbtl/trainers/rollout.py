@@ -63,17 +63,10 @@ def evaluate_in_gymnasium(
 
     def begin(number: int, episode: int, used: ContextualEnv | None) -> _Lane:
         """An episode in an environment that was used on its context before, or in a new one."""
-        own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
         context = space.context(contexts[number])
         environment = used or family.make(context, observe_context=observed)
-        try:
-            observation, _ = environment.reset(seed=own_seed)
-        except BaseException:
-            environment.close()
-            raise
-        # What the contextual environment adds to a step is seen only with the context.
-        step = environment.step if observe_context else environment.inner.step
-        return _Lane(number, episode, environment, step, observation)
+        own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+        return _begin(environment, number, episode, own_seed, bare=not observe_context)
 
     rollout = _Rollout(begin, _Schedule(numbers, episodes), reuse=family.reusable)
     rollout.play(policy, max_episode_steps, progress)
@@ -98,6 +91,27 @@ class _Lane:
     observation: Any
     total: float = 0.0
     steps: int = 0
+
+
+def _begin(
+    environment: ContextualEnv, number: int, episode: int, seed: int, *, bare: bool
+) -> _Lane:
+    """Begin an episode in an environment, which is closed if that fails.
+
+    Args:
+        environment: The environment.
+        number: Of its context.
+        episode: Of the episode there.
+        seed: For the reset.
+        bare: Whether nobody sees what a contextual environment adds to a step.
+    """
+    try:
+        observation, _ = environment.reset(seed=seed)
+    except BaseException:
+        environment.close()
+        raise
+    step = environment.inner.step if bare else environment.step
+    return _Lane(number, episode, environment, step, observation)
 
 
 #: Begins an episode: its context, its number there, an environment of that context to use again.
