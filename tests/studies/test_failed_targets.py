@@ -92,7 +92,7 @@ def test_the_command_line_shows_and_fills_failed_targets(tmp_path):
     assert "the motor is stuck" in failed["first_error"]
     assert "Policy 0 on target" in plain(command("targets", study.path))
     left = plain(command("evaluate", study.path, "--missing"))
-    assert "1 return is missing of recorded policies: 0 filled in, 1 left." in left
+    assert "1 return was missing of recorded policies: 0 filled in, 1 left." in left
     assert "the motor is stuck" in left
     set_troubles({})
     assert command.json("evaluate", study.path, "--missing")["left"] == 0
@@ -121,7 +121,7 @@ def test_nothing_evaluated_is_a_failure_that_keeps_the_policy(tmp_path):
 
 def test_fresh_evaluation_with_a_failing_target(tmp_path, whole):
     set_troubles({0.2: "raises"})
-    with pytest.warns(UserWarning, match="failed on 1 of 5 contexts.*motor is stuck.*are NaN"):
+    with pytest.warns(UserWarning, match="on 1 of 5 contexts.*stuck. Those contexts are NaN"):
         returns = whole.evaluate(episodes=3)
     assert np.isnan(returns).all(axis=1).tolist() == [True, False, False, False, False]
 

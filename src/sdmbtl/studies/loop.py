@@ -302,7 +302,7 @@ class Loop:
         def progress(done: int, total: int) -> None:
             self.tell(Event("evaluating", trial, done, total))
 
-        contexts, known = self.study.space.targets, self.study.played(trial)
+        contexts, known = self.study.space.targets, self._known(trial)
         missing = np.flatnonzero(np.isnan(known).all(axis=1)).tolist()
         own = None
         if trial.source.is_point and trial.index is None:
@@ -324,6 +324,12 @@ class Loop:
         if len(known) in missing and errors.pop(len(known), None) is None:
             own = float(played.returns[-1].mean())
         return np.where(np.isnan(known), returns, known), own, errors
+
+    def _known(self, trial: Trial) -> NDArray[np.float64]:
+        """(N, E) returns of a trial's policy so far, NaN where it was not evaluated."""
+        if trial.row is None:
+            return np.full((len(self.study.space), self.study.configuration.episodes), np.nan)
+        return self.study.database.episodes().get(trial.id, trial.row[:, None])
 
     def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
         """The trial after a failure: to be retried with another seed, or given up."""

@@ -237,12 +237,6 @@ class Study:
         rows = {t.id: t.row for t in self.trials if t.row is not None}
         return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
 
-    def played(self, trial: Trial) -> NDArray[np.float64]:
-        """(N, E) returns of a trial's policy, NaN where it was not evaluated."""
-        if trial.row is None:
-            return np.full((len(self.space), self.configuration.episodes), np.nan)
-        return self.episodes()[trial.id]
-
     @property
     def return_range(self) -> tuple[float, float] | None:
         """Lowest and highest return of an episode, if known."""
@@ -528,7 +522,8 @@ class Study:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
         played = evaluate_chosen(self, vectors, count, seed)
         if played.errors:
-            warnings.warn(f"{played.describe_errors()} They are NaN.", stacklevel=2)
+            failed = played.describe_errors().rstrip(".")
+            warnings.warn(f"{failed}. Those contexts are NaN.", stacklevel=2)
         return played.returns
 
     def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:

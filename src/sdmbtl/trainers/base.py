@@ -137,10 +137,11 @@ class Evaluation:
 
     def describe_errors(self) -> str:
         """On how many contexts the evaluation failed, and how on the first of them."""
-        return (
-            f"The evaluation failed on {len(self.errors)} of {len(self.returns)} contexts. "
-            f"The first error: {self.errors[min(self.errors)]}"
-        )
+        first = self.errors[min(self.errors)]
+        if len(self.returns) == 1:
+            return first
+        count = f"{len(self.errors)} of {len(self.returns)} contexts"
+        return f"The evaluation failed on {count}. The first error: {first}"
 
 
 class Trainer(ABC):

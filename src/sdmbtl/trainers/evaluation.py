@@ -25,6 +25,9 @@ _DIED = (
     "environment crashed. Nothing that was recorded is lost."
 )
 
+#: An evaluation that is shared has at least about so many parts.
+FEWEST_PARTS = 8
+
 #: Evaluates the contexts with these numbers.
 _Play = Callable[[Sequence[int]], Evaluation]
 
@@ -67,11 +70,7 @@ def evaluate(
     done = 0
 
     def report(count: int, _: int) -> None:
-        if progress is not None:
-            try:
-                progress(done + count, len(numbers))
-            except Exception as error:
-                raise ProgressError(error) from error
+        _report(progress, done + count, len(numbers))
 
     def play_here(part: Sequence[int]) -> Evaluation:
         return _evaluate_part(trainer, policy, vectors, episodes, seed, part, report)
@@ -92,6 +91,15 @@ def evaluate(
     return Evaluation(returns, dict(sorted(errors.items())))
 
 
+def _report(progress: EvaluationProgress | None, done: int, total: int) -> None:
+    """Call the callback; what it raises is not an error of the evaluation."""
+    if progress is not None:
+        try:
+            progress(done, total)
+        except Exception as error:
+            raise ProgressError(error) from error
+
+
 def _can_be_shared(trainer: Trainer) -> bool:
     return trainer.evaluates_on_host and can_be_made_anywhere(trainer.family)
 
@@ -104,7 +112,8 @@ def _play_parts(
     workers: Workers | None,
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
-    least = math.ceil(LANES / episodes)
+    # As many as are played side by side; fewer if there are few, of which each may take minutes.
+    least = min(math.ceil(LANES / episodes), math.ceil(len(numbers) / FEWEST_PARTS))
     if workers is not None and not workers.started and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()

@@ -65,16 +65,10 @@ def evaluate_in_gymnasium(
 
     def begin(number: int, episode: int, used: ContextualEnv | None) -> _Lane:
         """An episode in an environment that was used on its context before, or in a new one."""
-        environment = used or family.make(space.context(contexts[number]), observe_context=observed)
-        try:
-            observation, _ = environment.reset(seed=episode_seed(seed, number, episode))
-        except BaseException:
-            environment.close()
-            raise
-        # What the contextual environment adds to a step is seen only with the context.
-        step = environment.step if observe_context else environment.inner.step
-        reusable = family.use_of(environment.inner) != "episode"
-        return _Lane(number, episode, environment, step, observation, reusable)
+        context = space.context(contexts[number])
+        environment = used or family.make(context, observe_context=observed)
+        own_seed = episode_seed(seed, number, episode)
+        return _begin(environment, number, episode, own_seed, bare=not observe_context)
 
     rollout = _Rollout(begin, _Schedule(numbers, episodes))
     rollout.play(policy, max_episode_steps, progress)
@@ -105,6 +99,28 @@ class _Lane:
     reusable: bool
     total: float = 0.0
     steps: int = 0
+
+
+def _begin(
+    environment: ContextualEnv, number: int, episode: int, seed: int, *, bare: bool
+) -> _Lane:
+    """Begin an episode in an environment, which is closed if that fails.
+
+    Args:
+        environment: The environment.
+        number: Of its context.
+        episode: Of the episode there.
+        seed: For the reset.
+        bare: Whether nobody sees what a contextual environment adds to a step.
+    """
+    try:
+        observation, _ = environment.reset(seed=seed)
+    except BaseException:
+        environment.close()
+        raise
+    step = environment.inner.step if bare else environment.step
+    reusable = environment.family.use_of(environment.inner) != "episode"
+    return _Lane(number, episode, environment, step, observation, reusable)
 
 
 #: Begins an episode: its context, its number there, an environment of that context to use again.
