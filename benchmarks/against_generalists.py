@@ -11,7 +11,8 @@ policy by default. The policy for each target is chosen by 10 recorded episodes 
 new ones, as a share of the range of returns.
 
 Every measurement is kept in the work directory as soon as it is there, and not repeated. Those of
-the default study count for the code they were made with only. Written to results/generalists.json.
+the default study count for the code they were made with only. Written to results/generalists.json,
+where measurements stay until the same method is measured again with as many seeds.
 """
 
 from __future__ import annotations
@@ -61,9 +62,10 @@ def main() -> None:
     given = parser.parse_args()
     data_sets = [replace(data, tiny=given.tiny) for data in DATA_SETS]
     command = "python benchmarks/against_generalists.py"
+    earlier = json.loads(given.out.read_text()) if given.out.exists() else None
 
     def write_down() -> None:
-        result = collect(given.work, data_sets, command, given.code or current_code())
+        result = collect(given.work, data_sets, command, given.code or current_code(), earlier)
         write_atomically(given.out, (json.dumps(result, indent=1) + "\n").encode())
 
     # To collect what another code has measured, nothing is to be measured by this one.

@@ -76,7 +76,9 @@ def study_coverage(
                 study.space.targets,
                 episodes=EPISODES,
                 seed=derived_seed(seed, "coverage", member.id),
-            ).mean(axis=1)
+            )
+            .complete()
+            .mean(axis=1)
             for member in portfolio
         ]
     )
@@ -100,7 +102,7 @@ def multi_task_coverage(k: int, seed: int) -> float:
     returns = trainer.evaluate(
         training.policy, space.targets, episodes=EPISODES, seed=derived_seed(seed, "coverage", k)
     )
-    return float(returns.mean() / 500)
+    return float(returns.complete().mean() / 500)
 
 
 def main() -> None:

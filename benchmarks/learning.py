@@ -143,7 +143,7 @@ def run(environment: str, trainer_name: str, steps: int, seed: int) -> dict[str,
         "steps_asked": steps,
         "seed": seed,
         "steps": training.steps,
-        "mean_return": float(np.mean(returns)),
+        "mean_return": float(returns.complete().mean()),
         "curve": training.curve,
         "cpu_seconds": seconds,
     }

@@ -22,7 +22,7 @@ def small_disk(tmp_path):
     place = tmp_path / "disk"
     place.mkdir()
     mount, unmount = shutil.which("mount"), shutil.which("umount")
-    command = [mount, "-t", "tmpfs", "-o", "size=220k", "tmpfs", place]
+    command = [mount, "-t", "tmpfs", "-o", "size=240k", "tmpfs", place]
     if mount is None or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("mounting a small file system needs root")
     yield place

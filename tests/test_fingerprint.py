@@ -40,7 +40,7 @@ def package(tmp_path, monkeypatch):
         (folder / name).write_text(dedent(text))
     monkeypatch.syspath_prepend(tmp_path)
     yield folder
-    fingerprint._folder.cache_clear()
+    fingerprint._location.cache_clear()
     assert "made_up" not in sys.modules, "nothing is executed"
 
 

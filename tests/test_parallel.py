@@ -69,14 +69,15 @@ def sleep(number):
     time.sleep(100)
 
 
-if __name__ == "__main__":
+def main():
     list(compute_all(sleep, [1, 2], 2))
 """
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):
     (tmp_path / "sleepers.py").write_text(SLEEPERS)
-    process = subprocess.Popen([sys.executable, tmp_path / "sleepers.py"], stdout=subprocess.PIPE)
+    command = [sys.executable, "-c", "import sleepers; sleepers.main()"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path)
     with process:
         assert [process.stdout.readline() for _ in range(2)] == [b"begun\n"] * 2
         process.send_signal(signal.SIGKILL)

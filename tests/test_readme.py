@@ -22,6 +22,7 @@ PAGES = ("README.md", "docs/selectors.md", "docs/environments.md", "docs/command
 SHORTER = {
     "CartPole": ["--levels", "3", "--steps", "4096", "--episodes", "2"],
     "my_envs:make_pendulum": ["--set", "num_envs=2", "--set", "num_steps=64"],
+    "gym:LunarLander-v3": ["--set", "num_envs=2", "--set", "num_steps=64", "--episodes", "1"],
     "--dim": ["--matrices", "2", "--rounds", "6"],
     "real": ["--matrices", "1"],
     "matrix": ["--multi-task", "", "--levels", "2"],
@@ -48,7 +49,7 @@ def shorter(command):
     for option, value in options.items():
         if option in command:
             command[command.index(option) + 1] = value
-    if "my_envs:make_pendulum" in command:
+    if {"my_envs:make_pendulum", "gym:LunarLander-v3"} & set(command):
         command[command.index("--steps") + 1] = "256"
     return command
 
@@ -85,7 +86,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
                     shutil.copy(ROOT / command[3], tmp_path / command[3])
                 printed += run(shorter(command), tmp_path)
                 ran += 1
-    assert ran == 28
+    assert ran == 33
     for text in (
         "3 policies on 27 targets",  # run
         "27 targets: mean best return",  # status

@@ -3,10 +3,12 @@
 import pytest
 
 from sdmbtl.wording import (
+    chosen_by,
     counted,
     covered_in_words,
     duration,
     expected_to_add,
+    gain_figure,
     have_added,
     in_words,
     percent,
@@ -94,3 +96,24 @@ def test_coverage_in_sentences():
         "As shares of the returns so far, 0 to 500: mean 0.900.",
         worst.replace("targets", "contexts"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "structure", "model", "text"),
+    [
+        ("improvement", None, "plateau", "plateau"),
+        ("improvement", None, None, "first policy"),
+        ("random", None, "none", "random (none)"),
+        ("m-mbtl", "mountain", None, "m-mbtl (mountain)"),
+        ("m-mbtl", None, "plateau", "m-mbtl (plateau)"),
+        ("reported", None, None, "reported"),
+    ],
+)
+def test_what_chose_a_context(strategy, structure, model, text):
+    assert chosen_by(strategy, structure, model) == text
+
+
+def test_gains():
+    assert gain_figure(25.0, 500.0) == "+0.050"
+    assert gain_figure(25.0, None) == "+25"
+    assert gain_figure(None, 500.0) == "-"

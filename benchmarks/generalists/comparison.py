@@ -88,7 +88,7 @@ class Comparison:
     ) -> list[float]:
         """What each seed reaches; none if it was not measured at this mark for all seeds."""
         seeds = self.data[data]["methods"].get(method, {}).values()
-        found = [seed[quantity].get(str(mark)) for seed in seeds]
+        found = [seed.get(quantity, {}).get(str(mark)) for seed in seeds]
         return [] if None in found else found
 
     def estimate(

@@ -104,35 +104,6 @@ def _exchanged(distances: Floats, chosen: list[int]) -> list[int] | None:
     return found
 
 
-def replay_weights(shortfall: Floats, temperature: float, rng: np.random.Generator) -> Floats:
-    """Rank-based priorities, as prioritised level replay has them.
-
-    Args:
-        shortfall: (N,) how much is missing on each target; most is first.
-        temperature: The weight of rank r is proportional to (1 / r) ** (1 / temperature).
-        rng: Decides among equals.
-
-    Returns:
-        (N,) probabilities.
-    """
-    order = np.lexsort((rng.random(len(shortfall)), -shortfall))
-    weights = np.empty(len(shortfall))
-    weights[order] = np.arange(1, len(shortfall) + 1) ** (-1 / temperature)
-    return np.asarray(weights / weights.sum())
-
-
-def replayed(shortfall: Floats, n: int, temperature: float, rng: np.random.Generator) -> Numbers:
-    """(n,) different targets to train on again, drawn by rank-based priorities.
-
-    Different ones, because a target that was replayed loses its priority in the original; drawn
-    with replacement, the few worst would be all there is.
-    """
-    weights = replay_weights(shortfall, temperature, rng)
-    # The n largest of log(weight) + Gumbel noise are a draw without replacement.
-    keys = np.log(weights) + rng.gumbel(size=len(weights))
-    return np.argsort(-keys)[:n]
-
-
 def filled_up(members: Numbers, n: int, rng: np.random.Generator) -> Numbers:
     """(n,) of a group's members in random order, each as often as any other or once more."""
     times = -(-n // len(members))

@@ -44,7 +44,7 @@ def mean_returns(
     """(n,) mean returns of a policy in episodes of their own for each key."""
     filled = np.resize(contexts, (max(len(contexts), FEWEST_CONTEXTS), contexts.shape[1]))
     episodes = derived_seed(seed, key, *numbers)
-    returns = trainer.evaluate(policy, filled, episodes=EPISODES, seed=episodes)
+    returns = trainer.evaluate(policy, filled, episodes=EPISODES, seed=episodes).complete()
     return np.asarray(returns.mean(axis=1)[: len(contexts)])
 
 

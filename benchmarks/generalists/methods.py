@@ -28,8 +28,8 @@ WHOLE, REGION, GROUP = 256, 32, 64
 WIDTH = 0.25
 #: Policies of the methods that add one after another.
 POLICIES = 12
-#: Segments of a unit, temperature and share of replayed contexts of the prioritised baseline.
-SEGMENTS, TEMPERATURE, REPLAYED = 2, 0.3, 0.5
+#: Segments of a unit of the prioritised baseline.
+SEGMENTS = 2
 #: About as many policies as stay in the cache when trained side by side.
 MOST_AT_ONCE = 12
 
@@ -94,14 +94,10 @@ def _prioritised_contexts(
 ) -> Floats:
     """(256, D) contexts: half where the policy falls short most, half anywhere."""
     rng, space = _rng(seed, "prioritised", segment), data.space
-    if policy is None:
-        return space.draw(space.whole(), WHOLE, rng)
-    returns = mean_returns(trainer, policy, space.targets, seed, "scored", segment)
-    again = contexts.replayed(
-        data.return_range[1] - returns, round(WHOLE * REPLAYED), TEMPERATURE, rng
-    )
-    new = space.draw(space.whole(), WHOLE - len(again), rng)
-    return np.vstack([space.targets[again], new])
+    returns = None
+    if policy is not None:
+        returns = mean_returns(trainer, policy, space.targets, seed, "scored", segment)
+    return space.draw(space.whole(), WHOLE, rng, returns)
 
 
 def committee(data: DataSet, seeds: Sequence[int], _: Path) -> Results:

@@ -39,7 +39,13 @@ def plain(name: str) -> str:
     return "-".join(re.findall("[a-z0-9]+", name.lower()))
 
 
-def collect(work: Path, data_sets: Sequence[DataSet], command: str, code: str) -> dict[str, Any]:
+def collect(
+    work: Path,
+    data_sets: Sequence[DataSet],
+    command: str,
+    code: str,
+    earlier: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Everything that was measured so far, as JSON data.
 
     Args:
@@ -48,8 +54,13 @@ def collect(work: Path, data_sets: Sequence[DataSet], command: str, code: str) -
         command: What makes the result.
         code: Fingerprint of the code whose studies count. There is no way to fall back on
             another one: its numbers would pass for those of this code.
+        earlier: A result whose work directory is gone: its measurements of a method count where
+            there are no newer ones with as many seeds. What share of the targets is near the best
+            of all methods is not known then.
     """
     measured = {data.name: _of_data_set(work, data, code) for data in data_sets}
+    if earlier is not None:
+        keep_earlier(measured, earlier, code)
     return {
         "command": command,
         "code": code,
@@ -59,6 +70,22 @@ def collect(work: Path, data_sets: Sequence[DataSet], command: str, code: str) -
         "versions": versions((*CORE, *TRAINING)),
         "data": {name: found for name, found in measured.items() if found["methods"]},
     }
+
+
+def keep_earlier(
+    measured: Mapping[str, dict[str, Any]], earlier: Mapping[str, Any], code: str
+) -> None:
+    """Add to what was measured the methods that only an earlier result has."""
+    same_code = earlier["code"] == code
+    for name, found in measured.items():
+        before = earlier["data"].get(name, {}).get("methods", {})
+        for method in METHODS:
+            counts = method.name in before and (same_code or not method.keyed)
+            if counts and len(before[method.name]) > len(found["methods"].get(method.name, {})):
+                found["methods"][method.name] = before[method.name]
+                for seeds in found["methods"].values():
+                    for seed in seeds.values():
+                        seed.pop("near_best", None)
 
 
 def _of_data_set(work: Path, data: DataSet, code: str) -> dict[str, Any]:

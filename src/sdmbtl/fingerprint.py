@@ -1,17 +1,18 @@
 """A hash of the code that makes some numbers, to tell results of different code apart.
 
 What counts is the modules that are named and everything they import, directly or not, inside the
-same package. Imports are read from the source, nothing is executed. Comments, docstrings and the
-layout do not count.
+same package; for a module that is a single file, in the same folder. Imports are read from the
+source, nothing is executed. Comments, docstrings and the layout do not count.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import textwrap
 from collections.abc import Collection, Iterator
 from functools import cache
-from importlib.util import find_spec
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
 
 
@@ -25,6 +26,30 @@ def code_fingerprint(*modules: str, stop_at: Collection[str] = ()) -> str:
             everything that has a name.
     """
     return _fingerprint(tuple(sorted(set(modules))), frozenset(stop_at))
+
+
+def module_fingerprints(*modules: str) -> dict[str, str]:
+    """A short hash of each module, and of each that they import from their own package.
+
+    The files are read each time, for they may have been edited meanwhile.
+
+    Args:
+        *modules: As of `code_fingerprint`.
+    """
+    return {module: _hash_of(_tree(module)) for module in sorted(import_closure(*modules))}
+
+
+def text_fingerprint(source: str) -> str:
+    """A short hash of source code as text; of what is not whole code, of the text itself."""
+    try:
+        return _hash_of(ast.parse(textwrap.dedent(source)))
+    except SyntaxError:  # the lines of a lambda may be part of a call
+        return hashlib.sha256(source.encode()).hexdigest()[:16]
+
+
+def _hash_of(tree: ast.Module) -> str:
+    text = ast.dump(_without_docstrings(tree), annotate_fields=False)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def import_closure(*modules: str, stop_at: Collection[str] = ()) -> frozenset[str]:
@@ -62,11 +87,26 @@ def _imported(module: str) -> Iterator[str]:
     for node in _executed(_tree(module)):
         if isinstance(node, ast.Import):
             yield from (a.name for a in node.names if _path(a.name, module) is not None)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                origin = _origin(node.module, alias.name)
+                origin = _origin(_absolute(node, module), alias.name)
                 if _path(origin, module) is not None:
                     yield origin
+
+
+def _absolute(node: ast.ImportFrom, module: str) -> str:
+    """The full name of what `from X import` is about, in this module."""
+    name = "." * node.level + (node.module or "")
+    path = _path(module)
+    package = module if path is not None and path.name == "__init__.py" else _parent(module)
+    try:
+        return resolve_name(name, package)
+    except ImportError:  # beyond the top: an error when it is imported, too
+        return name
+
+
+def _parent(module: str) -> str:
+    return module.rpartition(".")[0]
 
 
 def _origin(module: str, name: str) -> str:
@@ -76,10 +116,11 @@ def _origin(module: str, name: str) -> str:
     path = _path(module)
     is_package = path is not None and path.name == "__init__.py"
     for node in _tree(module).body if is_package else ():
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        if isinstance(node, ast.ImportFrom):
             for alias in node.names:
-                if (alias.asname or alias.name) == name:
-                    return _origin(node.module, alias.name)
+                source = _absolute(node, module)
+                if (alias.asname or alias.name) == name and source != module:
+                    return _origin(source, alias.name)
     return module
 
 
@@ -130,11 +171,11 @@ def _tree(module: str) -> ast.Module:
 def _path(module: str, beside: str | None = None) -> Path | None:
     """The file of a module, None if there is none or it is of another package than `beside`."""
     top, *inner = module.split(".")
-    if beside is not None and beside.split(".")[0] != top:
+    if beside is not None and not _belong_together(top, beside.split(".")[0]):
         return None
-    base = _folder(top)
-    if base is None:
-        return None
+    base = _location(top)
+    if base is None or base.is_file():
+        return None if inner else base
     path = base.joinpath(*inner)
     for candidate in (path / "__init__.py", path.with_suffix(".py")):
         if candidate.is_file():
@@ -142,12 +183,27 @@ def _path(module: str, beside: str | None = None) -> Path | None:
     return None
 
 
+def _belong_together(top: str, other: str) -> bool:
+    """Whether two top-level names are one, or the second is a single file beside the first."""
+    if top == other:
+        return True
+    file = _location(other)
+    if file is None or not file.is_file():
+        return False
+    place = _location(top)
+    return place is not None and place.parent == file.parent
+
+
 @cache
-def _folder(package: str) -> Path | None:
-    """Where the modules of a top-level package are; None if it is not one."""
+def _location(top: str) -> Path | None:
+    """The folder of a package, or the file of a module; None if it is not one."""
     try:
-        spec = find_spec(package)
-    except ValueError:  # __main__
+        spec = find_spec(top)
+    except ValueError:  # __main__, or nothing at all
         return None
-    places = None if spec is None else spec.submodule_search_locations
-    return Path(next(iter(places))) if places else None
+    if spec is None:
+        return None
+    if spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    is_source = spec.origin is not None and spec.origin.endswith(".py")
+    return Path(str(spec.origin)) if is_source else None

@@ -5,12 +5,15 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from itertools import islice
-from typing import TypeVar
+from multiprocessing.process import BaseProcess
+from types import ModuleType
+from typing import Self, TypeVar
 
 #: One thread of linear algebra in each child: the processes are the parallelism.
 SINGLE_THREADED = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -34,30 +37,106 @@ def compute_all(
         for item in items:
             yield item, function(item)
         return
-    others = multiprocessing.active_children()
-    with environment_variables(SINGLE_THREADED):
-        pool = ProcessPoolExecutor(
-            processes, multiprocessing.get_context("spawn"), initializer=begin_worker
-        )
+    with Workers(processes) as workers:
+        yield from workers.compute_all(function, items)
+
+
+class Workers:
+    """Processes that are started when they are first needed, and kept until `close`.
+
+    They end with this process, however it ends. The script that this process runs is not run
+    again in them: what they are to do must be importable from a module.
+
+    Args:
+        processes: Number of them; with none, only this process works.
+    """
+
+    #: Work of so many seconds pays for the start of a process, which imports all it needs.
+    start_seconds = 3.0
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self._pool: ProcessPoolExecutor | None = None
+        self._children: list[BaseProcess] = []
+        self._done_alone = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def started(self) -> bool:
+        """Whether there are processes."""
+        return bool(self._children)
+
+    def worth_starting(self, seconds: float) -> bool:
+        """Whether it pays to start processes for so many seconds of work.
+
+        Work that was not worth it adds up: sooner or later many small pieces are.
+        """
+        self._done_alone += seconds
+        return self.processes > 0 and self._done_alone > self.start_seconds
+
+    def compute_all(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        here: Callable[[Item], Result] | None = None,
+    ) -> Iterator[tuple[Item, Result]]:
+        """Yield the items with their results as they are finished.
+
+        Args:
+            function: Called with an item in one of the processes.
+            items: The pieces of work.
+            here: What this process calls to do its share; without it, it only waits.
+
+        Raises:
+            BrokenProcessPool: If a process died.
+        """
         waiting: dict[Future[Result], Item] = {}
-        todo = iter(items)
+        todo = deque(items)
         try:
-            while True:
+            while todo or waiting:
                 # A few ahead of the workers, not all: what an interruption leaves is dropped.
-                for item in islice(todo, 2 * processes - len(waiting)):
-                    waiting[pool.submit(function, item)] = item
-                if not waiting:
-                    break
-                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                while todo and len(waiting) < 2 * self.processes:
+                    item = todo.popleft()
+                    waiting[self._submit(function, item)] = item
+                if todo and here is not None:
+                    item = todo.popleft()
+                    yield item, here(item)
+                    finished = {future for future in waiting if future.done()}
+                else:
+                    finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 # What went well first: an error ends the work, and would drop it.
                 for future in sorted(finished, key=lambda f: f.exception() is not None):
                     yield waiting.pop(future), future.result()
+        except BaseException:
+            self.close()  # nobody waits for what is under way
+            raise
+
+    def close(self) -> None:
+        """End the processes at once; they are started again when needed."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+        for child in self._children:
+            child.terminate()
+            while child.exitcode is None:  # the pool's own thread may be the one that learns it
+                child.join(0.1)
+        self._pool, self._children = None, []
+
+    def _submit(self, function: Callable[[Item], Result], item: Item) -> Future[Result]:
+        if self._pool is None:
+            self._pool = ProcessPoolExecutor(
+                self.processes, multiprocessing.get_context("spawn"), initializer=begin_worker
+            )
+        others = multiprocessing.active_children()
+        try:
+            with environment_variables(SINGLE_THREADED), _without_script():
+                return self._pool.submit(function, item)  # which may start a process
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in multiprocessing.active_children():
-                if child not in others:
-                    child.terminate()
-                    child.join()
+            self._children += [c for c in multiprocessing.active_children() if c not in others]
 
 
 def available_cores() -> int:
@@ -80,6 +159,20 @@ def environment_variables(values: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
+    """Keep a process that is started from running this one's script.
+
+    It needs nothing of it, and a script without `if __name__ == "__main__":` would begin anew.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def begin_worker() -> None:

@@ -8,12 +8,12 @@ from importlib.metadata import PackageNotFoundError, version
 
 #: What choices depend on, and what training depends on besides.
 CORE = ("sdmbtl", "numpy", "scipy")
-TRAINING = ("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d")
+TRAINING = ("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d", "mujoco")
 
 
-def versions(packages: Iterable[str] = CORE) -> dict[str, str]:
-    """The version of Python and of each of these packages that is installed."""
-    found = {"python": platform.python_version()}
+def versions(packages: Iterable[str] = CORE, *, python: bool = True) -> dict[str, str]:
+    """The version of each of these packages that is installed, and of Python."""
+    found = {"python": platform.python_version()} if python else {}
     for name in packages:
         try:
             found[name] = version(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -66,6 +67,26 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def figure(value: float | None, digits: str = ".4g") -> str:
+    """A number as text; a dash if there is none."""
+    return "-" if value is None or math.isnan(value) else format(value, digits)
+
+
+def chosen_by(strategy: str, structure: str | None, model: str | None) -> str:
+    """What chose a context, in a word or two: the model, where the predicted gain decided."""
+    if strategy == "improvement":
+        return model or "first policy"
+    found = structure if model is None else model
+    return strategy if found is None else f"{strategy} ({found})"
+
+
+def gain_figure(gain: float | None, span: float | None) -> str:
+    """A gain as a share of the known range of returns, as it is if there is none."""
+    if gain is None or span is None:
+        return figure(gain, "+.4g")
+    return figure(gain / span, "+.3f")
 
 
 def shown_context(context: Mapping[str, object]) -> str:

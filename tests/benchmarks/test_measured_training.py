@@ -29,3 +29,10 @@ def test_batched_training_is_many_times_as_fast():
     assert speed["contexts"] == 100
     assert speed["ratio_many"] >= 20
     assert speed["both_cores"]["cores_used"] > 1.5
+
+
+def test_the_lean_walker_takes_half_the_time():
+    faster = json.loads((RESULTS / "walker-speed.json").read_text())["times_as_fast"]
+    for way in ("lean", "lean, contextual"):
+        assert faster[way]["step"] >= 1.8
+        assert faster[way]["reset"] >= 1.8

@@ -1,9 +1,6 @@
 """What is written on a command line, as values."""
 
-import io
-
 import pytest
-from rich.console import Console
 
 from sdmbtl.cli.arguments import (
     ArgumentError,
@@ -13,8 +10,6 @@ from sdmbtl.cli.arguments import (
     settings,
     trainer_options,
 )
-from sdmbtl.cli.progress import RunDisplay
-from sdmbtl.studies import Event, Study
 
 
 @pytest.mark.parametrize(
@@ -47,22 +42,6 @@ def test_nested_settings():
 
 def test_contexts():
     assert context(["a=1, b=2", '{"c": 3}', "d=4"]) == {"a": 1, "b": 2, "c": 3, "d": 4}
-
-
-def test_a_terminal_shows_what_happens_now(trained):
-    study = Study.open(trained[0])
-    console = Console(file=io.StringIO(), force_terminal=True, width=80, height=25)
-    trial = study.trials[2]
-    with RunDisplay(study, console, budget=9, time_limit=60) as display:
-        display(Event("training", trial, 2048, 4096, 31.5))
-        display._live.refresh()
-        display(Event("finished", trial))
-    text = console.file.getvalue()
-    assert "Round 4 of 9" in text
-    assert "2,048 of 4,096 steps" in text
-    assert "return 31.5" in text
-    assert "left" in text
-    assert "4/9" in text
 
 
 def test_the_number_of_steps_is_given_once():

@@ -102,6 +102,8 @@ def test_environments(command):
     text = command("environments").stdout
     assert "    length: 8 values, 0.05 to 5 (log)" in text
     assert "sdmbtl run module:function --space FILE.toml" in text
+    assert "sdmbtl run gym:LunarLander-v3 --space FILE.toml" in text
+    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_every_command_has_help(command):

@@ -57,19 +57,20 @@ def test_interrupted_and_resumed(command, tmp_path):
     assert comparable(resumed) == comparable(whole)
 
 
-def test_an_environment_of_ones_own(tmp_path):
+def run(folder, *arguments):
+    return subprocess.run(
+        [*SDMBTL, *arguments], cwd=folder, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_an_environment_of_ones_own_that_is_edited(tmp_path):
     (tmp_path / "my_envs.py").write_text(OWN_ENVIRONMENT)
     (tmp_path / "gravities.toml").write_text(GRAVITIES)
-    finished = subprocess.run(
-        [
-            *(*SDMBTL, "run", "my_envs:pendulum", "--space", "gravities.toml"),
-            *("--steps", "256", "--set", "num_steps=32", "--set", "num_envs=2"),
-            *("--episodes", "2", "--budget", "2", "--json"),
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
+    finished = run(
+        tmp_path,
+        *("run", "my_envs:pendulum", "--space", "gravities.toml"),
+        *("--steps", "256", "--set", "num_steps=32", "--set", "num_envs=2"),
+        *("--episodes", "2", "--budget", "2", "--json"),
     )
     assert finished.returncode == 0, finished.stderr
     status = json.loads(finished.stdout)
@@ -79,3 +80,20 @@ def test_an_environment_of_ones_own(tmp_path):
     assert status["coverage"] is None  # nobody said what the range of returns is
     assert "mean best return" in finished.stderr
     assert (tmp_path / "runs" / "my_envs-pendulum" / "study.db").exists()
+
+    edited = OWN_ENVIRONMENT.replace("def pendulum", "# shorter\ndef pendulum")
+    (tmp_path / "my_envs.py").write_text(edited.replace("=20", "=10"))
+    study = "runs/my_envs-pendulum"
+    refused = run(tmp_path, "resume", study, "--budget", "3")
+    assert refused.returncode == 2
+    assert "have changed since its policies were trained:\n  source of my_envs has changed\n" in (
+        refused.stderr
+    )
+    assert "environment.max_episode_steps: recorded 20, now 10" in refused.stderr
+    assert "--accept-changes" in refused.stderr
+    accepted = run(tmp_path, "resume", study, "--budget", "3", "--accept-changes")
+    assert accepted.returncode == 0, accepted.stderr
+    assert (
+        "Environments changed after 2 policies: source of my_envs has changed; environment.max"
+        in (" ".join(accepted.stdout.split()))
+    )

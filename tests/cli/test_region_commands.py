@@ -11,7 +11,7 @@ from sdmbtl.studies import Study
 
 @pytest.fixture(scope="module")
 def regions(tmp_path_factory, command, tiny):
-    """A study with a generalist and a specialist, and what its run printed."""
+    """A study with a generalist in two halves and a specialist, and what its run printed."""
     path = tmp_path_factory.mktemp("studies") / "regions"
     choice = ("--width", 0.25, "--specialist-steps", 2048, "--total-steps", 5000)
     return path, command("run", "CartPole", "--space", tiny, *QUICK, "--out", path, *choice)
@@ -23,7 +23,8 @@ def test_a_run_shows_regions_parents_and_steps(regions, command):
     texts = [study.space.in_words(trial.source) for trial in study.trials]
     assert texts[0].startswith("whole space, ")
     assert texts[0].endswith(" steps")
-    assert texts[1].endswith(", from policy 0, 2,048 steps")
+    assert texts[1].startswith("whole space, from policy 0, ")
+    assert texts[2].endswith(", 2,048 steps")
     lines = result.stderr.splitlines()
     for line, text in zip(lines[1:], texts, strict=True):
         assert f"  {text}  own return " in line
@@ -37,12 +38,13 @@ def test_a_run_shows_regions_parents_and_steps(regions, command):
 def test_status_as_json(regions, command):
     path, _ = regions
     status = command.json("status", path)
-    first, second = status["rounds"]
+    first, second, third = status["rounds"]
     assert status["selector"] == "generalist-first"
-    assert status["steps"] == first["steps"] + second["steps"]
+    assert status["steps"] == first["steps"] + second["steps"] + third["steps"]
     assert (first["width"], first["parent"]) == (1.0, None)
-    assert (second["width"], second["parent"], second["asked_steps"]) == (0.25, 0, 2048)
-    low, high = second["region"]["length"]
+    assert (second["width"], second["parent"]) == (1.0, 0)
+    assert (third["width"], third["asked_steps"]) == (0.25, 2048)
+    low, high = third["region"]["length"]
     assert low < high
 
 
@@ -51,7 +53,7 @@ def test_portfolios_say_regions(regions, command, tmp_path):
     exported = tmp_path / "exported"
     text = command("portfolio", path, "--export", exported).stdout
     assert "policy 0, trained on the whole space: " in text
-    assert f"policy 1, trained on {Study.open(path).portfolio().trained_on(1)}: " in text
+    assert f"policy 2, trained on {Study.open(path).portfolio().trained_on(2)}: " in text
     loaded = command("portfolio", exported).stdout
     assert loaded.splitlines() == text.splitlines()[:-1], "less where it was exported to"
     context = json.dumps(Study.open(path).space.target(0))

@@ -29,7 +29,8 @@ def copied(trained, tmp_path):
 
 def test_a_run_shows_every_policy_and_a_summary(trained):
     _, result = trained
-    lines = result.stderr.splitlines()
+    # So short a training run may well do no better than random actions, which is said then.
+    lines = [line for line in result.stderr.splitlines() if "does no better" not in line]
     assert lines[0].startswith("CartPole: 8 targets (length, masscart, masspole), trainer ppo")
     assert [line[:14] for line in lines[1:4]] == [f"{k}/3  policy {k - 1} " for k in (1, 2, 3)]
     assert all("own return " in line and "coverage 0." in line for line in lines[1:4])
@@ -136,10 +137,10 @@ def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch)
 
 
 def test_a_signal_that_a_library_swallows_still_ends_the_run(command, copied, monkeypatch):
-    def run(self, *_, observer, **__):
+    def run(self, *_, callbacks, **__):
         with suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-        observer(None)
+        callbacks[0](None)
 
     monkeypatch.setattr(Study, "run", run)
     command("resume", copied, status=130)

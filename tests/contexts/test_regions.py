@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Interval, Levels
 from sdmbtl.contexts import Source, load_space
+from sdmbtl.contexts.regions import draw_lowest
 from sdmbtl.errors import ContextError
 from sdmbtl.testing.spaces import example_spaces
 
@@ -169,6 +170,51 @@ class TestDraw:
     def test_unusable_numbers(self):
         with pytest.raises(ContextError, match="'n' must be a whole number >= 1"):
             GRID.draw(GRID.whole(), 0, np.random.default_rng(0))
+
+
+class TestPrioritised:
+    def test_half_of_the_contexts_are_targets_where_returns_are_low(self):
+        space = ContextSpace(a=np.arange(30.0), b=np.arange(30.0))
+        returns = space.targets.sum(axis=1)
+        drawn = space.draw(space.whole(), 41, np.random.default_rng(0), returns)
+        again, anywhere = drawn[:20], drawn[20:]
+        numbers = [space.find(context) for context in again]
+        assert None not in numbers
+        assert len(set(numbers)) == 20, "each at most once"
+        assert returns[numbers].mean() < np.quantile(returns, 0.1)
+        parts = (anywhere[:, 0] / 29.0) * 21
+        assert np.allclose(np.sort(parts), np.arange(21) + 0.5, atol=0.5 + 1e-6)
+
+    def test_of_a_region_those_in_it_and_never_unknown_ones(self):
+        returns = np.where(GRID.targets[:, 0] == 2.0, np.nan, GRID.targets[:, 0])
+        source = Source.at([1.0, 1.0], width=0.5)
+        inside = GRID.targets_in(source) & ~np.isnan(returns)
+        for seed in range(20):
+            drawn = GRID.draw(source, 8, np.random.default_rng(seed), returns)
+            assert len(drawn) == 8
+            known = [GRID.index(context) for context in drawn[: min(4, inside.sum())]]
+            assert inside[known].all()
+
+    def test_a_point_stays_a_point(self):
+        drawn = GRID.draw(GRID.source(3), 8, np.random.default_rng(0), np.zeros(len(GRID)))
+        assert drawn.tolist() == [GRID.targets[3].tolist()]
+
+    def test_equals_are_ranked_at_random(self):
+        first = {int(draw_lowest(np.zeros(4), 1, np.random.default_rng(s))[0]) for s in range(60)}
+        assert first == {0, 1, 2, 3}
+
+    def test_without_replacement_by_weights_that_fall_with_the_rank(self):
+        rng = np.random.default_rng(5)
+        returns = np.array([0.0, 2.0, 1.0, 3.0])
+        drawn = np.array([draw_lowest(returns, 2, rng, temperature=1.0) for _ in range(4000)])
+        assert (drawn[:, 0] != drawn[:, 1]).all()
+        weights = np.array([1, 1 / 3, 1 / 2, 1 / 4]) / (1 + 1 / 3 + 1 / 2 + 1 / 4)
+        np.testing.assert_allclose(np.bincount(drawn[:, 0]) / 4000, weights, atol=0.03)
+        # The second of a draw without replacement: given the first, among the others.
+        after = drawn[drawn[:, 0] == 0, 1]
+        left = np.where(np.arange(4) == 0, 0, weights)
+        shares = np.bincount(after, minlength=4) / len(after)
+        np.testing.assert_allclose(shares, left / left.sum(), atol=0.04)
 
 
 class TestDiscrete:

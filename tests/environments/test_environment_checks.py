@@ -108,7 +108,7 @@ class OutOfSpace(Ball):
 
 
 def test_a_sound_environment_passes():
-    report = check_contextual_env(Ball, SPACE)
+    report = check_contextual_env(lambda c: gymnasium.wrappers.TimeLimit(Ball(c), 300), SPACE)
     assert report.first_difference == {"pull": 1, "drag": 2}
     assert len(report.passed) == 6
     assert report.warnings == ()
@@ -228,3 +228,31 @@ def test_what_cannot_be_checked():
         check_contextual_env(Ball)
     with pytest.raises(FamilyError, match="Got 3 instead"):
         check_contextual_env(3, SPACE)
+
+
+def endless_remarks(make):
+    return [w for w in check_contextual_env(make, SPACE).warnings if "time limit" in w]
+
+
+def test_a_missing_time_limit_is_warned_of():
+    (remark,) = endless_remarks(Ball)
+    assert "did not end within 2,000 steps" in remark
+    assert "gymnasium.wrappers.TimeLimit(env, max_episode_steps=...)" in remark
+    assert endless_remarks(lambda context: gymnasium.wrappers.TimeLimit(Ball(context), 5000)) == []
+
+
+class Rolling(Ball):
+    """Ends by itself, wherever the ball is."""
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return super().reset(seed=seed, options=options)
+
+    def step(self, action):
+        self.steps += 1
+        observation, reward, _, _, info = super().step(action)
+        return observation, reward, False, self.steps == 300, info
+
+
+def test_an_environment_that_ends_needs_no_time_limit():
+    assert endless_remarks(Rolling) == []

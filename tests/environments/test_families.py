@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from math import cos, sin
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from sdmbtl.environments import family_names, make_family
 from sdmbtl.environments.acrobot import PhysicalAcrobot
-from sdmbtl.environments.bipedal_walker import copy_walker_module
+from sdmbtl.environments.bipedal_walker import compile_without, copy_walker_module
 from sdmbtl.errors import ContextError, FamilyError
 
 ORIGINALS = {
@@ -45,6 +46,10 @@ def play(env, steps=300, seed=0):
 def test_the_usual_context_is_gymnasiums(name, original):
     ours = play(make_family(name).make(), steps=600)
     theirs = play(gymnasium.make(original), steps=600)
+    if name == "BipedalWalker":  # Gymnasium's later episodes depend on those before
+        first = int(np.argmax(ours[:, -2:].any(axis=1))) + 1
+        assert first > 50
+        ours, theirs = ours[:first], theirs[:first]
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 if name == "Acrobot" else 0)
 
 
@@ -236,15 +241,10 @@ def test_the_walkers_friction_reaches_the_ground():
     assert env._env.unwrapped.terrain[0].fixtures[0].friction == 0.75
 
 
-def test_another_gymnasium_without_the_globals_is_named(monkeypatch):
-    import ast
-
-    from sdmbtl.environments import bipedal_walker as ours
-
+def test_another_gymnasium_without_the_globals_is_named():
     text = "FRICTION = 2.5\ndef f():\n    SCALE = 3\n"
-    monkeypatch.setattr(ours, "_find_module", lambda: ("walker.py", ast.parse(text)))
     with pytest.raises(FamilyError, match="has no SCALE in walker.py"):
-        copy_walker_module(0.123, 45.6)
+        compile_without(("FRICTION", "SCALE"), text, Path("walker.py"))
 
 
 def test_warnings_as_errors_do_not_crash_box2d():

@@ -48,7 +48,7 @@ class TestNumbers:
                 targets,
                 episodes=2,
                 seed=derived_seed(3, "evaluation", seed, source),
-            )
+            ).complete()
             dataset = reference.dataset
             assert np.array_equal(dataset.returns[seed, source], played.mean(axis=1))
             assert dataset.source_returns[seed, source] == training.source_return
@@ -65,7 +65,7 @@ class TestNumbers:
             targets,
             episodes=2,
             seed=derived_seed(3, "multi-task 2 evaluation", 0),
-        )
+        ).complete()
         assert np.array_equal(reference.dataset.multi_task[2][0], played.mean(axis=1))
 
     def test_seeds_and_roots_give_other_numbers(self, reference, tmp_path, small_recipe):

@@ -28,12 +28,8 @@ from sdmbtl.policies import (
     policy_from_bytes,
     save_policy,
 )
-from sdmbtl.policies.stable_baselines import (
-    Normalization,
-    StableBaselinesPolicy,
-    space_from_json,
-    space_to_json,
-)
+from sdmbtl.policies.spaces import space_from_json, space_to_json
+from sdmbtl.policies.stable_baselines import Normalization, StableBaselinesPolicy
 
 
 def mlp(bounds=(-1.0, 1.0), limit=10.0):
@@ -201,7 +197,7 @@ def test_files_that_say_something_else_are_refused(content):
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"algorithm": "ARS"}, "Unknown algorithm 'ARS'; known: PPO"),
+        ({"algorithm": "Dreamer"}, "Unknown algorithm 'Dreamer'; known: PPO"),
         ({"policy": "MlpPolic"}, "Unknown policy 'MlpPolic'.*Did you mean 'MlpPolicy'"),
         ({"policy_kwargs": {"net_arch": [9]}}, "weights are not those of a MlpPolicy of PPO"),
         ({"policy_kwargs": {"activation_fn": "os.system"}}, "Unknown class 'os.system'"),

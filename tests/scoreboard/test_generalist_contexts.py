@@ -75,32 +75,6 @@ def test_medoids_are_nearly_always_the_best_pair():
     assert max(ratios) < 1.15
 
 
-def test_weights_fall_with_the_rank():
-    weights = contexts.replay_weights(np.array([0.0, 5.0, 3.0]), 0.5, rng())
-    np.testing.assert_allclose(weights, np.array([1 / 9, 1, 1 / 4]) / (1 + 1 / 4 + 1 / 9))
-
-
-def test_equals_are_ranked_at_random():
-    first = {
-        int(contexts.replay_weights(np.zeros(4), 0.3, rng(seed)).argmax()) for seed in range(60)
-    }
-    assert first == {0, 1, 2, 3}
-
-
-def test_replayed_targets_are_different_and_drawn_by_their_weights():
-    shortfall = np.array([3.0, 1.0, 2.0, 0.0])
-    generator = rng(5)
-    drawn = np.array([contexts.replayed(shortfall, 2, 1.0, generator) for _ in range(4000)])
-    assert (drawn[:, 0] != drawn[:, 1]).all()
-    weights = np.array([1, 1 / 3, 1 / 2, 1 / 4]) / (1 + 1 / 3 + 1 / 2 + 1 / 4)
-    np.testing.assert_allclose(np.bincount(drawn[:, 0]) / 4000, weights, atol=0.03)
-    # The second of a draw without replacement: given the first, among the others.
-    after = drawn[drawn[:, 0] == 0, 1]
-    left = np.where(np.arange(4) == 0, 0, weights)
-    shares = np.bincount(after, minlength=4) / len(after)
-    np.testing.assert_allclose(shares, left / left.sum(), atol=0.04)
-
-
 @pytest.mark.parametrize(("members", "n"), [(5, 64), (64, 64), (100, 64)])
 def test_groups_are_filled_up_evenly(members, n):
     filled = contexts.filled_up(np.arange(members), n, rng())

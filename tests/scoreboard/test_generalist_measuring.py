@@ -14,6 +14,7 @@ from generalists.methods import Method
 from sdmbtl.environments import make_family
 from sdmbtl.trainers import TrainingJob
 
+OURS = "generalist-first"
 DATA = DataSet("CartPole wide", "CartPole")
 SMALL = {"num_envs": 2, "num_steps": 32, "minibatch_size": 32, "update_epochs": 1}
 
@@ -131,6 +132,34 @@ def test_a_study_counts_for_its_code_only(tmp_path):
         assert found["0"]["coverage"]["1"] == pytest.approx(share)
     baseline = Method("cover", method.run)
     assert results.folder_of(tmp_path, DATA, baseline, "new").name == "cover"
+
+
+def test_earlier_measurements_stay_until_there_are_as_many_new_ones(tmp_path):
+    def save(method, code, seed, value):
+        folder = results.folder_of(tmp_path, DATA, Method(method, None, method == OURS), code)
+        measuring.save(folder, DATA, seed, Measured({1: np.full(512, value)}))
+
+    save("cover", "old", 0, 100.0)
+    save("cover", "old", 1, 100.0)
+    save(OURS, "old", 0, 100.0)
+    earlier = results.collect(tmp_path, [DATA], "command", "old")
+    for path in tmp_path.rglob("*.json"):
+        path.unlink()
+    save("cover", "new", 0, 300.0)
+    save("generalist", "new", 0, 300.0)
+
+    def found(code):
+        result = results.collect(tmp_path, [DATA], "command", code, earlier)
+        return result["data"]["CartPole wide"]["methods"]
+
+    kept = found("new")
+    assert kept["cover"]["1"]["coverage"] == pytest.approx({"1": 0.2}), "two seeds, not one"
+    assert kept["generalist"]["0"]["coverage"] == pytest.approx({"1": 0.6})
+    assert OURS not in kept, "of other code"
+    assert OURS in found("old")
+    assert not any("near_best" in seed for seeds in kept.values() for seed in seeds.values())
+    save("cover", "new", 1, 300.0)
+    assert found("new")["cover"]["1"]["coverage"] == pytest.approx({"1": 0.6})
 
 
 def test_near_the_best_of_all_methods():

@@ -20,9 +20,9 @@ def selector(**options):
 
 
 def after_the_generalist(row=CORNER, curve=(), **options):
+    """A selector that knows a generalist, trained at once."""
     chosen = selector(**options)
-    first = chosen.ask()
-    told = chosen.tell(first, row)
+    told = chosen.tell(SPACE.whole(steps=chosen.steps), row)
     if curve:
         run = TrainingRun(curve=tuple(curve), policy_sha256="0")
         chosen.record(told.updated(run=run))
@@ -34,10 +34,48 @@ def solved_around(source, before, level=100.0):
     return np.where(SPACE.targets_in(source), level, before.min())
 
 
-def test_the_whole_space_comes_first():
-    first = selector().ask()
-    assert first.source == SPACE.whole(steps=1000)
+def test_the_whole_space_comes_first_in_two_halves():
+    chosen = selector(steps=1001)
+    first = chosen.ask()
+    assert first.source == SPACE.whole(steps=501)
     assert (first.strategy, first.model) == ("generalist", None)
+    chosen.tell(first, CORNER)
+    second = chosen.ask()
+    assert second.source == SPACE.whole(parent=0, steps=501)
+    assert (second.strategy, second.model) == ("generalist", None)
+    assert "more often where it falls short" in second.reason
+    chosen.tell(second, CORNER)
+    assert chosen.ask().strategy == "specialist"
+
+
+def test_halves_of_the_generalist_are_no_evidence_about_continuing_it():
+    whole, halves = after_the_generalist(), selector()
+    halves.tell(halves.ask(), CORNER - 9.0)
+    halves.tell(halves.ask(), CORNER)
+    expected = whole._fit(whole.history).generalist()
+    assert np.array_equal(halves._fit(halves.history).generalist(), expected)
+    assert halves.failed_runs() == []
+
+
+def test_from_scratch_or_of_unknown_length_the_generalist_is_one_run():
+    for options in ({"init": "scratch"}, {"steps": None}):
+        chosen = selector(**options)
+        first = chosen.ask()
+        assert first.steps == chosen.steps
+        chosen.tell(first, CORNER)
+        assert chosen.ask().strategy == "specialist"
+
+
+def test_when_the_first_half_fails_nothing_is_continued():
+    chosen = selector()
+    chosen.tell(chosen.ask(), status="failed")
+    assert chosen.ask().strategy == "specialist"
+
+
+def test_while_the_second_half_is_pending_specialists_are_offered():
+    chosen = selector()
+    chosen.tell(chosen.ask(), CORNER)
+    assert [trial.strategy for trial in chosen.ask(2)] == ["generalist", "specialist"]
 
 
 def test_then_a_specialist_where_most_is_missing_from_the_generalist():

@@ -27,7 +27,7 @@ def main(path, stage, number, kind=POINTS):
     study = open_small(path, **kind)
     if stage == "saving":  # the policy file is written under its temporary name only
         Path.replace = die
-    study.run(budget=4, observer=watch)
+    study.run(budget=4, callbacks=[watch])
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.loop import Loop
+from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
 
 KILLED = -signal.SIGKILL
 
@@ -27,12 +28,14 @@ def jobs_of(study):
 
 def test_a_generalist_and_specialists(finished_regions):
     study = finished_regions
-    first, *others = study.trials
+    first, second, *others = study.trials
     assert study.space.is_whole(first.source)
-    assert (first.parent, first.steps, first.run.steps) == (None, 4096, 4096)
+    assert (first.parent, first.steps, first.run.steps) == (None, 2048, 2048)
+    assert second.source == study.space.whole(parent=0, steps=2048), "in two halves"
     assert [study.space.is_whole(trial.source) for trial in others].count(False) >= 1
-    for trial in others:
-        shape = (1.0, 4096) if study.space.is_whole(trial.source) else (0.25, 2048)
+    for trial in (second, *others):
+        is_continued = study.space.is_whole(trial.source) and trial is not second
+        shape = (1.0, 4096) if is_continued else (trial.width, 2048)
         assert (trial.width, trial.steps) == shape
         assert trial.run.steps == trial.steps
         assert trial.parent < trial.id
@@ -70,9 +73,22 @@ def test_jobs_follow_from_the_sources(finished_regions):
 
 
 def test_notes_of_the_policies(finished_regions):
-    first, second = (load_notes(finished_regions.policy_path(i)) for i in (0, 1))
-    assert (first["width"], first["steps"], "parent" in first) == (1.0, 4096, False)
-    assert (second["width"], second["parent"], second["steps"]) == (0.25, 0, 2048)
+    first, second, third = (load_notes(finished_regions.policy_path(i)) for i in (0, 1, 2))
+    assert (first["width"], first["steps"], "parent" in first) == (1.0, 2048, False)
+    assert (second["width"], second["parent"], second["steps"]) == (1.0, 0, 2048)
+    assert third["width"] == 0.25
+
+
+def test_a_generalist_continues_where_it_falls_short(finished_regions):
+    study = finished_regions
+    _, second, *_ = jobs_of(study)
+    row = study.trials[0].row
+    drawn = [study.space.find(context) for context in second.contexts]
+    again = [number for number in drawn if number is not None]
+    assert len(again) == 6, "half of the contexts are targets"
+    assert row[again].mean() < row.mean()
+    anywhere = study.space.draw(study.space.whole(), 12, np.random.default_rng(0))
+    assert [study.space.find(context) for context in anywhere] == [None] * 12
 
 
 def test_files_keep_the_critic_and_exports_do_not(finished_regions, tmp_path):
@@ -99,9 +115,9 @@ def test_killed_and_resumed(stage, number, tmp_path, run_script, finished_region
 
 def test_total_steps(tmp_path):
     study = open_small(tmp_path / "study", **REGIONS)
-    assert study.run(total_steps=5000) == "6,144 of 5,000 environment steps are used"
+    assert study.run(total_steps=3000) == "4,096 of 3,000 environment steps are used"
     assert study.n_finished == 2
-    assert study.run(total_steps=6144).startswith("6,144 of 6,144")
+    assert study.run(total_steps=4096).startswith("4,096 of 4,096")
     assert study.n_finished == 2
     for bad in (0, 2.5, True):
         with pytest.raises(StudyError, match="'total_steps' must be a whole number >= 1"):
@@ -143,7 +159,7 @@ def test_a_lost_parent_and_its_child_in_one_batch(tmp_path):
     again = Study.open(study.path)
     assert [t.id for t in again.pending] == [child.parent, child.id]
     order = []
-    again.run(budget=3, observer=lambda e: order.append((e.stage, e.trial.id)))
+    again.run(budget=3, callbacks=[lambda e: order.append((e.stage, e.trial.id))])
     trained = [number for stage, number in order if stage == "trained"]
     assert trained == [child.parent, child.id]
     after = load_policy(again.policy_path(child.parent)).weights[0]
@@ -172,7 +188,7 @@ def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path)
         Study.open(study.path).run(budget=4)
 
 
-def test_which_selector_a_study_has(tmp_path):
+def test_which_selector_a_study_has(tmp_path, monkeypatch):
     def chosen(**options):
         study = open_small(tmp_path / json.dumps(options, default=str), **options)
         return study.configuration.selector["name"]
@@ -184,7 +200,9 @@ def test_which_selector_a_study_has(tmp_path):
     assert chosen(selector_options={"models": ["plateau"]}, width="auto") == "auto"
     assert chosen(selector="random", width="auto", init="auto") == "random"
     sb3 = {"trainer": "sb3", "trainer_options": {"total_timesteps": 500}, "init": "auto"}
-    assert chosen(**sb3, width="auto") == "auto"
+    assert chosen(**sb3, width="auto") == "generalist-first"
+    monkeypatch.setattr(StableBaselinesTrainer, "starts_from_parent", False)
+    assert chosen(**sb3, width="auto", seed=4) == "auto"
     regions = open_small(tmp_path / "sb3", **sb3, width=0.5)
     assert regions.configuration.selector["options"]["init"] == "scratch"
     assert regions.configuration.selector["options"]["steps"] == 500
@@ -245,4 +263,4 @@ def test_discrete_dimensions_are_trained_on_targets(tmp_path):
     study.run(budget=1)
     (job,) = jobs_of(study)
     assert {tuple(c) for c in job.contexts} == {tuple(t) for t in discrete.targets}
-    assert TRAINER["total_timesteps"] == study.steps
+    assert TRAINER["total_timesteps"] == 2 * study.steps

@@ -161,7 +161,8 @@ def test_returns_are_those_of_the_policies(finished):
         observe_context=False,
         episodes=20,
         seed=0,
-    )
+        max_episode_steps=1000,
+    ).complete()
     recorded = finished.returns[0].mean(axis=1)
     assert np.corrcoef(played.mean(axis=1), recorded)[0, 1] > 0.9
 
@@ -223,7 +224,7 @@ def test_making_a_study_twice_at_once_keeps_the_first(tmp_path):
     """The second process has looked before the first one made it."""
     first = Study.open(tmp_path / "study", space=SPACE)
     first.ask()
-    Study._create(tmp_path / "study", first.configuration)
+    Study._create(tmp_path / "study", first.configuration, None)
     assert len(Study.open(tmp_path / "study").trials) == 1
 
 
@@ -257,17 +258,16 @@ def test_a_file_of_a_space_with_a_family(tmp_path):
     assert len(study.space) == 2
 
 
-def test_a_wrong_set_up_is_not_a_failed_training_run(tmp_path):
-    study = Study.open(
-        tmp_path / "study",
-        "CartPole",
-        space=ContextSpace(length=[0.3, 0.9]),
-        trainer="sb3",
-        trainer_options={"algorithm": "SAC", "total_timesteps": 64},
-    )
-    with pytest.raises(TrainerError):
-        study.run(budget=1)
-    assert study.trials[0].run is None
+def test_what_can_never_be_trained_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(TrainerError, match="SAC needs actions that are a Box. CartPole has Disc"):
+        Study.open(
+            tmp_path / "study",
+            "CartPole",
+            space=ContextSpace(length=[0.3, 0.9]),
+            trainer="sb3",
+            trainer_options={"algorithm": "SAC", "total_timesteps": 64},
+        )
+    assert not (tmp_path / "study").exists()
 
 
 def test_a_study_keeps_its_settings_when_recommendations_change(finished, monkeypatch):
@@ -285,7 +285,7 @@ def test_run_needs_an_end(tmp_path):
 def test_batches(tmp_path):
     study = open_small(tmp_path / "study", batch=2)
     stages = []
-    study.run(budget=4, observer=lambda event: stages.append((event.stage, event.trial.id)))
+    study.run(budget=4, callbacks=[lambda event: stages.append((event.stage, event.trial.id))])
     asked = [number for stage, number in stages if stage == "asked"]
     assert asked == [0, 1, 2, 3]
     assert stages[:2] == [("asked", 0), ("asked", 1)]
@@ -608,24 +608,26 @@ def test_an_environment_that_cannot_be_made_makes_no_study(tmp_path, monkeypatch
 
 
 def test_failed_training_is_retried_then_skipped(tmp_path, monkeypatch):
-    study = faulty_study(tmp_path, monkeypatch, [0.4], [0.2, 0.4, 0.6])
-    # An environment that cannot be made is found out in training and in evaluation alike, so
-    # every policy fails to be evaluated on the broken target.
+    study = faulty_study(tmp_path, monkeypatch, [0.4, 0.6, 0.8], [0.2, 0.4, 0.6, 0.8])
+    (first,) = study.ask(1)
+    if first.index == 0:  # the one that can be trained, but for the others not evaluated
+        study.run(budget=1)
+        assert np.isnan(study.trials[0].row).tolist() == [False, True, True, True]
     with pytest.raises(StudyError, match="failed on 3 contexts in a row.*motor is stuck"):
         study.run(budget=2)
-    assert [t.status for t in study.trials] == ["failed"] * 3
-    assert [t.run.attempt for t in study.trials] == [1, 1, 1]
-    assert all("the motor is stuck" in e for t in study.trials for e in t.run.errors)
-    assert len(study.trials[0].run.errors) == 2
-    assert study.status()["failed"] == 3
-    # Fixed, the contexts are given back and the study continues.
+    failed = [t for t in study.trials if t.status == "failed"]
+    assert len(failed) == study.status()["failed"] == 3
+    assert [t.run.attempt for t in failed] == [1, 1, 1]
+    assert all("the motor is stuck" in e for t in failed for e in t.run.errors)
+    assert len(failed[0].run.errors) == 2
+    # Fixed, which is a change, the contexts are given back and the study continues.
     (tmp_path / "faulty.py").write_text(FAULTY.format(broken=[]))
     sys.modules.pop("faulty", None)
-    study = Study.open(tmp_path / "study")
+    study = Study.open(tmp_path / "study", accept_changes=True)
     assert study.retry_failed() == 3
     study.run(budget=2)
     assert study.n_finished == 2
-    assert study.status()["rounds"][0]["status"] == "cancelled"
+    assert study.status()["rounds"][failed[0].id]["status"] == "cancelled"
 
 
 # -- ask and tell ----------------------------------------------------------------------------------
@@ -892,7 +894,7 @@ def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
         ),
     )
     with pytest.raises(KeyboardInterrupt):
-        study.run(budget=2, observer=interrupt_at("failed"))
+        study.run(budget=2, callbacks=[interrupt_at("failed")])
     assert written == [[0, 1], [0, 1]]
     first, second = Study.open(study.path).trials
     assert (first.run.attempt, first.run.errors) == (1, ("RuntimeError: no",))
@@ -900,11 +902,11 @@ def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
 
 
 def interrupt_at(stage):
-    def observe(event):
+    def interrupt(event):
         if event.stage == stage:
             raise KeyboardInterrupt
 
-    return observe
+    return interrupt
 
 
 def test_no_more_than_a_batch_is_trained_at_once(tmp_path):
@@ -914,7 +916,7 @@ def test_no_more_than_a_batch_is_trained_at_once(tmp_path):
     assert [t.status for t in study.trials] == ["finished", "finished", "finished"]
     sizes = []
     study.ask(2)
-    study.run(budget=5, observer=lambda e: e.stage == "trained" and sizes.append(e.trial.id))
+    study.run(budget=5, callbacks=[lambda e: e.stage == "trained" and sizes.append(e.trial.id)])
     assert sizes == [3, 4]
 
 

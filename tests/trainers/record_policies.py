@@ -77,7 +77,7 @@ def trained(name, environment, sources, **options):
     runs = trainer.train(jobs)
     return outcome(
         [t.policy for t in runs],
-        [trainer.evaluate(t.policy, space.targets, episodes=3, seed=9) for t in runs],
+        [trainer.evaluate(t.policy, space.targets, episodes=3, seed=9).complete() for t in runs],
         steps=[int(t.steps) for t in runs],
         curves=[[float(value) for _, value in t.curve] for t in runs],
         source_returns=[float(t.source_return) for t in runs],

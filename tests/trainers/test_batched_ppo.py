@@ -38,13 +38,22 @@ def test_it_learns(learned):
     assert training.steps == 40_960
     assert [steps for steps, _ in training.curve] == [10_240, 20_480, 30_720, 40_960]
     assert training.source_return == max(value for _, value in training.curve)
-    assert [c[:2] for c in calls] == [(steps, 40_960) for steps, _ in training.curve]
+    reported = [0, *(steps for steps, _ in training.curve)]  # 0 steps: it compiles first
+    assert [c[:2] for c in calls] == [(steps, 40_960) for steps in reported]
+
+
+def test_a_training_run_of_the_same_shape_does_not_compile(learned):
+    trainer, _, _ = learned
+    calls = []
+    job = TrainingJob(trainer.space.targets[:1], 8, steps=10_240)
+    trainer.train([job], lambda *progress: calls.append(progress))
+    assert [c[:2] for c in calls] == [(10_240, 10_240)]
 
 
 def test_evaluation_agrees_with_gymnasium(learned):
     trainer, training, _ = learned
     contexts = trainer.space.targets
-    ours = trainer.evaluate(training.policy, contexts, episodes=50, seed=1)
+    ours = trainer.evaluate(training.policy, contexts, episodes=50, seed=1).complete()
     assert ours.shape == (4, 50)
     assert ours[0].mean() >= 450
     theirs = evaluate_in_gymnasium(
@@ -55,16 +64,18 @@ def test_evaluation_agrees_with_gymnasium(learned):
         observe_context=False,
         episodes=20,
         seed=1,
-    )
+        max_episode_steps=1000,
+    ).complete()
     assert np.allclose(ours.mean(axis=1), theirs.mean(axis=1), rtol=0.15, atol=15)
 
 
 def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
     trainer, training, _ = learned
     contexts = trainer.space.targets
-    returns = trainer.evaluate(training.policy, contexts, episodes=5, seed=2)
+    returns = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
     monkeypatch.setattr("sdmbtl.trainers.ppo.batched_trainer.EPISODES_AT_ONCE", 8)
-    assert np.array_equal(returns, trainer.evaluate(training.policy, contexts, episodes=5, seed=2))
+    again = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
+    assert np.array_equal(returns, again)
 
 
 def test_processes_and_chunks():
@@ -86,7 +97,8 @@ def test_multi_task():
     trainer = cartpole(observe_context=True, **QUICK)
     (training,) = trainer.train([TrainingJob(trainer.space.targets, 0)])
     assert training.policy.observation_size == 4 + 3
-    returns = trainer.evaluate(training.policy, trainer.space.targets, episodes=2, seed=0)
+    targets = trainer.space.targets
+    returns = trainer.evaluate(training.policy, targets, episodes=2, seed=0).complete()
     assert returns.shape == (8, 2)
     first, *others = training.policy.weights
     blind = MlpPolicy(
@@ -95,7 +107,7 @@ def test_multi_task():
         training.policy.shift,
         training.policy.scale,
     )
-    unseen = trainer.evaluate(blind, trainer.space.targets, episodes=2, seed=0)
+    unseen = trainer.evaluate(blind, trainer.space.targets, episodes=2, seed=0).complete()
     assert not np.array_equal(returns, unseen)
 
 
@@ -108,10 +120,17 @@ def test_normalized_observations_travel_with_the_policy():
     policy = training.policy
     assert policy.limit == 10.0
     assert not np.allclose(policy.scale, 1.0)
-    ours = trainer.evaluate(policy, space.targets, episodes=20, seed=0)
+    ours = trainer.evaluate(policy, space.targets, episodes=20, seed=0).complete()
     theirs = evaluate_in_gymnasium(
-        policy, family, space, space.targets, observe_context=False, episodes=10, seed=0
-    )
+        policy,
+        family,
+        space,
+        space.targets,
+        observe_context=False,
+        episodes=10,
+        seed=0,
+        max_episode_steps=1000,
+    ).complete()
     assert np.allclose(ours.mean(), theirs.mean(), rtol=0.2)
 
 
@@ -184,7 +203,7 @@ def test_a_policy_of_another_shape(learned):
     layers = [np.zeros((4, 2), np.float32)]
     other = MlpPolicy(layers, [np.zeros(2)], np.zeros(4), np.ones(4))
     with pytest.raises(TrainerError, match="layers \\[4, 64, 64, 2\\]"):
-        trainer.evaluate(other, trainer.space.targets[:1], episodes=1, seed=0)
+        trainer.evaluate(other, trainer.space.targets[:1], episodes=1, seed=0).complete()
 
 
 @pytest.mark.slow
@@ -197,5 +216,5 @@ def test_recommended_settings_learn_the_usual_context(name, reached):
     usual = [[family.defaults[feature] for feature in space.names]]
     trainer = make_trainer("ppo", family, space)
     for training in trainer.train([TrainingJob(usual, seed) for seed in range(3)]):
-        returns = trainer.evaluate(training.policy, usual, episodes=50, seed=1)
+        returns = trainer.evaluate(training.policy, usual, episodes=50, seed=1).complete()
         assert returns.mean() > reached

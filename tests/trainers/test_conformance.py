@@ -6,7 +6,7 @@ import pytest
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.testing.trainers import check_trainer, trainer_checks
-from sdmbtl.trainers import Trainer, Training, make_trainer
+from sdmbtl.trainers import Evaluation, Trainer, Training, make_trainer
 
 PPO = {
     "total_timesteps": 512,
@@ -59,8 +59,8 @@ class Drawn(Trainer):
         policy = MlpPolicy([layer], [np.zeros(2)], np.zeros(4), np.ones(4))
         return [Training(policy, 1, 0.0) for _ in jobs]
 
-    def evaluate(self, policy, contexts, *, episodes, seed):
-        return np.zeros((len(contexts), episodes))
+    def evaluate(self, policy, contexts, *, episodes, seed, only=None, progress=None):
+        return Evaluation(np.zeros((len(contexts), episodes)))
 
     def settings(self):
         return {"observe_context": self.observe_context}
@@ -77,6 +77,7 @@ def test_a_trainer_that_draws_its_policies_is_found_out():
             found[check.__name__] = str(error)
     assert found["check_same_job_same_policy"] == "the same job gave another policy"
     assert found["check_evaluates_each_context"] == "another seed gave the same returns"
+    assert "must be NaN" in found["check_evaluates_some_contexts_as_among_all"]
     assert found["check_progress_is_reported"] == "progress was not reported"
     assert found["check_bad_contexts_are_refused"] == "TrainerError was not raised"
     assert "check_settings_make_it_again" not in found

@@ -171,17 +171,3 @@ def test_jobs_of_several_shapes_come_back_in_order(parent):
     spec = TrainerSpec.of(cartpole(chunk=2, processes=2))
     for mine, expected in zip(train(spec, jobs), together, strict=True):
         assert policy_bytes(mine.policy) == policy_bytes(expected.policy)
-
-
-def test_stable_baselines_takes_steps_and_refuses_parents(parent):
-    settings = {"num_envs": 2, "num_steps": 64, "total_timesteps": 512, "minibatch_size": 64}
-    family = make_family("CartPole", space=SPACE)
-    trainer = make_trainer("sb3", family, SPACE, **settings, eval_episodes=1)
-    assert not trainer.starts_from_parent
-    calls = []
-    jobs = [TrainingJob(SPACE.targets, 0, steps=200), TrainingJob(SPACE.targets, 0)]
-    runs = trainer.train(jobs, lambda *call: calls.append(call))
-    assert [t.steps for t in runs] == [256, 512]
-    assert calls[-1][:2] == (712, 712)
-    with pytest.raises(TrainerError, match="'sb3' cannot start from another policy.*--init scr"):
-        trainer.train([TrainingJob(SPACE.targets, 0, parent=parent.policy)])

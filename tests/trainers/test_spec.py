@@ -10,6 +10,7 @@ from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import ContextError, FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.trainers import (
+    Evaluation,
     Failure,
     Trainer,
     TrainerSpec,
@@ -44,8 +45,8 @@ class Pretending(Trainer):
             progress(10 * len(jobs), 10 * len(jobs), 1.0)
         return [Training(POLICY, 10, length) for length in lengths]
 
-    def evaluate(self, policy, contexts, *, episodes, seed):
-        return np.repeat(self.usable_contexts(contexts), episodes, axis=1)
+    def evaluate(self, policy, contexts, *, episodes, seed, only=None, progress=None):
+        return Evaluation(np.repeat(self.usable_contexts(contexts), episodes, axis=1))
 
     def settings(self):
         return {}
@@ -130,14 +131,30 @@ def test_what_progress_raises_passes_through(error):
         train(pretending()[1], JOBS, stop)
 
 
-def test_returns_must_be_finite():
+def test_returns_that_are_not_finite_are_errors_of_their_context():
     trainer, spec = pretending()
-    assert evaluate(spec, POLICY, SPACE.targets, episodes=2, seed=0).shape == (4, 2)
-    trainer.evaluate = lambda *_, **__: np.array([[1.0, 2.0], [np.nan, 1.0], [-np.inf, np.inf]])
-    with pytest.raises(
-        TrainingError, match=r"on 2 of 3 contexts, for example nan in \{'length': 0.5\}"
-    ):
-        evaluate(spec, POLICY, SPACE.targets[:3], episodes=2, seed=0)
+    whole = evaluate(spec, POLICY, SPACE.targets, episodes=2, seed=0)
+    assert whole.complete().shape == (4, 2)
+    played = np.array([[1.0, 2.0], [np.nan, 1.0], [-np.inf, np.inf]])
+    trainer.evaluate = lambda *_, **__: Evaluation(played)
+    evaluation = evaluate(spec, POLICY, SPACE.targets[:3], episodes=2, seed=0)
+    np.testing.assert_array_equal(evaluation.returns, [[1, 2], [np.nan] * 2, [np.nan] * 2])
+    assert evaluation.errors == {
+        1: "The policy's return is nan in the context {'length': 0.5}.",
+        2: "The policy's return is -inf in the context {'length': 1.0}.",
+    }
+
+
+def test_a_trainer_that_fails_as_a_whole():
+    trainer, spec = pretending()
+
+    def fail(*_, **__):
+        raise ZeroDivisionError("no wheels")
+
+    trainer.evaluate = fail
+    evaluation = evaluate(spec, POLICY, SPACE.targets, episodes=2, seed=0)
+    assert np.isnan(evaluation.returns).all()
+    assert evaluation.errors == dict.fromkeys(range(4), "ZeroDivisionError: no wheels")
 
 
 def test_contexts_are_checked_once_for_an_array(monkeypatch):

@@ -18,6 +18,7 @@ from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.trainers import Failure, TrainerSpec, TrainingJob, make_trainer, train
 from sdmbtl.trainers import stable_baselines as module
 from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
+from sdmbtl.trainers.stable_baselines_settings import COMMON_NAMES
 
 TINY_PPO = {"num_steps": 32, "minibatch_size": 32, "update_epochs": 1}
 NETWORK = {"policy_kwargs": {"net_arch": [8], "activation_fn": "torch.nn.ReLU"}}
@@ -57,13 +58,13 @@ def test_it_learns_to_balance():
     (training,) = trainer.train([TrainingJob([[0.5]], seed=0)])
     assert training.steps == 15_104, "whole rollouts of 8 x 32 steps"
     assert training.source_return == max(value for _, value in training.curve) > 100
-    assert [steps for steps, _ in training.curve] == [5_000, 10_000, 15_104]
-    returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3)
+    assert [steps for steps, _ in training.curve] == [256, 5_120, 10_240, 15_104]
+    returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3).complete()
     assert returns.shape == (2, 10)
     assert returns.mean() > 100, "chance actions balance for about 22 steps"
     again = policy_from_bytes(policy_bytes(training.policy))
     np.testing.assert_array_equal(
-        trainer.evaluate(again, space.targets, episodes=10, seed=3), returns
+        trainer.evaluate(again, space.targets, episodes=10, seed=3).complete(), returns
     )
 
 
@@ -80,7 +81,7 @@ def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
     training = trained(norm_obs=True, norm_reward=True)
     assert policy_bytes(training.policy) == seen[best]
     assert training.source_return == means[best]
-    assert training.curve == list(zip([100, 200, 256], means, strict=True))
+    assert training.curve == list(zip([64, 128, 256], means, strict=True)), "after updates"
     assert asked == [([[0.5]], 2, asked[0][2])] * 3, "the same episodes each time"
     statistics = [policy_from_bytes(s).normalization.mean.tolist() for s in seen]
     assert statistics[0] != statistics[1] != statistics[2]
@@ -96,14 +97,14 @@ def test_normalisation_uses_the_gamma_of_the_algorithm(monkeypatch):
 
     monkeypatch.setattr(module, "VecNormalize", recorded)
     trained(norm_obs=True, norm_reward=True)
-    assert trained(norm_reward=True, gamma=0.5).policy.normalization is None
-    assert trained(norm_obs=True).policy.normalization is not None
+    assert trained(norm_obs=False, norm_reward=True, gamma=0.5).policy.normalization is None
+    assert trained(norm_obs=True, norm_reward=False).policy.normalization is not None
     assert calls == [
         {"norm_obs": True, "norm_reward": True, "gamma": 0.99},
         {"norm_obs": False, "norm_reward": True, "gamma": 0.5},
         {"norm_obs": True, "norm_reward": False, "gamma": 0.99},
     ]
-    assert trained().policy.normalization is None
+    assert trained(norm_obs=False, norm_reward=False).policy.normalization is None
     assert len(calls) == 3, "without normalisation there is no wrapper"
 
 
@@ -255,6 +256,20 @@ def test_of_many_contexts_some_are_evaluated():
     )
 
 
+@pytest.mark.parametrize(("contexts", "episodes"), [(1, 5), (12, 5), (20, 3), (64, 1), (300, 1)])
+def test_on_many_contexts_few_episodes_are_played(monkeypatch, contexts, episodes):
+    played = []
+
+    def reported(self, policy, contexts, *, episodes, seed):
+        played.append((len(contexts), episodes))
+        return np.ones((len(contexts), episodes))
+
+    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", reported)
+    job = TrainingJob(np.linspace(0.5, 2.0, contexts)[:, None], seed=0)
+    trained(job, total_timesteps=64, eval_episodes=5)
+    assert set(played) == {(min(contexts, 64), episodes)}
+
+
 # -- what can go wrong -------------------------------------------------------------------
 
 
@@ -279,7 +294,7 @@ def test_the_mean_return_must_be_finite(monkeypatch):
     monkeypatch.setattr(
         StableBaselinesTrainer, "evaluate", lambda *a, **k: np.array([[1.0, np.inf]])
     )
-    with pytest.raises(TrainingError, match="the mean return is inf after 100 steps"):
+    with pytest.raises(TrainingError, match="the mean return is inf after 64 steps"):
         trained()
 
 
@@ -292,7 +307,7 @@ def test_weights_that_are_not_finite_end_the_run(monkeypatch):
         return original(model)
 
     monkeypatch.setattr(module.StableBaselinesPolicy, "from_model", spoilt)
-    with pytest.raises(TrainingError, match="weights are not finite after 100 steps"):
+    with pytest.raises(TrainingError, match="weights are not finite after 64 steps"):
         trained()
 
 
@@ -389,19 +404,19 @@ def test_hyperparameters_reach_the_algorithm_under_its_names():
         "vf_coef": 0.4,
         "max_grad_norm": 0.3,
     }
-    assert set(common) == set(module.COMMON_NAMES)
+    assert set(common) == set(COMMON_NAMES)
     trainer = tiny(**common)
     assert common.items() <= trainer.settings().items()
-    model = trainer._model(trainer._environments(JOB, 0), 0)
-    own = {theirs: getattr(model, theirs) for theirs in module.COMMON_NAMES.values()}
+    model = trainer._model(trainer._environments(JOB, 0), 0, 256)
+    own = {theirs: getattr(model, theirs) for theirs in COMMON_NAMES.values()}
     own["clip_range"] = own["clip_range"](1.0)
-    assert own == {module.COMMON_NAMES[ours]: value for ours, value in common.items()}
+    assert own == {COMMON_NAMES[ours]: value for ours, value in common.items()}
 
 
 def test_what_an_algorithm_calls_otherwise_is_its_own():
     """Off-policy algorithms have n_steps too, for returns of n steps."""
     sac = tiny("Pendulum", algorithm="SAC", ent_coef="auto", hyperparameters={"n_steps": 3})
-    assert sac.algorithm_arguments() == {"ent_coef": "auto", "n_steps": 3}
+    assert sac.algorithm_arguments() == {"ent_coef": "auto", "n_steps": 3, "learning_starts": 25}
 
 
 def test_the_number_of_processes_does_not_change_the_outcome():
@@ -416,8 +431,8 @@ def test_progress_goes_from_nothing_to_all():
     assert done == sorted(done)
     assert len(set(done)) > 50
     assert done[0] < 10
-    assert done[-1] == 500
-    assert {total for _, total, _ in calls} == {500}
+    assert done[-1] == 512, "the steps that are taken, not those that were asked for"
+    assert {total for _, total, _ in calls} == {512}
     assert np.isnan(calls[0][2]), "no episode has ended"
     assert calls[-1][2] == runs[1].source_return
 

@@ -9,6 +9,7 @@ import typer
 from sdmbtl import __version__
 from sdmbtl.cli.ask_tell import ask, targets, tell
 from sdmbtl.cli.bench import bench
+from sdmbtl.cli.curves import curves
 from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
@@ -18,6 +19,7 @@ from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
 from sdmbtl.cli.study import doctor, evaluate
+from sdmbtl.cli.trainers import trainers
 
 app = typer.Typer(
     cls=ErrorsInWords,
@@ -45,9 +47,9 @@ def _root(
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, evaluate, portfolio),
+    "Train": (run, resume, status, curves, evaluate, portfolio),
     "Train elsewhere": (ask, tell, targets),
-    "Look around": (environments, detect, doctor),
+    "Look around": (environments, trainers, detect, doctor),
     "Compare": (matrix, describe),
 }.items():
     for _command in _commands:

@@ -113,7 +113,7 @@ def family(
     options = settings(option or (), "--option")
     if physics is not None:
         options["physics"] = physics
-    if ":" in env and space is None:
+    if ":" in env and space is None and not env.startswith("gym:"):
         raise ArgumentError(
             f"The environments of {env!r} need a context space: --space FILE.toml, with a table "
             "[dimensions.NAME] for each dimension."
@@ -128,9 +128,18 @@ def family(
     return make_family(env, space=Path(str(space)) if is_file else space, **options)
 
 
-def trainer_options(set_: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
-    """Settings of a trainer, from --set and --steps."""
+def directory_name(env: str) -> str:
+    """The directory of a study or a matrix, if none is given."""
+    return re.sub(r"[:/]", "-", env.lower())
+
+
+def trainer_options(
+    set_: Iterable[str] | None, steps: int | None, *, observe_context: bool = False
+) -> dict[str, Any]:
+    """Settings of a trainer, from --set, --steps and --observe-context."""
     found = nested_settings(set_ or (), "--set")
+    if observe_context:
+        found["observe_context"] = True
     if steps is None:
         return found
     if found.get("total_timesteps", steps) != steps:

@@ -24,7 +24,6 @@ from sdmbtl.cli.options import (
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
-    figure,
     note_console,
     print_json,
     print_lines,
@@ -33,6 +32,7 @@ from sdmbtl.cli.output import (
 from sdmbtl.cli.status import summary
 from sdmbtl.contexts import Source
 from sdmbtl.errors import DuplicateTellError, SdmbtlError
+from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
@@ -130,17 +130,34 @@ def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     study = Study.open(path)
     policies = [None if p < 0 else p for p in study.selector.best_trials.tolist()]
     returns = study.selector.rows.best.tolist()
-    listed = list(zip(study.space, policies, returns, strict=True))
+    errors = study.target_errors()
+    failed = [len(errors.get(number, ())) for number in range(len(study.space))]
+    first = [next(iter(errors.get(number, {}).values()), None) for number in range(len(failed))]
+    listed = list(zip(study.space, policies, returns, failed, first, strict=True))
     if as_json:
-        names = ("context", "policy", "mean_return")
+        names = ("context", "policy", "mean_return", "failed_evaluations", "first_error")
         known = [dict(zip(names, values, strict=True)) for values in listed]
         print_json([{"target": number, **values} for number, values in enumerate(known)])
         return
-    table = context_table(["target"], study.space.names, ["policy", "mean return"])
-    for number, (context, policy, value) in enumerate(listed):
+    last = ["policy", "mean return", *(["failed"] if errors else [])]
+    table = context_table(["target"], study.space.names, last)
+    for number, (context, policy, value, count, _) in enumerate(listed):
         best = "-" if policy is None else str(policy)
-        table.add_row(str(number), *context_cells(context), best, figure(value))
-    result_console().print(table)
+        cells = [best, figure(value), *([str(count)] if errors else [])]
+        table.add_row(str(number), *context_cells(context), *cells)
+    console = result_console()
+    console.print(table)
+    if errors:
+        console.print(
+            Text(f"\nFailed: policies that could not be evaluated there. {_first(errors)}")
+        )
+
+
+def _first(errors: Mapping[int, Mapping[int, str]]) -> str:
+    """The first error on the first target that has one."""
+    target = min(errors)
+    policy, error = next(iter(errors[target].items()))
+    return f"Policy {policy} on target {target}: {error}"
 
 
 def tell(

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import figure, note, plain_table, print_json
+from sdmbtl.cli.output import note, plain_table, print_json
 from sdmbtl.cli.output import result_console as console
-from sdmbtl.wording import counted, whole_percent
+from sdmbtl.wording import counted, figure, whole_percent
 
 if TYPE_CHECKING:
     from sdmbtl.matrices import TransferDataset

@@ -9,9 +9,9 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import figure, plain_table, print_json, print_lines, result_console
+from sdmbtl.cli.output import plain_table, print_json, print_lines, result_console
 from sdmbtl.errors import MatrixError
-from sdmbtl.wording import counted
+from sdmbtl.wording import counted, figure
 
 if TYPE_CHECKING:
     from sdmbtl.detection import Detection, Detector

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
 
 
+_OTHERS = """\
+any of Gymnasium's
+  sdmbtl run gym:LunarLander-v3 --space FILE.toml --option enable_wind=true
+  [dimensions.NAME] is an argument of the environment, or has the path of an
+  attribute: path = "unwrapped.model.opt.gravity[2]"
+
+your own
+  sdmbtl run module:function --space FILE.toml"""
+
+
 def environments(as_json: JsonOption = False) -> None:
     """List the environment families, their features, spaces and trainers."""
     from sdmbtl.environments import family_names, make_family
@@ -24,7 +34,7 @@ def environments(as_json: JsonOption = False) -> None:
         return
     for family in found:
         _print_family(family)
-    typer.echo("your own\n  sdmbtl run module:function --space FILE.toml")
+    typer.echo(_OTHERS)
 
 
 def _described(family: EnvironmentFamily) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def matrix(
     of the others are kept.
     """
     signals = StopSignals()
-    path = out or Path("matrices") / env.lower().replace(":", "-")
+    path = out or Path("matrices") / arguments.directory_name(env)
     with signals.ending_with(lambda: _interrupted(path)):
         family = arguments.family(env, space, levels, option, physics)
         factory = _factory(
@@ -112,6 +112,7 @@ def _factory(
     from sdmbtl.trainers import make_trainer
 
     made = make_trainer(trainer, family, family.space(), **trainer_options)
+    made.check_environment()
     return MatrixFactory(path, Recipe.of(made, **settings))
 
 

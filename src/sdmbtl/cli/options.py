@@ -14,6 +14,12 @@ training_option = partial(typer.Option, rich_help_panel="Training")
 stop_option = partial(typer.Option, rich_help_panel="When to stop")
 
 StudyArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the study.")]
+AcceptChangesOption = Annotated[
+    bool,
+    typer.Option(
+        "--accept-changes", help="Continue although the code of the environments was edited."
+    ),
+]
 SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 JsonOption = Annotated[
@@ -31,11 +37,23 @@ AttributeOption = Annotated[
     list[str] | None,
     typer.Option("--attribute", metavar="KEY=VALUE", help="Attach a note to it, such as job=4711."),
 ]
+LogEveryOption = Annotated[
+    str,
+    typer.Option(metavar="TIME", help="Without a terminal, say so often how far training is."),
+]
+TensorBoardOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--tensorboard", metavar="DIR", help="Write learning curves and coverage for TensorBoard."
+    ),
+]
 
 EnvArgument = Annotated[
     str,
     typer.Argument(
-        metavar="ENV", help="A family that 'sdmbtl environments' lists, or module:function."
+        metavar="ENV",
+        help="A family that 'sdmbtl environments' lists, gym:NAME of Gymnasium, or "
+        "module:function.",
     ),
 ]
 SpaceOption = Annotated[

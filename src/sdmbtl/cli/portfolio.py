@@ -10,8 +10,9 @@ import typer
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.options import ContextOption, JsonOption
-from sdmbtl.cli.output import figure, print_json, print_lines, result_console, warnings_as_notes
+from sdmbtl.cli.output import print_json, print_lines, result_console, warnings_as_notes
 from sdmbtl.errors import PortfolioError
+from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
     from sdmbtl.portfolio import Choice, Portfolio

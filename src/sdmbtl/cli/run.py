@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
+from warnings import catch_warnings
 
 import typer
 
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.output import note, note_console, print_json
+from sdmbtl.cli.output import note, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
@@ -57,6 +59,20 @@ class Limits:
         return given
 
 
+@dataclass(frozen=True)
+class Output:
+    """What a run prints and writes, as given on the command line."""
+
+    as_json: bool
+    quiet: bool
+    log_every: float | None
+    tensorboard: Path | None
+
+    def to_options(self) -> str:
+        """The options that give it again."""
+        return "" if self.tensorboard is None else f" --tensorboard {quote(str(self.tensorboard))}"
+
+
 def run(
     env: options.EnvArgument,
     out: options.OutOption = None,
@@ -68,6 +84,8 @@ def run(
     patience: options.PatienceOption = 3,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
+    log_every: options.LogEveryOption = "30s",
+    tensorboard: options.TensorBoardOption = None,
     space: options.SpaceOption = None,
     levels: options.LevelsOption = None,
     option: options.FamilyOption = None,
@@ -84,6 +102,7 @@ def run(
     observe_context: options.ObserveContextOption = False,
     episodes: options.EpisodesOption = 10,
     retries: options.RetriesOption = 1,
+    accept_changes: options.AcceptChangesOption = False,
 ) -> None:
     """Choose regions or contexts, train a policy on each, evaluate it on all targets.
 
@@ -94,13 +113,10 @@ def run(
     """
     from sdmbtl.studies import Study
 
-    path = out or Path("runs") / env.lower().replace(":", "-")
+    path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    trainer_options = arguments.trainer_options(set_, steps)
-    if observe_context:
-        trainer_options["observe_context"] = True
-    signals = StopSignals()
-    with signals.ending_with(lambda: _interrupted(path, limits)):
+    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
+    with _stoppable(path, limits, output) as signals:
         study = Study.open(
             path,
             arguments.family(env, space, levels, option, physics),
@@ -110,13 +126,14 @@ def run(
             init=arguments.init(init),
             specialist_steps=specialist_steps,
             trainer=trainer,
-            trainer_options=trainer_options,
+            trainer_options=arguments.trainer_options(set_, steps, observe_context=observe_context),
             seed=seed,
             episodes=episodes,
             batch=batch,
             retries=retries,
+            accept_changes=accept_changes,
         )
-        _run(study, limits, signals, as_json=as_json, quiet=quiet)
+        _run(study, limits, output, signals)
 
 
 def resume(
@@ -130,8 +147,11 @@ def resume(
         bool,
         typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
     ] = False,
+    accept_changes: options.AcceptChangesOption = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
+    log_every: options.LogEveryOption = "30s",
+    tensorboard: options.TensorBoardOption = None,
 ) -> None:
     """Continue a study with the settings it was made with.
 
@@ -139,9 +159,9 @@ def resume(
     the last budget.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    signals = StopSignals()
-    with signals.ending_with(lambda: _interrupted(path, limits)):
-        study = opened_with_environment(path)
+    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
+    with _stoppable(path, limits, output) as signals:
+        study = opened_with_environment(path, accept_changes=accept_changes)
         if not limits.given and study.budget is None:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
@@ -150,48 +170,52 @@ def resume(
         if retry_failed:
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
-        _run(study, limits, signals, as_json=as_json, quiet=quiet)
+        _run(study, limits, output, signals)
 
 
-def _run(study: Study, limits: Limits, signals: StopSignals, *, as_json: bool, quiet: bool) -> None:
-    from sdmbtl.cli.progress import RunDisplay
+@contextmanager
+def _stoppable(path: Path, limits: Limits, output: Output) -> Iterator[StopSignals]:
+    """A signal ends the run, saying what is kept and how to continue."""
+    signals = StopSignals()
+    with signals.ending_with(lambda: _interrupted(path, limits, output)):
+        yield signals
 
+
+def _run(study: Study, limits: Limits, output: Output, signals: StopSignals) -> None:
     budget = limits.budget if limits.given else study.budget or DEFAULT_BUDGET
-    time_limit = arguments.seconds(limits.time)
-    display = RunDisplay(study, note_console(), budget=budget, time_limit=time_limit)
-
-    def observe(event: Any) -> None:
-        signals.check()
-        if not quiet:
-            display(event)
-
-    if not quiet:
+    with catch_warnings(action="ignore") if output.quiet else warnings_as_notes():
+        _ = study.training  # whether its environments have changed, before anything else is said
+    if not output.quiet:
         note(_introduction(study))
-    with nullcontext() if quiet else display:
-        reason = study.run(
-            budget,
-            total_steps=limits.total_steps,
-            time_limit=time_limit,
-            min_gain=limits.min_gain,
-            patience=limits.patience,
-            observer=observe,
-        )
+        with warnings_as_notes():
+            study.warn_of_environment()
+    reason = study.run(
+        budget,
+        total_steps=limits.total_steps,
+        time_limit=arguments.seconds(limits.time),
+        min_gain=limits.min_gain,
+        patience=limits.patience,
+        callbacks=[lambda _: signals.check()],
+        progress=not output.quiet,
+        log_every=None if output.as_json else output.log_every,
+        tensorboard=output.tensorboard,
+    )
     status = {**study.status(), "stopped": reason}
-    if as_json:
+    if output.as_json:
         print_json(status)
-    elif not quiet:
+    elif not output.quiet:
         print_status(status)
         print_next_steps(study.path, status)
 
 
-def _interrupted(path: Path, limits: Limits) -> str:
+def _interrupted(path: Path, limits: Limits, output: Output) -> str:
     """What is kept when a signal ends a run, and how to continue."""
     from sdmbtl.studies import Study
 
     if not (path / "study.db").exists():
         return "Interrupted before the study was made."
     kept = counted(Study.open(path).n_finished, "policy is", "policies are")
-    command = f"sdmbtl resume {quote(str(path))}{limits.to_options()}"
+    command = f"sdmbtl resume {quote(str(path))}{limits.to_options()}{output.to_options()}"
     return f"Interrupted; {kept} kept. Continue with: {command}"
 
 

@@ -12,11 +12,8 @@ from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
-    chosen_by,
     context_cells,
     context_table,
-    figure,
-    gain_figure,
     plain_table,
     print_json,
     print_lines,
@@ -24,9 +21,12 @@ from sdmbtl.cli.output import (
     source_table,
 )
 from sdmbtl.wording import (
+    chosen_by,
     counted,
     covered_in_words,
     expected_to_add,
+    figure,
+    gain_figure,
     in_words,
     points,
     reach_in_words,
@@ -177,7 +177,8 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     lines.append(_coverage(status))
     if status["covered"] is not None:
         lines += covered_in_words(status["covered"])
-    lines += [*_best_single(status), *_steps_lines(status), *_outlook(status)]
+    lines += [*_random_actions(status), *_best_single(status)]
+    lines += [*_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
         for key in ("pending", "failed")
@@ -189,10 +190,22 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         if entry["status"] == "failed" and entry["errors"]
     ]
     lines += [
+        f"policy {entry['id']} could not be evaluated on {entry['failed_targets']} of "
+        f"{counted(status['targets'], 'target')}: {entry['first_target_error']}"
+        for entry in status["rounds"]
+        if entry["status"] == "finished" and entry["failed_targets"]
+    ]
+    lines += [
         f"policy {entry['id']} is far below the others: its training may have failed"
         for entry in status["rounds"]
         if entry["probably_failed"]
     ]
+    lines += [
+        f"Environments changed after {counted(change['policies'], 'policy', 'policies')}: "
+        f"{'; '.join(change['changes'])}"
+        for change in status["environment_changes"]
+    ]
+    lines += _no_better_than_random(status)
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
@@ -275,6 +288,28 @@ def _coverage(status: Mapping[str, Any]) -> str:
     return f"{text} ({low:g} to {high:g}), coverage {status['coverage']:.3f}"
 
 
+def _random_actions(status: Mapping[str, Any]) -> list[str]:
+    """What random actions do, if it was measured: a line, or none."""
+    random = status["random_actions"]
+    if random is None:
+        return []
+    if random["coverage"] is None:
+        return [f"Random actions: mean return {figure(random['performance'])}."]
+    return [f"Random actions: coverage {random['coverage']:.3f}."]
+
+
+def _no_better_than_random(status: Mapping[str, Any]) -> list[str]:
+    """Which policies do no better where they were trained: two lines, or none."""
+    numbers = [str(e["id"]) for e in status["rounds"] if e["no_better_than_random"]]
+    if not numbers:
+        return []
+    which = f"{'policy' if len(numbers) == 1 else 'policies'} {', '.join(numbers)}"
+    return [
+        f"No better than random actions where trained: {which}.",
+        "  Give more steps (--steps), or other settings (sdmbtl trainers lists them).",
+    ]
+
+
 def _best_single(status: Mapping[str, Any]) -> list[str]:
     """What the best policy does alone, from two policies on: a line, or none."""
     best, count = status["best_single"], status["policies"]
@@ -304,6 +339,9 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
         if status["importable"]:
             steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
+    if status["failed_evaluations"] and status["importable"]:
+        again = f"sdmbtl evaluate {place} --missing"
+        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
     if "stopped" in status:
         steps.append((f"sdmbtl status {place}", "this table again"))
     elif not status["importable"]:

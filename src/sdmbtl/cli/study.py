@@ -11,16 +11,16 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import JsonOption, StudyArgument
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
-    figure,
     print_json,
     result_console,
     warnings_as_notes,
 )
-from sdmbtl.wording import counted, covered_in_words
+from sdmbtl.cli.signals import StopSignals
+from sdmbtl.wording import counted, covered_in_words, figure
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -30,15 +30,19 @@ if TYPE_CHECKING:
 WORST = 5
 
 
-def opened_with_environment(path: Path) -> Study:
+def opened_with_environment(path: Path, *, accept_changes: bool = False) -> Study:
     """Open a study whose policies are trained here.
+
+    Args:
+        path: The directory.
+        accept_changes: Whether the code of its environments may have been edited.
 
     Raises:
         ArgumentError: If they are trained elsewhere, so that they are not here.
     """
     from sdmbtl.studies import Study
 
-    study = Study.open(path)
+    study = Study.open(path, accept_changes=accept_changes)
     if study.configuration.family is None:
         place = quote(str(path))
         raise ArgumentError(
@@ -59,22 +63,44 @@ def evaluate(
         int | None,
         typer.Option(help="Play on this many contexts between the targets instead.", min=1),
     ] = None,
+    missing: Annotated[
+        bool,
+        typer.Option(
+            "--missing",
+            help="Evaluate policies again on targets where that failed, and record the returns.",
+        ),
+    ] = False,
+    accept_changes: AcceptChangesOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
+    import numpy as np
+
     from sdmbtl.transfer import coverage_of
 
-    study = opened_with_environment(path)
+    study = opened_with_environment(path, accept_changes=accept_changes)
+    if missing:
+        if episodes is not None or samples is not None or seed:
+            raise ArgumentError(
+                "--missing plays the episodes that the study would have played, on its targets. "
+                "Leave --episodes, --samples and --seed out."
+            )
+        _evaluate_missing(study, as_json=as_json)
+        return
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
     with warnings_as_notes():
         returns = study.evaluate(contexts, episodes=episodes, seed=seed)
     means = returns.mean(axis=1)
-    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
     by_context = [{"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)]
+    evaluated = ~np.isnan(means)
+    by_context = [entry for entry, kept in zip(by_context, evaluated, strict=True) if kept]
+    failed, means = int((~evaluated).sum()), means[evaluated]
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
     result = {
         "path": str(path),
         "contexts": "targets" if samples is None else "samples",
-        "count": len(contexts),
+        "count": len(means),
+        "failed": failed,
         "episodes": returns.shape[1],
         "seed": seed,
         "mean": float(means.mean()),
@@ -88,6 +114,25 @@ def evaluate(
         print_json(result)
     else:
         _print_evaluation(result, list(study.space.names))
+
+
+def _evaluate_missing(study: Study, *, as_json: bool) -> None:
+    """Fill in returns that are missing, and say how many."""
+    from sdmbtl.cli.status import summary
+
+    with StopSignals().ending_with(lambda: "Interrupted; what was filled in is kept."):
+        counts = study.evaluate_missing()
+    if as_json:
+        print_json({"path": str(study.path), **counts})
+        return
+    filled = counts["missing"] - counts["left"]
+    typer.echo(
+        f"{counted(counts['missing'], 'return is', 'returns are')} missing of recorded policies: "
+        f"{filled} filled in, {counts['left']} left."
+    )
+    for line in summary(study.status()):
+        if "could not be evaluated" in line or " failed: " in line:
+            typer.echo(line)
 
 
 def _sampled(study: Study, count: int, seed: int) -> list[dict[str, float]]:

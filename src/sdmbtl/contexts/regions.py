@@ -76,6 +76,47 @@ def targets_in(space: ContextSpace, source: Source) -> NDArray[np.bool_]:
     return inside
 
 
+def draw_prioritised(
+    space: ContextSpace,
+    source: Source,
+    n: int,
+    rng: np.random.Generator,
+    returns: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """(n, D) contexts of a region: half of them targets where returns are low, half as `draw`.
+
+    Args:
+        space: The context space.
+        source: A region.
+        n: Number of contexts.
+        rng: What they are drawn with.
+        returns: (N,) returns on the targets; NaN is not drawn.
+    """
+    inside = np.flatnonzero(targets_in(space, source) & ~np.isnan(returns))
+    again = inside[draw_lowest(returns[inside], n // 2, rng)]
+    return np.vstack([space.targets[again], draw(space, source, n - len(again), rng)])
+
+
+def draw_lowest(
+    returns: NDArray[np.float64], n: int, rng: np.random.Generator, temperature: float = 0.3
+) -> NDArray[np.intp]:
+    """(n,) positions of low returns, drawn by rank as prioritised level replay does; at most all.
+
+    They are different ones: drawn with replacement, the few lowest would be all there is.
+
+    Args:
+        returns: (M,) returns; the lowest has rank 1.
+        n: Number of positions.
+        rng: What they are drawn with; it also decides among equals.
+        temperature: The weight of rank r is proportional to (1 / r) ** (1 / temperature).
+    """
+    ranks = np.empty(len(returns))
+    ranks[np.lexsort((rng.random(len(returns)), returns))] = np.arange(1, len(returns) + 1)
+    # The n largest of log(weight) + Gumbel noise are a draw without replacement.
+    keys = -np.log(ranks) / temperature + rng.gumbel(size=len(returns))
+    return np.argsort(-keys)[:n]
+
+
 def draw(
     space: ContextSpace, source: Source, n: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:

@@ -253,6 +253,10 @@ class ContextSpace:
             )
         return self.context(self.targets[index])
 
+    def middle(self) -> dict[str, float]:
+        """The target nearest to the middle of the box."""
+        return self.target(self.nearest_to_unit(np.full(self.n_dimensions, 0.5)))
+
     def source(self, index: int) -> Source:
         """The target with this index, as what a policy is trained on."""
         return Source.at(self.targets[index])
@@ -293,7 +297,13 @@ class ContextSpace:
         """(N,) which targets lie in a source; the nearest one if none does, and for a point."""
         return regions.targets_in(self, source)
 
-    def draw(self, source: Source, n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw(
+        self,
+        source: Source,
+        n: int,
+        rng: np.random.Generator,
+        returns: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]:
         """(m, D) contexts to train on.
 
         A point gives its one context, a region n that fill it evenly. Where a dimension is
@@ -303,9 +313,13 @@ class ContextSpace:
             source: The source.
             n: Number of contexts of a region.
             rng: What they are drawn with.
+            returns: (N,) returns on the targets, NaN where unknown. Half of the contexts of a
+                region are then targets where they are low, drawn by rank.
         """
         n = whole_number("n", n, low=1, error=ContextError)
-        return regions.draw(self, source, n, rng)
+        if returns is None or source.is_point:
+            return regions.draw(self, source, n, rng)
+        return regions.draw_prioritised(self, source, n, rng, returns)
 
     # -- coordinates ---------------------------------------------------------------------
 

@@ -17,6 +17,11 @@ from sdmbtl.errors import ContextError
 SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
 
 
+#: Keys of a dimension: its values, and what of a Gymnasium environment they are.
+_VALUES = ("values", "low", "high", "levels", "scale", "discrete")
+_PLACE = ("path", "factor")
+
+
 def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     """Read a context space from a TOML file.
 
@@ -29,13 +34,16 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     high = 5.0
     levels = 8
     scale = "log"
+    path = "unwrapped.l"      # for gym: environments: the argument or attribute that is set,
+    factor = false            # or multiplied, if the values are shares of its usual value
     [returns]                 # optional: lowest and highest return of an episode
     min = 0
     max = 500
     ```
 
     Returns:
-        The space, and what else the file says: `{"return_range": (min, max)}` or `{}`.
+        The space, and what else the file says: `{"return_range": (min, max)}`, and
+        `{"dimensions": {"length": {"path": "unwrapped.l", "factor": False}}}`; or `{}`.
 
     Raises:
         ContextError: If the file cannot be read or does not describe a space; the message names
@@ -55,7 +63,8 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         raise ContextError(f"{path}: this is not valid TOML: {error}.") from None
     try:
         _check_keys("The file", data, ("dimensions", "returns"))
-        return _dimensions(data.get("dimensions")), _returns(data)
+        tables = data.get("dimensions")
+        return _dimensions(tables), {**_returns(data), **_places(tables)}
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
 
@@ -99,7 +108,7 @@ def _dimension(table: object) -> Levels:
             "A dimension is a table with 'values', or with 'low', 'high' and 'levels'. "
             f"Got {short_text(table)} instead."
         )
-    _check_keys("A dimension", table, ("values", "low", "high", "levels", "scale", "discrete"))
+    _check_keys("A dimension", table, (*_VALUES, *_PLACE))
     discrete = table.get("discrete", False)
     ranged = [key for key in ("low", "high", "levels") if key in table]
     if "values" in table:
@@ -119,8 +128,15 @@ def _dimension(table: object) -> Levels:
             f"A range needs 'low', 'high' and 'levels'. {missing[0]!r} is missing. "
             "Or give 'values'."
         )
-    spaced = Range(**{key: value for key, value in table.items() if key != "discrete"})
+    spaced = Range(**{k: v for k, v in table.items() if k not in ("discrete", *_PLACE)})
     return Levels(spaced.values, scale=spaced.scale, discrete=discrete)
+
+
+def _places(tables: Any) -> dict[str, Any]:
+    """What the dimensions are in an environment, where the file says so."""
+    places = {n: {k: t[k] for k in _PLACE if k in t} for n, t in tables.items()}
+    found = {name: place for name, place in places.items() if place}
+    return {"dimensions": found} if found else {}
 
 
 def _returns(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from sdmbtl.environments.checks import ContextualEnvReport, check_contextual_env
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.gymnasium_family import GymnasiumFamily
 from sdmbtl.environments.registry import (
     family_names,
     make_family,
@@ -42,6 +43,7 @@ __all__ = [
     "ContextualEnvReport",
     "EnvironmentFamily",
     "FactoryFamily",
+    "GymnasiumFamily",
     "check_contextual_env",
     "family_names",
     "make_family",

@@ -8,13 +8,14 @@ import warnings
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import gymnasium
 
 from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
+from sdmbtl.environments.lean_walker import LeanWalker, SelfContainedWalker
 from sdmbtl.errors import FamilyError
 
 #: The installed module, whose globals are the parameters of every walker in the process.
@@ -30,6 +31,9 @@ class BipedalWalker(EnvironmentFamily):
     `scale` is Gymnasium's SCALE: pixels per metre. Everything drawn, the walker and the ground,
     is smaller in metres if it is larger, and weighs and costs its motors less. carl-bench 1.1.1
     changes the hull and the reward, but neither legs nor ground.
+
+    The world and its digits are Gymnasium's, with less Python around it (see `LeanWalker`). An
+    episode depends on its seed and actions alone, so environments can be used again and again.
 
     The space "paper" has 0.2 to 1.6 times the usual values. It is as wide as the physics bears.
 
@@ -81,11 +85,29 @@ class BipedalWalker(EnvironmentFamily):
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """BipedalWalker-v3 with the context's values."""
-        module = copy_walker_module(context["friction"], context["scale"])
-        env = make_variant("BipedalWalker-v3", render_mode, module.BipedalWalker)
+        walker = make_walker_class(
+            context["friction"], context["scale"], drawn=render_mode is not None
+        )
+        env = make_variant("BipedalWalker-v3", render_mode, walker)
         inner: Any = env.unwrapped
-        inner.world.gravity = (0.0, -context["gravity"])  # the world stays the same at resets
+        inner.world.gravity = (0.0, -context["gravity"])  # new worlds take it over
         return env
+
+
+@lru_cache(maxsize=2 * COPIES)
+def make_walker_class(
+    friction: float, scale: float, *, drawn: bool
+) -> type[gymnasium.Env[Any, Any]]:
+    """Gymnasium's class with these values, whose episodes do not depend on earlier ones.
+
+    Args:
+        friction: Of the ground.
+        scale: Pixels per metre.
+        drawn: Whether it can be rendered; if not, it takes about half the time.
+    """
+    module = copy_walker_module(friction, scale)
+    ours = SelfContainedWalker if drawn else LeanWalker
+    return type(ours.__name__, (ours, module.BipedalWalker), {"module": module})
 
 
 @lru_cache(maxsize=COPIES)
@@ -99,25 +121,49 @@ def copy_walker_module(friction: float, scale: float) -> ModuleType:
     Raises:
         FamilyError: If Box2D is missing, or this release of Gymnasium is written otherwise.
     """
-    path, tree = _find_module()
-    values = {"FRICTION": friction, "SCALE": scale}
-    body = [_replace_value(statement, values) for statement in tree.body]
-    if values:
-        raise FamilyError(
-            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(values)} in {path}, so "
-            "its walker cannot be changed. Install a release of Gymnasium that has, for example "
-            "1.0 to 1.4."
-        )
-    copied = ast.fix_missing_locations(ast.Module(body, type_ignores=[]))
+    path, code = _compile_module()
     module = ModuleType(f"{MODULE}[{friction=:g}, {scale=:g}]")
     module.__file__ = str(path)
-    exec(compile(copied, str(path), "exec"), module.__dict__)  # noqa: S102 - installed code
+    vars(module).update(FRICTION=friction, SCALE=scale)
+    exec(code, vars(module))  # noqa: S102 - installed code
     return module
 
 
 @lru_cache(maxsize=1)
-def _find_module() -> tuple[Path, ast.Module]:
-    """Where Gymnasium's module is, and its parsed text."""
+def _compile_module() -> tuple[Path, CodeType]:
+    """Where Gymnasium's module is, and its code without the values that differ."""
+    path = _find_module()
+    return path, compile_without(("FRICTION", "SCALE"), path.read_text(encoding="utf-8"), path)
+
+
+def compile_without(names: tuple[str, ...], text: str, path: Path) -> CodeType:
+    """Compile a module without its assignments to names that are given a value beforehand.
+
+    Raises:
+        FamilyError: If one of the names is not assigned.
+    """
+    tree = ast.parse(text)
+    replaced = [statement for statement in tree.body if _assigned_name(statement) in names]
+    missing = sorted(set(names) - {_assigned_name(statement) for statement in replaced})
+    if missing:
+        raise FamilyError(
+            f"Gymnasium {gymnasium.__version__} has no {' and no '.join(missing)} in {path}, so "
+            "its walker cannot be changed. Install a release of Gymnasium that has, for example "
+            "1.0 to 1.4."
+        )
+    tree.body = [statement for statement in tree.body if statement not in replaced]
+    return compile(tree, str(path), "exec")
+
+
+def _assigned_name(statement: ast.stmt) -> str | None:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            return name
+    return None
+
+
+def _find_module() -> Path:
+    """Where Gymnasium's module is."""
     try:
         with warnings.catch_warnings():
             # Box2D warns while it is imported, and crashes if warnings are errors.
@@ -130,14 +176,4 @@ def _find_module() -> tuple[Path, ast.Module]:
         ) from None
     if spec is None or spec.origin is None:
         raise FamilyError(f"Gymnasium {gymnasium.__version__} has no module {MODULE!r}.")
-    path = Path(spec.origin)
-    return path, ast.parse(path.read_text(encoding="utf-8"))
-
-
-def _replace_value(statement: ast.stmt, values: dict[str, float]) -> ast.stmt:
-    """A statement, or its assignment of one of the values, which is taken out of `values`."""
-    match statement:
-        case ast.Assign(targets=[ast.Name(id=name)]) if name in values:
-            constant = ast.Constant(values.pop(name))
-            return ast.copy_location(ast.Assign(statement.targets, constant), statement)
-    return statement
+    return Path(spec.origin)

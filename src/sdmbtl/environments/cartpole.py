@@ -71,6 +71,8 @@ class CartPole(EnvironmentFamily):
         "sb3": {
             "total_timesteps": 100_000,
             "num_envs": 8,
+            "norm_obs": False,
+            "norm_reward": False,
             "num_steps": 32,
             "minibatch_size": 256,
             "update_epochs": 20,

@@ -31,6 +31,9 @@ HOLDS = (1, 2, 4, 8, 16, 32, 64)
 
 SEED = 7
 
+#: An environment without a visible time limit should end within so many random steps.
+STEPS_TO_AN_END = 2_000
+
 #: One step: observation, reward, terminated, truncated.
 Step = tuple[Any, float, bool, bool]
 
@@ -45,12 +48,14 @@ class ContextualEnvReport:
         passed: The checks, as sentences.
         first_difference: For each dimension, the first step at which its lowest and its highest
             value lead to different observations or rewards; 0 is the reset.
-        warnings: What Gymnasium's own checker remarked.
+        warnings: What Gymnasium's own checker remarked, and whether a time limit is missing.
+        features: What of the environment each dimension is, in words.
     """
 
     passed: tuple[str, ...]
     first_difference: dict[str, int]
     warnings: tuple[str, ...]
+    features: dict[str, str]
 
 
 def check_contextual_env(
@@ -84,6 +89,7 @@ def check_contextual_env(
     first_difference = check_every_dimension_matters(family, contexts)
     check_reset_switches_the_context(family, contexts)
     remarks = check_gymnasium_has_no_objection(family, contexts)
+    endless = find_missing_time_limit(family, contexts)
     return ContextualEnvReport(
         (
             "Observation and action spaces are the same in all contexts.",
@@ -94,7 +100,8 @@ def check_contextual_env(
             "Gymnasium's checker has no objection.",
         ),
         first_difference,
-        remarks,
+        remarks if endless is None else (*remarks, endless),
+        features={name: family.describe_feature(name) for name in contexts.names},
     )
 
 
@@ -167,7 +174,7 @@ def check_spaces_are_the_same_in_all_contexts(
     family: EnvironmentFamily, space: ContextSpace
 ) -> None:
     """What a policy sees and does has one form, or no policy could be transferred."""
-    contexts = (_middle(space), *_ends(space))
+    contexts = (space.middle(), *_ends(space))
     envs = [(c, family.build(family.full_context(c), None)) for c in contexts]
     for kind in ("observation_space", "action_space"):
         (first_context, first), *others = [(c, getattr(env, kind)) for c, env in envs]
@@ -205,7 +212,7 @@ def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace)
 
 def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace) -> dict[str, int]:
     """For each dimension, the first step at which its ends lead to different episodes."""
-    found, middle = {}, _middle(space)
+    found, middle = {}, space.middle()
     for name, (low, high) in space.bounds.items():
         if low == high:
             continue
@@ -215,9 +222,9 @@ def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace
         if step is None:
             raise FamilyError(
                 f"The dimension {name!r} does nothing: {low:g} and {high:g} give the same "
-                f"observations and rewards in {STEPS} steps of {len(HOLDS)} action sequences. "
-                "Check that the environment uses the value, and not one computed before it was "
-                "set; or drop the dimension."
+                f"observations and rewards in {STEPS} steps of {len(HOLDS)} action sequences. It "
+                f"is {family.describe_feature(name)}. Check that the environment uses the value, "
+                "and not one computed before it was set; or drop the dimension."
             )
         found[name] = step
     return found
@@ -275,7 +282,7 @@ def check_gymnasium_has_no_objection(
     family: EnvironmentFamily, space: ContextSpace
 ) -> tuple[str, ...]:
     """What Gymnasium's own checker remarks, without its colours."""
-    env = family.make(_middle(space))
+    env = family.make(space.middle())
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
         try:
@@ -287,6 +294,39 @@ def check_gymnasium_has_no_objection(
     env.close()
     plain = (re.sub(r"\x1b\[\d+m(WARN: )?", "", str(remark.message)) for remark in remarks)
     return tuple(dict.fromkeys(plain))
+
+
+def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
+    """What to say of an environment whose episodes might never end; None if they do.
+
+    One with a time limit of Gymnasium's is not played.
+    """
+    context = space.middle()
+    env = family.build(family.full_context(context), None)
+    try:
+        if _has_time_limit(env):
+            return None
+        env.action_space.seed(SEED)
+        actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))
+        if any(terminated or truncated for *_, terminated, truncated in _steps(env, actions)):
+            return None
+    finally:
+        env.close()
+    return (
+        f"The environment {family.name!r} has no time limit: in the context {context} an episode "
+        f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "
+        "gymnasium.wrappers.TimeLimit(env, max_episode_steps=...)."
+    )
+
+
+def _has_time_limit(env: gymnasium.Env[Any, Any]) -> bool:
+    if env.spec is not None and env.spec.max_episode_steps is not None:
+        return True
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, gymnasium.wrappers.TimeLimit):
+            return True
+        env = env.env
+    return False
 
 
 def check_usual_context_has_every_feature(family: EnvironmentFamily, space: ContextSpace) -> None:
@@ -396,10 +436,6 @@ def check_twin_fits(family: EnvironmentFamily, space: ContextSpace) -> None:
 def _require(condition: object, message: str) -> None:
     if not condition:
         raise FamilyError(message)
-
-
-def _middle(space: ContextSpace) -> dict[str, float]:
-    return space.context(space.from_unit([0.5] * space.n_dimensions))
 
 
 def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:

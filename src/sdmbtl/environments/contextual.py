@@ -71,13 +71,18 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         self.render_mode = self._env.render_mode
         self.action_space = self._env.action_space
         self._observed = self._observed_space(observe_context)
-        self._units = self._units_of(self._context)
         self.observation_space = self._extended_space()
+        self._units = self._units_of(self._context)
 
     @property
     def context(self) -> dict[str, float]:
         """The context in force, with every feature."""
         return dict(self._context)
+
+    @property
+    def inner(self) -> gymnasium.Env[Any, Any]:
+        """The environment of the context in force, as the family has built it."""
+        return self._env
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -103,9 +108,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step in the context in force."""
         observation, reward, terminated, truncated, info = self._env.step(action)
-        info = {**info, "context": self.context}
+        if self._observed is not None:
+            observation = self._extended(observation)
+        info = {**info, "context": self._context.copy()}
         # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
-        return self._extended(observation), float(reward), terminated, truncated, info
+        return observation, float(reward), terminated, truncated, info
 
     def render(self) -> Any:
         """Draw the environment in force."""
@@ -160,11 +167,12 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
                 )
         return space
 
-    def _units_of(self, context: Mapping[str, float]) -> NDArray[np.float64]:
+    def _units_of(self, context: Mapping[str, float]) -> NDArray[np.floating[Any]]:
         """(D,) unit coordinates of a context in the observed space, (0,) without one."""
         if self._observed is None:
             return np.zeros(0)
-        return self._observed.to_unit([context[name] for name in self._observed.names])
+        units = self._observed.to_unit([context[name] for name in self._observed.names])
+        return units.astype(self.observation_space.dtype)
 
     def _extended_space(self) -> spaces.Space[Any]:
         inner = self._env.observation_space
@@ -191,4 +199,5 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def _extended(self, observation: Any) -> Any:
         if self._observed is None:
             return observation
-        return np.concatenate([observation, self._units]).astype(self.observation_space.dtype)
+        joined = np.concatenate([observation, self._units])
+        return joined.astype(self._units.dtype, copy=False)

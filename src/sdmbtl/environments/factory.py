@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Any, cast, get_args
 
 import gymnasium
 
-from sdmbtl.checks import did_you_mean, short_text
+from sdmbtl.by_name import import_by_name
+from sdmbtl.checks import known_name, short_text
 from sdmbtl.contexts import SpaceLike, read_space
-from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.family import BuiltFor, EnvironmentFamily, refuse_places
 from sdmbtl.environments.parallel import is_parallel_env
 from sdmbtl.errors import FamilyError
 
@@ -33,6 +31,8 @@ class FactoryFamily(EnvironmentFamily):
         factory: The function, or "module:function", importable also from the current directory.
         space: The contexts: a `ContextSpace` or the path of a TOML file.
         return_range: Lowest and highest return of an episode, if they are known.
+        built_for: What one environment can be used for; see `EnvironmentFamily`. With "episode",
+            each is made anew: slower, and right for one that is not the same after a reset.
 
     Raises:
         FamilyError: If there is no such function.
@@ -53,7 +53,10 @@ class FactoryFamily(EnvironmentFamily):
         space: SpaceLike,
         *,
         return_range: tuple[float, float] | None = None,
+        built_for: BuiltFor = "context",
     ) -> None:
+        known_name("built_for", built_for, get_args(BuiltFor), error=FamilyError)
+        self.built_for = built_for
         self._factory = _import_factory(factory) if isinstance(factory, str) else factory
         self.name = factory if isinstance(factory, str) else _name(factory)
         if not callable(self._factory):
@@ -63,6 +66,7 @@ class FactoryFamily(EnvironmentFamily):
             )
         self._takes_render_mode = "render_mode" in _parameters(self._factory)
         contexts, extras = read_space(space)
+        refuse_places(self.name, extras)
         self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
         super().__init__(space=contexts, return_range=return_range or extras.get("return_range"))
 
@@ -90,6 +94,14 @@ class FactoryFamily(EnvironmentFamily):
             )
         return cast("gymnasium.Env[Any, Any]", env)
 
+    def made_by(self) -> object:
+        """The factory."""
+        return self._factory
+
+    def options(self) -> dict[str, Any]:
+        """What one environment can be used for, if that is not as usual."""
+        return {} if self.built_for == "context" else {"built_for": self.built_for}
+
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data.
 
@@ -106,47 +118,7 @@ class FactoryFamily(EnvironmentFamily):
 
 def _import_factory(name: str) -> Any:
     """What "module:function" stands for."""
-    module_name, _, attribute = name.partition(":")
-    if not module_name or not attribute:
-        raise FamilyError(
-            f"A factory is given as 'module:function', for example 'my_envs:make'. Got {name!r}."
-        )
-    try:
-        with _search_current_directory():
-            value = importlib.import_module(module_name)
-    except Exception as error:
-        missing = error.name if isinstance(error, ModuleNotFoundError) else None
-        if missing is not None and f"{module_name}.".startswith(f"{missing}."):
-            raise FamilyError(
-                f"There is no module {missing!r}, needed for the factory {name!r}. Modules are "
-                f"looked for where Python looks for them and in {str(Path.cwd())!r}."
-            ) from None
-        raise FamilyError(
-            f"The module of the factory {name!r} cannot be imported: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    for part in attribute.split("."):
-        known = [n for n in dir(value) if not n.startswith("_")]
-        if not hasattr(value, part):
-            raise FamilyError(
-                f"{module_name!r} has no {attribute!r}, needed for the factory {name!r}."
-                f"{did_you_mean(part, known)}"
-            )
-        value = getattr(value, part)
-    return value
-
-
-@contextmanager
-def _search_current_directory() -> Iterator[None]:
-    """Let imports find modules of the current directory, as `python script.py` would."""
-    directory = str(Path.cwd())
-    sys.path.insert(0, directory)
-    try:
-        # Written a moment ago, a module may be missing in what Python remembers of the folder.
-        importlib.invalidate_caches()
-        yield
-    finally:
-        sys.path.remove(directory)
+    return import_by_name(name, "factory", example="my_envs:make", error=FamilyError)
 
 
 def _name(factory: object) -> str:

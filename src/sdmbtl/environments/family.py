@@ -108,6 +108,14 @@ class EnvironmentFamily(ABC):
         """The arguments that a subclass adds to the constructor, as JSON data."""
         return {}
 
+    def describe_feature(self, name: str) -> str:
+        """What of the environment a feature is, in words."""
+        return f"the feature {name!r} of {self.name}"
+
+    def made_by(self) -> object:
+        """The class or function whose code makes the environments."""
+        return type(self)
+
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data: `make_family(name, **options)` makes it again."""
         options = self.options()
@@ -197,6 +205,7 @@ class EnvironmentFamily(ABC):
             return self.space(given)
         space, extras = read_space(given)
         self._check_features(space.names)
+        refuse_places(self.name, extras)
         if "return_range" in extras:
             self.return_range = extras["return_range"]
         return space
@@ -208,6 +217,20 @@ class EnvironmentFamily(ABC):
                     f"Unknown context feature {name!r}; {self.name} has {list(self.defaults)}."
                     f"{did_you_mean(name, self.defaults)}"
                 )
+
+
+def refuse_places(name: str, extras: Mapping[str, Any]) -> None:
+    """Refuse the file of a space that says what its dimensions are in an environment.
+
+    Raises:
+        ContextError: If it does.
+    """
+    for dimension in extras.get("dimensions", {}):
+        raise ContextError(
+            f"[dimensions.{dimension}] has a 'path' or 'factor', which are for the arguments and "
+            f"attributes of 'gym:' environments. {name!r} knows by itself what a dimension is; "
+            "drop them."
+        )
 
 
 def make_variant(

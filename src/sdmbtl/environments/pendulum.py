@@ -57,6 +57,8 @@ class Pendulum(EnvironmentFamily):
         "sb3": {
             "total_timesteps": 200_000,
             "num_envs": 4,
+            "norm_obs": False,
+            "norm_reward": False,
             "num_steps": 1024,
             "gamma": 0.9,
             "learning_rate": 0.001,

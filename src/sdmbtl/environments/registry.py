@@ -16,8 +16,12 @@ from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.gymnasium_family import PREFIX, GymnasiumFamily
+from sdmbtl.environments.half_cheetah import HalfCheetah
+from sdmbtl.environments.hopper import Hopper
 from sdmbtl.environments.mountain_car import MountainCar
 from sdmbtl.environments.pendulum import Pendulum
+from sdmbtl.environments.registered import arguments_of, find_registered
 from sdmbtl.errors import FamilyError
 
 FamilyFactory = Callable[..., EnvironmentFamily]
@@ -29,6 +33,8 @@ OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
     Acrobot,
     MountainCar,
     BipedalWalker,
+    Hopper,
+    HalfCheetah,
 )
 
 _FACTORIES: dict[str, FamilyFactory] = {family.name: family for family in OWN_FAMILIES}
@@ -57,11 +63,12 @@ def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) ->
     """Make a family by name.
 
     Args:
-        name: One of `family_names()`, in any case; or "module:function", a function of one's own
-            that makes the environment of a context (see `FactoryFamily`).
+        name: One of `family_names()`, in any case; "gym:LunarLander-v3", an environment that is
+            registered with Gymnasium (see `GymnasiumFamily`); or "module:function", a function of
+            one's own that makes the environment of a context (see `FactoryFamily`).
         space: The default space: a `ContextSpace`, its `to_dict()`, the path of a TOML file, or
-            one of the family's spaces by name. A function of one's own needs one.
-        **options: Settings of that family.
+            one of the family's spaces by name. The last two kinds of names need one.
+        **options: Settings of that family; of "gym:" arguments of the environment.
 
     Raises:
         FamilyError: If the name or an option is unknown.
@@ -70,14 +77,19 @@ def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) ->
         >>> make_family("cartpole", physics="carl").settings()
         {'name': 'CartPole', 'options': {'physics': 'carl'}}
     """
+    if isinstance(name, str) and name.startswith(PREFIX):
+        return _make_from_gymnasium(name, space, options)
     if isinstance(name, str) and ":" in name:
         return _make_from_function(name, space, options)
     by_plain = {_plain(known): known for known in _FACTORIES}
     known = by_plain.get(_plain(str(name)))
     if known is None:
+        hint = did_you_mean(name, _FACTORIES)
+        if name in gymnasium.registry:
+            hint = f" Did you mean '{PREFIX}{name}'?"
         raise FamilyError(
-            f"Unknown environment family {name!r}; known: {', '.join(_FACTORIES)}, or "
-            f"'module:function' for your own.{did_you_mean(name, _FACTORIES)}"
+            f"Unknown environment family {name!r}; known: {', '.join(_FACTORIES)}, 'gym:NAME' for "
+            f"those of Gymnasium, or 'module:function' for your own.{hint}"
         )
     factory = _FACTORIES[known]
     _check_options(known, factory, options)
@@ -94,6 +106,8 @@ def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
         name = family.settings()["name"]
     except FamilyError:
         return False
+    if isinstance(family, GymnasiumFamily):
+        return family.is_known_everywhere
     return ":" in name or name in {known.name for known in OWN_FAMILIES}
 
 
@@ -123,6 +137,20 @@ def make_environment(
     return make_family(family, **options).make(
         context, observe_context=observe_context, render_mode=render_mode
     )
+
+
+def _make_from_gymnasium(
+    name: str, space: SpaceLike | None, options: Mapping[str, Any]
+) -> EnvironmentFamily:
+    if space is None:
+        known = arguments_of(find_registered(name.removeprefix(PREFIX))).known
+        arguments = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
+        raise FamilyError(
+            f"The environments of {name!r} need a context space: a ContextSpace or the path of a "
+            "TOML file with a table [dimensions.NAME] for each dimension, which is an argument "
+            f"({arguments}) or has the 'path' of an attribute."
+        )
+    return GymnasiumFamily(name, space, **options)
 
 
 def _make_from_function(

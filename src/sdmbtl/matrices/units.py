@@ -150,7 +150,7 @@ def compute(recipe: Recipe, unit: Unit, attempt: int) -> Rows:
                 recipe.space.targets,
                 episodes=recipe.episodes,
                 seed=derived_seed(recipe.seed, key, unit.seed, *unit.sources[i : i + 1]),
-            )
+            ).complete()
             for i, training in enumerate(runs)
         ]
     )

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,15 +14,14 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import did_you_mean, known_name, short_text
+from sdmbtl.checks import short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies.base import Policy
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
 try:
-    import stable_baselines3
+    import stable_baselines3  # noqa: F401 (its name is that of the error if it is missing)
     import torch
-    from stable_baselines3.common import torch_layers
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.preprocessing import (
@@ -40,13 +38,25 @@ except ModuleNotFoundError as _error:
         name=_error.name,
     ) from None
 
-ALGORITHMS = ("PPO", "A2C", "SAC", "TD3", "DDPG", "DQN")
+from sdmbtl.policies.stable_baselines_names import (
+    classes_from_names,
+    names_from_classes,
+    policy_class_of,
+    policy_name_of,
+)
 
 #: Of the arguments of a policy, those that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
 
-#: Names of arrays: those of the network, and the statistics of observations.
+#: How the names of weights begin that acting does not need, in the policies of all algorithms.
+_NOT_ACTING = (
+    *("value_net.", "mlp_extractor.value_net.", "vf_features_extractor.", "log_std"),
+    *("critic.", "critic_target.", "actor_target.", "q_net_target.", "quantile_net_target."),
+)
+
+#: Names of arrays: those of the network, and the statistics of observations and of returns.
 _NETWORK, _MEAN, _VARIANCE = "network.", "observation_mean", "observation_variance"
+_SEEN, _RETURNS = "observations_seen", "return_statistics"
 
 
 @dataclass(frozen=True)
@@ -58,12 +68,14 @@ class Normalization:
         variance: Variance of each entry.
         epsilon: Added to the variances.
         clip: Largest size of a normalised entry.
+        seen: Number of observations that these are statistics of; None if it is not known.
     """
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
     epsilon: float
     clip: float
+    seen: float | None = None
 
     @classmethod
     def of(cls, environment: VecNormalize) -> Self | None:
@@ -78,6 +90,7 @@ class Normalization:
             np.array(moments.var, dtype=np.float64),
             float(environment.epsilon),
             float(environment.clip_obs),
+            float(moments.count),
         )
 
     def __call__(self, observation: NDArray[Any]) -> NDArray[np.float32]:
@@ -87,12 +100,36 @@ class Normalization:
 
 
 @dataclass(frozen=True)
+class ReturnStatistics:
+    """Running statistics of discounted returns, by which rewards were normalised in training.
+
+    Attributes:
+        mean: Their mean.
+        variance: Their variance.
+        seen: How many there were.
+    """
+
+    mean: float
+    variance: float
+    seen: float
+
+    @classmethod
+    def of(cls, environment: VecNormalize) -> Self | None:
+        """The statistics at this moment, or None if rewards are not normalised."""
+        if not environment.norm_reward:
+            return None
+        moments = environment.ret_rms
+        return cls(float(moments.mean), float(moments.var), float(moments.count))
+
+
+@dataclass(frozen=True)
 class Architecture:
     """What a network is made from.
 
     Attributes:
-        algorithm: Name of the algorithm, one of `ALGORITHMS`.
-        policy: Stable-Baselines3's short name of the policy, for example "MlpPolicy".
+        algorithm: Name of the algorithm, for example "PPO".
+        policy: Stable-Baselines3's short name of the policy, for example "MlpPolicy", or
+            "module:Class" for one of the user's own.
         policy_kwargs: Arguments of the policy as JSON data; classes by name.
         observation_space: As the network sees it.
         action_space: As the environment has it.
@@ -105,7 +142,7 @@ class Architecture:
     action_space: spaces.Space[Any]
 
     def build(self, weights: Mapping[str, torch.Tensor]) -> BasePolicy:
-        """Make the network with these weights.
+        """Make the network with these weights; those that acting does not need may be missing.
 
         Raises:
             PolicyError: If the weights or the arguments do not fit it.
@@ -114,20 +151,31 @@ class Architecture:
         arguments = classes_from_names(self.policy_kwargs)
         if self.algorithm == "DDPG":  # which is TD3 with a single critic
             arguments.setdefault("n_critics", 1)
+        # ARS learns without gradients, so its policies take no schedule of learning rates.
+        schedule = () if self.algorithm == "ARS" else (lambda _: 0.0,)
         try:
             # A network draws its first weights from the global generator, which is not ours.
             with torch.random.fork_rng(devices=[]):
                 network = policy_class(
-                    self.observation_space, self.action_space, lambda _: 0.0, **arguments
+                    self.observation_space, self.action_space, *schedule, **arguments
                 )
-            network.load_state_dict(dict(weights), strict=True)
+            missing, unknown = network.load_state_dict(dict(weights), strict=False)
+            lacking = [name for name in missing if self.needs_to_act(name)]
+            if lacking or unknown:
+                raise ValueError(f"missing {lacking}, unknown {unknown}")
         except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError) as error:
             raise PolicyError(
                 f"The weights are not those of a {self.policy} of {self.algorithm} with "
                 f"policy_kwargs={short_text(dict(self.policy_kwargs))}: {error}"
             ) from None
         network.set_training_mode(False)
+        # Every prediction sets the mode again, module by module, for a third of its time.
+        network.set_training_mode = lambda _: None  # type: ignore[assignment,method-assign]
         return network
+
+    def needs_to_act(self, name: str) -> bool:
+        """Whether the weights of this name are needed to act; of one's own class all are."""
+        return ":" in self.policy or not name.startswith(_NOT_ACTING)
 
 
 class StableBaselinesPolicy(Policy):
@@ -135,8 +183,10 @@ class StableBaselinesPolicy(Policy):
 
     Args:
         architecture: What the network is made from.
-        weights: Its state dict.
+        weights: Its state dict; what only training needs may be missing.
         normalization: How observations are normalised; None if they are not.
+        returns: How rewards were normalised, for who trains the policy further; None if they
+            were not, or it is not known.
 
     Raises:
         PolicyError: If the weights do not fit the architecture.
@@ -149,31 +199,28 @@ class StableBaselinesPolicy(Policy):
         architecture: Architecture,
         weights: Mapping[str, torch.Tensor],
         normalization: Normalization | None = None,
+        returns: ReturnStatistics | None = None,
     ) -> None:
         self.architecture = architecture
         self.normalization = normalization
+        self.returns = returns
         self._network = architecture.build(weights)
+        self._kept = frozenset(weights)
 
     @classmethod
     def from_model(cls, model: BaseAlgorithm) -> Self:
         """A copy of a model's policy as it is now, with the statistics of its VecNormalize.
 
         Raises:
-            PolicyError: If the model or its policy is not one of Stable-Baselines3's own.
+            PolicyError: If the class of its policy, or what that is made with, has no name.
         """
-        aliases = [a for a, p in model.policy_aliases.items() if p is model.policy_class]
-        if not aliases:
-            raise PolicyError(
-                "A policy can be kept if its class is one of Stable-Baselines3's own: "
-                f"{', '.join(model.policy_aliases)}. Got {model.policy_class.__name__} instead."
-            )
         used = {k: v for k, v in model.policy_kwargs.items() if k not in _FOR_TRAINING}
         if model.use_sde:
             used["use_sde"] = True
         architecture = Architecture(
             type(model).__name__,
-            aliases[0],
-            _convert(used, _name_of),
+            policy_name_of(model),
+            names_from_classes(used),
             model.observation_space,
             model.action_space,
         )
@@ -182,6 +229,7 @@ class StableBaselinesPolicy(Policy):
             architecture,
             model.policy.state_dict(),
             None if normalizing is None else Normalization.of(normalizing),
+            None if normalizing is None else ReturnStatistics.of(normalizing),
         )
 
     @classmethod
@@ -202,7 +250,7 @@ class StableBaselinesPolicy(Policy):
         Args:
             path: The .zip file.
             environment: The family, or an environment with the same spaces.
-            algorithm: One of `ALGORITHMS`.
+            algorithm: Its name.
             policy: The policy's short name.
             policy_kwargs: As the model had them; classes by name, for example
                 {"activation_fn": "torch.nn.ReLU"}.
@@ -238,15 +286,32 @@ class StableBaselinesPolicy(Policy):
             return int(actions)
         return actions
 
+    def weights(self) -> dict[str, torch.Tensor]:
+        """The state dict of the network; of an exported policy, without what only training needs.
+
+        Its tensors are those of the network: copy what you change.
+        """
+        state = self._network.state_dict()
+        return {name: tensor.detach() for name, tensor in state.items() if name in self._kept}
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The network's weights and the statistics, by name."""
-        named = {
-            f"{_NETWORK}{name}": tensor.detach().cpu().numpy()
-            for name, tensor in self._network.state_dict().items()
-        }
+        named = {f"{_NETWORK}{name}": t.cpu().numpy() for name, t in self.weights().items()}
         if self.normalization is not None:
             named |= {_MEAN: self.normalization.mean, _VARIANCE: self.normalization.variance}
+            if self.normalization.seen is not None:
+                named[_SEEN] = np.array([self.normalization.seen])
+        if self.returns is not None:
+            named[_RETURNS] = np.array(astuple(self.returns))
         return named
+
+    def acting(self) -> StableBaselinesPolicy:
+        """The policy without critics, target networks, exploration and counts."""
+        kept = {n: t for n, t in self.weights().items() if self.architecture.needs_to_act(n)}
+        normalized = self.normalization
+        return StableBaselinesPolicy(
+            self.architecture, kept, None if normalized is None else replace(normalized, seen=None)
+        )
 
     def description(self) -> dict[str, Any]:
         """The architecture, and the constants of the normalisation."""
@@ -282,7 +347,13 @@ class StableBaselinesPolicy(Policy):
             },
             None
             if constants is None
-            else Normalization(arrays[_MEAN], arrays[_VARIANCE], **constants),
+            else Normalization(
+                arrays[_MEAN],
+                arrays[_VARIANCE],
+                **constants,
+                seen=float(arrays[_SEEN][0]) if _SEEN in arrays else None,
+            ),
+            ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None,
         )
 
     def _fits(self, shape: tuple[int, ...]) -> bool:
@@ -290,88 +361,6 @@ class StableBaselinesPolicy(Policy):
         if is_image_space(space) and (shape[-1], *shape[:-1]) == space.shape:
             return True  # channels last, which Stable-Baselines3 transposes
         return shape == (space.shape or ())
-
-
-def algorithm_class(name: str) -> type[BaseAlgorithm]:
-    """An algorithm by name.
-
-    Raises:
-        PolicyError: If it is unknown.
-    """
-    known_name("algorithm", name, ALGORITHMS, error=PolicyError)
-    found: type[BaseAlgorithm] = getattr(stable_baselines3, name)
-    return found
-
-
-def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
-    """The class that an algorithm has under a short name.
-
-    Raises:
-        PolicyError: If there is none.
-    """
-    aliases = algorithm_class(algorithm).policy_aliases
-    known_name("policy", policy, aliases, has=f"{algorithm} has", error=PolicyError)
-    return aliases[policy]
-
-
-# -- classes by name ---------------------------------------------------------------------
-
-
-@cache
-def _known_classes() -> dict[str, type]:
-    """The classes that JSON data may name; no other name is ever looked up."""
-    named = [
-        *((torch.nn, n) for n in torch.nn.modules.activation.__all__),
-        *((torch_layers, n) for n in ("FlattenExtractor", "NatureCNN", "CombinedExtractor")),
-        *((torch.optim, n) for n, c in vars(torch.optim).items() if _is_optimizer(c)),
-    ]
-    return {f"{module.__name__}.{name}": getattr(module, name) for module, name in named}
-
-
-def _is_optimizer(value: object) -> bool:
-    return isinstance(value, type) and issubclass(value, torch.optim.Optimizer)
-
-
-def classes_from_names(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of arguments of a policy with the class instead of each name.
-
-    Raises:
-        PolicyError: If a text is not the name of a known class.
-    """
-    return {name: _convert(value, _class_of) for name, value in arguments.items()}
-
-
-def _convert(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _convert(inner, leaf) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_convert(inner, leaf) for inner in value]
-    return leaf(value)
-
-
-def _class_of(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    known = _known_classes()
-    if value not in known:
-        raise PolicyError(
-            f"Unknown class {value!r} in 'policy_kwargs'. Name an activation as 'torch.nn.ReLU', "
-            "an optimizer as 'torch.optim.AdamW', or a features extractor as "
-            f"'{torch_layers.__name__}.NatureCNN'.{did_you_mean(value, known)}"
-        )
-    return known[value]
-
-
-def _name_of(value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    for name, known in _known_classes().items():
-        if value is known:
-            return name
-    raise PolicyError(
-        "A policy can be kept if its arguments are numbers, activations of torch.nn and features "
-        f"extractors of Stable-Baselines3. Got {short_text(value)} instead."
-    )
 
 
 # -- archives ----------------------------------------------------------------------------

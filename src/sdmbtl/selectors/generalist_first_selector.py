@@ -56,9 +56,10 @@ class _Candidate(NamedTuple):
 class GeneralistFirstSelector(Selector):
     """The whole space first; then, again and again, what adds most for each step.
 
-    That is either a specialist, a region that starts from the policy that is best around it or from
-    scratch, or the generalist continued. A `ShortfallModel` predicts what each would add and learns
-    from what came.
+    The policy for the whole space is trained in two halves, so that the second can be trained more
+    often where the first falls short. What adds most after that is either a specialist, a region
+    that starts from the policy that is best around it or from scratch, or the generalist continued.
+    A `ShortfallModel` predicts what each would add and learns from what came.
 
     Args:
         space: The context space.
@@ -129,9 +130,9 @@ class GeneralistFirstSelector(Selector):
 
     def propose(self, history: History) -> Proposal:
         """Choose what adds most for each step."""
-        if not any(t.status != "cancelled" and self._is_generalist(t) for t in history.trials):
-            whole = self.space.whole(steps=self.steps)
-            return Proposal(whole, "generalist", "One policy for the whole space comes first.")
+        opening = self._open(history)
+        if opening is not None:
+            return opening
         fitted = self._fit(history)
         if fitted is None:
             return self._spread_out(history)
@@ -146,6 +147,31 @@ class GeneralistFirstSelector(Selector):
             model="shortfall",
             numbers={"expected_gain": gain},
         )
+
+    def _open(self, history: History) -> Proposal | None:
+        """The next part of the first generalist; None when all of it is there or pending."""
+        opening, missing = self._opening([t for t in history.trials if t.status != "cancelled"])
+        steps = self.steps
+        if steps is not None and self.init != "scratch":
+            steps = -(-steps // 2)  # the second half where the first falls short
+        if not opening:
+            reason = "One policy for the whole space comes first."
+            return Proposal(self.space.whole(steps=steps), "generalist", reason)
+        parent = self._latest_generalist(history)
+        source = self.space.whole(parent, steps)
+        if missing <= 0 or parent is None or history.is_taken(source):
+            return None
+        reason = "The policy for the whole space continues, more often where it falls short."
+        return Proposal(source, "generalist", reason)
+
+    def _opening(self, trials: Sequence[Trial]) -> tuple[list[int], int]:
+        """Which trials are the first generalist, in its parts, and the steps it still lacks."""
+        opening, missing = [], self.steps or 1
+        for number, trial in enumerate(trials):
+            if missing > 0 and self._is_generalist(trial):
+                opening.append(number)
+                missing -= trial.steps or missing  # one that was reported is complete
+        return opening, missing
 
     def _most_per_step(
         self, history: History, fitted: ShortfallFit, best: NDArray[np.float64]
@@ -257,17 +283,18 @@ class GeneralistFirstSelector(Selector):
             return None
         returns = complete_returns(rows)
         finished = [t for t in history.trials if t.row is not None]
-        first = next((n for n, t in enumerate(finished) if self._is_generalist(t)), 0)
-        runs = list(self._runs(finished, returns, first))
-        return self.model.fit(self.space, returns[first], runs, _late_gain(finished[first]))
+        opening = self._opening(finished)[0] or [0]
+        first = returns[opening].max(axis=0)
+        runs = list(self._runs(finished, returns, opening))
+        return self.model.fit(self.space, first, runs, _late_gain(finished[opening[-1]]))
 
     def _runs(
-        self, finished: Sequence[Trial], returns: NDArray[np.float64], first: int
+        self, finished: Sequence[Trial], returns: NDArray[np.float64], opening: Sequence[int]
     ) -> Iterator[RegionRun]:
-        """All runs but the first one; which of them failed is judged by those before."""
-        best, span = returns[first], float(np.ptp(returns))
+        """All runs but those of the opening; which of them failed is judged by those before."""
+        best, span = returns[opening].max(axis=0), float(np.ptp(returns))
         for number, trial in enumerate(finished):
-            if number == first:
+            if number in opening:
                 continue
             source, row = trial.source, returns[number]
             inside = self.space.targets_in(source)
@@ -330,9 +357,9 @@ class GeneralistFirstSelector(Selector):
         finished = [t for t in self.trials if t.row is not None]
         if not finished:
             return []
-        first = next((n for n, t in enumerate(finished) if self._is_generalist(t)), 0)
-        later = [t.id for n, t in enumerate(finished) if n != first]
-        runs = self._runs(finished, complete_returns(self.rows), first)
+        opening = self._opening(finished)[0] or [0]
+        later = [t.id for n, t in enumerate(finished) if n not in opening]
+        runs = self._runs(finished, complete_returns(self.rows), opening)
         return [number for number, run in zip(later, runs, strict=True) if run.has_failed]
 
     def remaining_gain(self, policies: int = 3) -> float | None:

@@ -176,8 +176,8 @@ def _trained(
     from sdmbtl.trainers import TrainerSpec, make_trainer
 
     family, targets = _family(env, space)
-    family.make(targets.target(0)).close()  # if it cannot be made, no study is
     made = make_trainer(trainer["name"], family, targets, **trainer["options"])
+    made.check_environment()  # if nothing could be trained, no study is made
     return TrainerSpec.of(made), targets, family.return_range
 
 

@@ -27,7 +27,7 @@ from sdmbtl.files import replaced_atomically
 from sdmbtl.lock import exclusive
 from sdmbtl.selectors import Trial
 
-VERSION = 3
+VERSION = 4
 
 #: What SQLite reports when not the file but its surroundings are the trouble.
 _OUTER_CAUSES = (
@@ -41,12 +41,13 @@ _OUTER_CAUSES = (
 )
 
 # One table for all: facts by name, and by the id of a trial its record and row, the returns of its
-# episodes, its times. The checksum stands before what may be long, to be found without reading it.
+# episodes, the errors on targets, its times. The checksum stands before what may be long, to be
+# found without reading it.
 _SCHEMA = """
 CREATE TABLE records (kind TEXT, key, digest TEXT, text TEXT, data BLOB, PRIMARY KEY (kind, key))
 """
 
-Kind = Literal["fact", "trial", "episodes", "seconds"]
+Kind = Literal["fact", "trial", "episodes", "errors", "seconds"]
 _Record = tuple[str, Any, str, str, bytes | None]
 
 
@@ -166,6 +167,14 @@ class StudyDatabase:
                 for _, number, _, count, data in _all(database, "episodes")
             }
 
+    def errors(self) -> dict[int, dict[int, str]]:
+        """By trial and target: why a policy could not be evaluated there."""
+        with self._reading() as database:
+            return {
+                number: {int(target): error for target, error in json.loads(text).items()}
+                for _, number, _, text, _ in _all(database, "errors")
+            }
+
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial the seconds of its stages."""
         with self._reading() as database:
@@ -175,6 +184,7 @@ class StudyDatabase:
         self,
         *trials: Trial,
         episodes: Mapping[int, NDArray[np.float64]] | None = None,
+        errors: Mapping[int, Mapping[int, str]] | None = None,
         seconds: Mapping[tuple[int, str], float] | None = None,
     ) -> None:
         """Add or replace trials, all of them or none.
@@ -182,6 +192,7 @@ class StudyDatabase:
         Args:
             *trials: The trials.
             episodes: For trials with a new row, by id: the (N, E) returns it is the mean of.
+            errors: For trials that were evaluated, by id and target: what went wrong there.
             seconds: By id and stage: how much longer that took, to be added.
         """
         episodes = episodes or {}
@@ -194,9 +205,13 @@ class StudyDatabase:
                 written[trial.id] = _put(database, "trial", trial.id, record, row), trial
                 if trial.row is None or trial.id in episodes:
                     _delete(database, "episodes", trial.id)
+                    _delete(database, "errors", trial.id)
             for number, returns in episodes.items():
                 if returns.shape[1] > 1:  # a single one is the row
                     _put(database, "episodes", number, returns.shape[1], _bytes(returns))
+            for number, failed in (errors or {}).items():
+                if failed:
+                    _put(database, "errors", number, dict(failed))
             for (number, stage), value in (seconds or {}).items():
                 stages = times.setdefault(number, {})
                 stages[stage] = stages.get(stage, 0.0) + value

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.errors import ExhaustedError, StudyError, TrainerError
+from sdmbtl.callbacks import Callback, Event, Pace, Stage
+from sdmbtl.errors import ExhaustedError, StudyError
 from sdmbtl.files import write_atomically
+from sdmbtl.parallel import Workers
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.seeds import derived_seed, seed_sequence
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.database import cannot_write, mean_over_episodes
+from sdmbtl.studies.random_actions import no_better_warning
 from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
@@ -30,32 +33,6 @@ GIVE_UP_AFTER = 3
 #: The whole space is trained on so many times as many contexts as another region.
 WHOLE_SPACE = 4
 
-Stage = Literal["asked", "training", "saved", "trained", "evaluating", "failed", "finished"]
-
-
-@dataclass(frozen=True)
-class Event:
-    """What happens in a study, reported as it happens.
-
-    Attributes:
-        stage: "asked": a context was chosen. "training": steps were done. "saved": the policy
-            file is written, "trained": and recorded. "evaluating": on the targets. "finished":
-            the row is recorded. "failed": an attempt at training went wrong.
-        trial: The policy it is about, as recorded.
-        steps: Steps done, while training.
-        total_steps: Steps to do, while training.
-        mean_return: Latest mean return, while training.
-    """
-
-    stage: Stage
-    trial: Trial
-    steps: int = 0
-    total_steps: int = 0
-    mean_return: float = float("nan")
-
-
-Observer = Callable[[Event], None]
-
 
 class Loop:
     """Trains and evaluates what a study's selector chooses.
@@ -63,11 +40,13 @@ class Loop:
     Args:
         study: The study, locked by the caller.
         tell: Called with every `Event`.
+        workers: Processes that help with evaluations.
     """
 
-    def __init__(self, study: Study, tell: Observer) -> None:
+    def __init__(self, study: Study, tell: Callback, workers: Workers) -> None:
         self.study = study
         self.tell = tell
+        self.workers = workers
 
     def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
         """Continue until a rule holds; returns why it stopped."""
@@ -93,12 +72,28 @@ class Loop:
                     failures = 0
                 failures += trial.status == "failed"  # a retry to come is neither
                 if failures >= GIVE_UP_AFTER:
-                    error = _run(trial).errors[-1].rstrip(".")
-                    raise StudyError(
-                        f"Training failed on {failures} contexts in a row, the last time with: "
-                        f"{error}. Fix the cause, then: sdmbtl resume {self.study.path} "
-                        "--retry-failed"
-                    )
+                    raise self._gave_up(trial, failures)
+
+    def evaluate_missing(self) -> None:
+        """Evaluate each policy that is here on the targets on which it was not."""
+        for trial in self.study.trained:
+            missing = trial.row is None or np.isnan(trial.row).any()
+            if trial.status in ("finished", "failed") and missing:
+                self._evaluate(trial)
+
+    def _gave_up(self, trial: Trial, failures: int) -> StudyError:
+        run, path = _run(trial), self.study.path
+        error = run.errors[-1].rstrip(".")
+        if run.policy_sha256 is None:
+            return StudyError(
+                f"Training failed on {failures} contexts in a row, the last time with: {error}. "
+                f"Fix the cause, then: sdmbtl resume {path} --retry-failed"
+            )
+        return StudyError(
+            f"Training or evaluation failed on {failures} contexts in a row, the last time with: "
+            f"{error}. Policies that were trained are kept. Fix the cause, then: sdmbtl evaluate "
+            f"{path} --missing"
+        )
 
     def _standing(self, seconds_per_policy: float | None) -> Standing:
         rows = self.study.selector.rows
@@ -189,8 +184,12 @@ class Loop:
     def _train(self, trials: list[Trial]) -> None:
         from sdmbtl.trainers import Failure, train
 
+        pace, count = Pace(), len(trials)
+
         def progress(steps: int, total: int, mean_return: float) -> None:
-            self.tell(Event("training", trials[0], steps, total, mean_return))
+            speed = pace.steps_per_second(steps)
+            stage: Stage = "training" if steps else "compiling"
+            self.tell(Event(stage, trials[0], steps, total, mean_return, speed, count))
 
         jobs = [self._job(trial) for trial in trials]
         begun = time.monotonic()
@@ -210,17 +209,26 @@ class Loop:
     def _job(self, trial: Trial) -> TrainingJob:
         from sdmbtl.trainers import TrainingJob
 
-        configuration, source, space = self.study.configuration, trial.source, self.study.space
+        configuration, source = self.study.configuration, trial.source
         attempt = _run(trial).attempt
-        count = configuration.region_contexts * (WHOLE_SPACE if space.is_whole(source) else 1)
-        rng = np.random.default_rng(seed_sequence(configuration.seed, "region", trial.id))
         return TrainingJob(
-            space.draw(source, count, rng),
+            self._contexts(trial),
             derived_seed(configuration.seed, "train", trial.id, attempt),
             attempt,
             None if source.parent is None else load_policy(self.study.policy_path(source.parent)),
             source.steps,
         )
+
+    def _contexts(self, trial: Trial) -> NDArray[np.float64]:
+        """(m, D) contexts that a trial is trained on."""
+        configuration, source, space = self.study.configuration, trial.source, self.study.space
+        rng = np.random.default_rng(seed_sequence(configuration.seed, "region", trial.id))
+        if not space.is_whole(source):
+            return space.draw(source, configuration.region_contexts, rng)
+        # One that continues is trained where its parent falls short: that row was there when the
+        # trial was asked for, so a policy that is lost and trained again gets the same contexts.
+        row = None if source.parent is None else self.study.trials[source.parent].row
+        return space.draw(source, WHOLE_SPACE * configuration.region_contexts, rng, row)
 
     def _save(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
         """Write the policy file; the trial as it is to be recorded then."""
@@ -244,42 +252,64 @@ class Loop:
         return trial.updated(run=run)
 
     def _evaluate(self, trial: Trial) -> None:
-        from sdmbtl.trainers import Failure
-
-        self.tell(Event("evaluating", trial))
+        """Evaluate a policy on the targets on which it was not, and record that."""
         begun = time.monotonic()
-        try:
-            returns, own = self._returns(trial)
-        except TrainerError:
-            raise
-        except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
-            failed = self._retry_or_give_up(trial, Failure.of(error, _run(trial).attempt))
-            self.study.record(failed)
-            self.tell(Event("failed", failed))
-            return
-        seconds = {(trial.id, "evaluation"): time.monotonic() - begun}
+        returns, own, errors = self._returns(trial)
         row = mean_over_episodes(returns)
-        finished = self.study.selector.reported_trial(trial, row, source_return=own)
-        self.study.record(finished, episodes={trial.id: returns}, seconds=seconds)
+        if np.isnan(row).all():
+            first = errors[min(errors)]
+            error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
+            run = replace(_run(trial), errors=(*_run(trial).errors, error))
+            evaluated = trial.updated(run=run, status="failed")
+        else:
+            evaluated = self.study.selector.reported_trial(
+                trial, row, source_return=own, correct=True
+            )
+        self.study.record(
+            evaluated,
+            episodes={} if evaluated.row is None else {trial.id: returns},
+            errors={trial.id: errors},
+            seconds={(trial.id, "evaluation"): time.monotonic() - begun},
+        )
         self.study.database.back_up()
-        self.tell(Event("finished", finished))
+        if evaluated.row is None:
+            self.tell(Event("failed", evaluated))
+            return
+        warning = no_better_warning(self.study, evaluated, self.study.random_actions)
+        self.tell(Event("finished", evaluated, warning=warning))
 
-    def _returns(self, trial: Trial) -> tuple[NDArray[np.float64], float | None]:
-        """(N, E) returns on the targets, and the mean on a point that is not a target."""
+    def _returns(self, trial: Trial) -> tuple[NDArray[np.float64], float | None, dict[int, str]]:
+        """(N, E) returns on the targets, the mean on a point that is not one, and the errors.
+
+        What is known already stays as it is.
+        """
         from sdmbtl.trainers import evaluate
 
-        contexts = self.study.space.targets
-        has_own = trial.source.is_point and trial.index is None
-        if has_own:
+        def progress(done: int, total: int) -> None:
+            self.tell(Event("evaluating", trial, done, total))
+
+        contexts, known = self.study.space.targets, self.study.played(trial)
+        missing = np.flatnonzero(np.isnan(known).all(axis=1)).tolist()
+        own = None
+        if trial.source.is_point and trial.index is None:
+            own = trial.source_return
+            missing += [len(contexts)] if own is None else []
             contexts = np.vstack([contexts, trial.source.vector])
-        returns = evaluate(
+        progress(0, len(missing))
+        played = evaluate(
             self.study.training,
             load_policy(self.study.policy_path(trial.id)),
             contexts,
-            episodes=self.study.configuration.episodes,
+            episodes=known.shape[1],
             seed=derived_seed(self.study.configuration.seed, "evaluate", trial.id),
+            only=missing,
+            progress=progress,
+            workers=self.workers,
         )
-        return (returns[:-1], float(returns[-1].mean())) if has_own else (returns, None)
+        returns, errors = played.returns[: len(known)], dict(played.errors)
+        if len(known) in missing and errors.pop(len(known), None) is None:
+            own = float(played.returns[-1].mean())
+        return np.where(np.isnan(known), returns, known), own, errors
 
     def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
         """The trial after a failure: to be retried with another seed, or given up."""

@@ -12,12 +12,14 @@ from sdmbtl.json_data import as_json
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.studies.environment import accepted_changes
+from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
 from sdmbtl.studies.stopping import LEAST_POLICIES
 from sdmbtl.transfer import Coverage, coverage_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.selectors import Selector, Trial
@@ -34,13 +36,16 @@ def study_status(study: Study) -> dict[str, Any]:
     configuration = study.configuration
     with study.database.opened():
         facts, timing = study.database.facts(), _timing(study)
-    rounds = _rounds(study)
+        errors = study.database.errors()
+    random = recorded_random_actions(facts)
+    rounds = _rounds(study, errors, random)
     finished = [r for r in rounds if r["status"] == "finished"]
     covered = coverage_of(study.selector.rows.best, study.selector.rows.returns, study.return_range)
     status = {
         "path": str(study.path),
         "environment": None if configuration.family is None else configuration.family["name"],
         "importable": (configuration.family or {}).get("importable", True),
+        "environment_changes": accepted_changes(facts),
         "trainer": None if configuration.trainer is None else configuration.trainer["name"],
         "selector": configuration.selector["name"],
         "seed": configuration.seed,
@@ -51,11 +56,13 @@ def study_status(study: Study) -> dict[str, Any]:
         "policies": len(finished),
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),
+        "failed_evaluations": sum(r["failed_targets"] for r in rounds),
         "steps": sum(r["steps"] or 0 for r in rounds),
         "performance": study.performance,
         "coverage": study.share(study.performance),
         "covered": None if covered is None else covered.to_dict(),
         "best_single": _best_single(study),
+        "random_actions": _random_actions(study, random),
         "return_range": configuration.return_range,
         "return_span": study.return_span,
         "structure": _structure(study),
@@ -80,7 +87,20 @@ def _best_single(study: Study) -> dict[str, Any] | None:
     return {"id": best, "performance": means[best], "coverage": study.share(means[best])}
 
 
-def _rounds(study: Study) -> list[dict[str, Any]]:
+def _random_actions(study: Study, random: RandomActions | None) -> dict[str, Any] | None:
+    """What random actions do on average; None if it was not measured."""
+    if random is None:
+        return None
+    return {
+        "performance": random.mean,
+        "coverage": study.share(random.mean),
+        "targets": len(random.targets),
+    }
+
+
+def _rounds(
+    study: Study, errors: Mapping[int, Mapping[int, str]], random: RandomActions | None
+) -> list[dict[str, Any]]:
     best = np.full(len(study.space), np.nan)
     before = math.nan
     rounds: list[dict[str, Any]] = []
@@ -88,7 +108,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     failed = set(study.selector.failed_runs())
     rows = 0
     for trial in study.trials:
-        entry = _described(trial, study.space)
+        entry = _described(trial, study.space, errors.get(trial.id, {}))
         if trial.row is not None:
             best = np.fmax(best, trial.row)
             mean = float(np.nanmean(best))
@@ -98,6 +118,8 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
                 "gain": mean - before,
                 "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
+                "no_better_than_random": random is not None
+                and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
             }
             before = mean
             rows += 1
@@ -105,7 +127,7 @@ def _rounds(study: Study) -> list[dict[str, Any]]:
     return rounds
 
 
-def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
+def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> dict[str, Any]:
     run = trial.run or TrainingRun()
     return {
         "id": trial.id,
@@ -129,11 +151,14 @@ def _described(trial: Trial, space: ContextSpace) -> dict[str, Any]:
         "training_return": _own_return(trial, run),
         "attempts": run.attempt + 1,
         "errors": list(run.errors),
+        "failed_targets": len(errors),
+        "first_target_error": errors[min(errors)] if errors else None,
         "performance": None,
         "coverage": None,
         "gain": None,
         "scores": {},
         "probably_failed": False,
+        "no_better_than_random": False,
     }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -169,3 +169,32 @@ class NoGain(StopRule):
         words = say(self.patience, gain, standing.span, known=standing.range_known)
         unit = "points" if standing.range_known else "%"
         return f"{words}, less than the {100 * self.min_gain:g} {unit} asked for"
+
+
+def stop_rules(
+    rules: Iterable[StopRule],
+    budget: int | None,
+    total_steps: int | None,
+    time_limit: float | None,
+    min_gain: float | None,
+    patience: int,
+) -> list[StopRule]:
+    """The rules of a run, as `Study.run` takes them.
+
+    Raises:
+        StudyError: If nothing would end it, or a value is not usable.
+    """
+    stops = [*rules]
+    if budget is not None:
+        stops.append(Budget(budget))
+    if total_steps is not None:
+        stops.append(TotalSteps(total_steps))
+    if time_limit is not None:
+        stops.append(TimeLimit(time_limit))
+    if min_gain is not None:
+        stops.append(NoGain(min_gain, patience))
+    if not stops:
+        raise StudyError(
+            "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
+        )
+    return stops

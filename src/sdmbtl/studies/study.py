@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
 from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
-from sdmbtl.policies import load_policy
-from sdmbtl.portfolio import Member, Portfolio
-from sdmbtl.seeds import derived_seed
+from sdmbtl.parallel import Workers, available_cores
+from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
@@ -26,9 +26,22 @@ from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
-from sdmbtl.studies.loop import Loop, Observer
+from sdmbtl.studies.environment import (
+    ENVIRONMENTS,
+    check_identity,
+    first_identity,
+    warn_of_missing_time_limit,
+)
+from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
+from sdmbtl.studies.gathering import gather_portfolio
+from sdmbtl.studies.loop import Loop
+from sdmbtl.studies.random_actions import (
+    RandomActions,
+    measure_random_actions,
+    recorded_random_actions,
+)
 from sdmbtl.studies.status import study_status
-from sdmbtl.studies.stopping import Budget, NoGain, StopRule, TimeLimit, TotalSteps
+from sdmbtl.studies.stopping import StopRule, stop_rules
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -44,23 +57,30 @@ class Study:
     Args:
         path: The directory.
         given: What the study was set up with just now; made from what is recorded if left out.
+        accept_changes: Whether environments may have changed; see `open`.
 
     Raises:
         ConfigurationError: If it was set up in another way before.
         DamagedStudyError: If its files are damaged.
     """
 
-    def __init__(self, path: Path, given: Setup | None = None) -> None:
+    def __init__(
+        self, path: Path, given: Setup | None = None, *, accept_changes: bool = False
+    ) -> None:
         self.path = path
+        self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db")
         with self.database.opened():
-            self.configuration = self._recorded_configuration()
+            facts = self.database.facts()
+            self.configuration = self._recorded_configuration(facts)
+            self._environments = facts.get(ENVIRONMENTS, [])
             if given is not None:
                 given.configuration.check_same(self.configuration, path)
             _, self.selector, self._training = given or self.configuration.set_up()
             self.space = self.selector.space
             self.selector.load_trials(self.database.trials(self.space))
         self.selector.return_range = self.return_range
+        self._was_warned = False
 
     @classmethod
     def open(
@@ -74,25 +94,25 @@ class Study:
         selector_options: Mapping[str, Any] | None = None,
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
+        accept_changes: bool = False,
         **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
 
         Args:
             path: The directory; made if missing.
-            env: Name of an environment family, "module:function", a family, or a function that
-                makes the environment of a context. A function that can be imported is recorded
-                by name; any other must be passed again to resume. With a space alone, training
-                is yours: `ask` and `tell`. Without both, the study is opened as it was made.
-            space: A `ContextSpace`, the name of one of the family's spaces, or the path of a TOML
-                file; the family's default one if left out.
-            return_range: Lowest and highest return of an episode, before what the family or the
-                file of the space say.
+            env: Name of a family, "gym:NAME" of Gymnasium, "module:function", a family, or a
+                function that makes the environment of a context, which must be passed again to
+                resume if it cannot be imported by name. With a space alone, training is yours:
+                `ask` and `tell`. Without both, the study is opened as it was made.
+            space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
+            return_range: Lowest and highest return, before what family or file say.
             selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
                 can start from others; otherwise, and if it has options, it chooses points.
             selector_options: Its settings.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
+            accept_changes: Continue although the code of the environments was edited meanwhile.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
@@ -110,7 +130,7 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            return cls(check_there(path))
+            return cls(check_there(path), accept_changes=accept_changes)
         known = is_study(path)
         given = set_up(
             env,
@@ -121,11 +141,19 @@ class Study:
             options=options,
         )
         if not known:
-            cls._create(path, given.configuration)
-        return cls(path, given)
+            cls._create(path, given.configuration, given.training)
+        return cls(path, given, accept_changes=accept_changes)
 
     @classmethod
-    def _create(cls, path: Path, configuration: Configuration) -> None:
+    def _create(
+        cls, path: Path, configuration: Configuration, training: TrainerSpec | None
+    ) -> None:
+        packages = CORE if configuration.family is None else (*CORE, *TRAINING)
+        facts = {
+            "configuration": asdict(configuration),
+            "versions": versions(packages),
+            **first_identity(training),
+        }
         try:
             (path / "policies").mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -136,15 +164,12 @@ class Study:
         with database.locked():
             if is_study(path):
                 return  # another process was faster
-            packages = CORE if configuration.family is None else (*CORE, *TRAINING)
-            database.create(
-                {"configuration": asdict(configuration), "versions": versions(packages)}
-            )
+            database.create(facts)
             database.make_backup()
 
-    def _recorded_configuration(self) -> Configuration:
+    def _recorded_configuration(self, facts: Mapping[str, Any]) -> Configuration:
         try:
-            return Configuration(**self.database.facts()["configuration"])
+            return Configuration(**facts["configuration"])
         except (KeyError, TypeError) as error:
             raise DamagedStudyError(
                 f"The configuration in {self.database.path} is damaged ({error}). "
@@ -199,18 +224,24 @@ class Study:
 
         NaN where a policy was reported with fewer episodes, or not evaluated.
         """
-        finished = list(self._episodes().values())
+        finished = list(self.episodes().values())
         episodes = max((r.shape[1] for r in finished), default=self.configuration.episodes)
         returns = np.full((len(finished), len(self.space), episodes), np.nan)
         for each, played in zip(returns, finished, strict=True):
             each[:, : played.shape[1]] = played
         return returns
 
-    def _episodes(self) -> dict[int, NDArray[np.float64]]:
+    def episodes(self) -> dict[int, NDArray[np.float64]]:
         """(N, E) returns of each finished trial, by id; of a reported row, E = 1."""
         stored = self.database.episodes()
         rows = {t.id: t.row for t in self.trials if t.row is not None}
         return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
+
+    def played(self, trial: Trial) -> NDArray[np.float64]:
+        """(N, E) returns of a trial's policy, NaN where it was not evaluated."""
+        if trial.row is None:
+            return np.full((len(self.space), self.configuration.episodes), np.nan)
+        return self.episodes()[trial.id]
 
     @property
     def return_range(self) -> tuple[float, float] | None:
@@ -251,6 +282,19 @@ class Study:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
         return study_status(self)
 
+    def target_errors(self) -> dict[int, dict[int, str]]:
+        """By target and policy: why the policy could not be evaluated on the target."""
+        by_target: dict[int, dict[int, str]] = {}
+        for policy, errors in self.database.errors().items():
+            for target, error in errors.items():
+                by_target.setdefault(target, {})[policy] = error
+        return by_target
+
+    @property
+    def random_actions(self) -> RandomActions | None:
+        """What random actions do, as measured before the first policy; None if they were not."""
+        return recorded_random_actions(self.database.facts())
+
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial by id the seconds of its stages: choosing, training, evaluation."""
         return self.database.seconds()
@@ -280,6 +324,7 @@ class Study:
 
         Raises:
             StudyError: If training is not this study's, or its environments are not known here.
+            ConfigurationError: If the code of the environments has changed.
         """
         if self._training is None:
             raise StudyError(
@@ -294,6 +339,10 @@ class Study:
                 f"{name!r}, which cannot be imported by name. Pass it again to resume: "
                 "Study.open(path, function, space=space)."
             )
+        if self._environments:
+            recorded = self._environments[-1]
+            check_identity(self, self._training, recorded, accept=self._accept_changes)
+            self._environments = []  # once is enough
         return self._training
 
     @property
@@ -317,7 +366,10 @@ class Study:
         min_gain: float | None = None,
         patience: int = 3,
         rules: Iterable[StopRule] = (),
-        observer: Observer | None = None,
+        callbacks: Iterable[Callback] = (),
+        progress: bool | Literal["auto"] = "auto",
+        log_every: float | None = 30.0,
+        tensorboard: str | Path | None = None,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -333,32 +385,38 @@ class Study:
                 not estimate that, when the last ones did. See `NoGain`.
             patience: See `min_gain`.
             rules: Further rules.
-            observer: Called with every `Event`.
+            callbacks: Each is called with every `Event`; one that is a context manager is entered
+                and left with the run. An error of one is logged, and the run continues.
+            progress: Whether the run is shown, on the terminal or in the notebook. "auto": where
+                there is one, and not if `logging` shows the level INFO of the logger "sdmbtl":
+                that gets a line for each policy, and one each `log_every` seconds.
+            log_every: Seconds between two lines that say what happens; None for none of them.
+            tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
 
         Returns:
             Why it stopped, in words.
 
         Raises:
             StudyError: If several training runs in a row failed, or the disk is full.
+            MissingPackageError: If tensorboard is asked for and not installed.
         """
-        stops: list[StopRule] = [*rules]
-        if budget is not None:
-            stops.append(Budget(budget))
-        if total_steps is not None:
-            stops.append(TotalSteps(total_steps))
-        if time_limit is not None:
-            stops.append(TimeLimit(time_limit))
-        if min_gain is not None:
-            stops.append(NoGain(min_gain, patience))
-        if not stops:
-            raise StudyError(
-                "A run needs a 'budget', 'total_steps', a 'time_limit', a 'min_gain' or a rule."
-            )
-        _ = self.trainer  # a study that cannot train says so before anything is chosen
-        with self._alone():
+        stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
+        self.warn_of_environment()  # a study that cannot train says so before anything is chosen
+        with self._alone(), Workers(available_cores() - 1) as workers:
+            told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
+            told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             if budget is not None and budget > (self.budget or 0):
                 self.database.set_fact("budget", int(budget))
-            return Loop(self, observer or (lambda _: None)).run(stops, budget)
+            measure_random_actions(self)
+            with CallbackList([*told, *callbacks]) as tell:
+                return Loop(self, tell, workers).run(stops, budget)
+
+    def warn_of_environment(self) -> None:
+        """Warn of episodes that might never end, once, before time is spent on them."""
+        trainer = self.trainer
+        if not self._was_warned:
+            self._was_warned = True
+            warn_of_missing_time_limit(trainer)
 
     # -- ask and tell --------------------------------------------------------------------------
 
@@ -440,36 +498,7 @@ class Study:
         Raises:
             StudyError: If there is none yet.
         """
-        finished = [t for t in self.trials if t.row is not None]
-        trained = {t.id for t in self.trained}
-        members = []
-        episodes = self._episodes() if finished else {}
-        for trial in finished:
-            if trial.id in trained and (state := self.policy_state(trial)) != "intact":
-                warnings.warn(
-                    f"The policy file {self.policy_path(trial.id)} is {state}; policy {trial.id} "
-                    f"is left out. Run: sdmbtl doctor {self.path}",
-                    stacklevel=2,
-                )
-                continue
-            policy = load_policy(self.policy_path(trial.id)) if trial.id in trained else None
-            members.append(
-                Member(trial.id, trial.context, policy, episodes[trial.id], trial.source)
-            )
-        if not members:
-            way_out = "Continue with: sdmbtl resume" if self._training else "See: sdmbtl tell"
-            raise StudyError(
-                f"The study in {str(self.path)!r} has no finished policies yet. {way_out} "
-                f"{self.path}"
-            )
-        trainer = self.configuration.trainer or {"settings": {}}
-        return Portfolio(
-            self.space,
-            members,
-            family=self.configuration.family_settings(),
-            observe_context=bool(trainer["settings"].get("observe_context", False)),
-            return_range=self.return_range,
-        )
+        return gather_portfolio(self)
 
     def evaluate(
         self,
@@ -488,10 +517,11 @@ class Study:
             seed: Another seed gives other episodes.
 
         Returns:
-            (n, episodes) returns.
-        """
-        from sdmbtl.trainers import evaluate
+            (n, episodes) returns; NaN on contexts whose evaluation failed, with a warning.
 
+        Raises:
+            TrainingError: If it failed on all of them.
+        """
         vectors = self.space.targets
         if contexts is not None:
             vectors = np.array([self.space.vector(context) for context in contexts])
@@ -501,18 +531,29 @@ class Study:
         count = self.configuration.episodes
         if episodes is not None:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
-        training, portfolio = self.training, self.portfolio()
-        chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
-        returns = np.empty((len(vectors), count))
-        for number in np.unique(chosen).tolist():
-            returns[chosen == number] = evaluate(
-                training,
-                portfolio.policy(number),
-                vectors[chosen == number],
-                episodes=count,
-                seed=derived_seed(self.configuration.seed, "fresh", seed, number),
-            )
-        return returns
+        played = evaluate_chosen(self, vectors, count, seed)
+        if played.errors:
+            warnings.warn(f"{played.describe_errors()} They are NaN.", stacklevel=2)
+        return played.returns
+
+    def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:
+        """Evaluate recorded policies on the targets on which their evaluation failed.
+
+        They play the episodes that they would have played. Returns that are known stay as they
+        are; a policy that could not be evaluated at all becomes a finished one.
+
+        Args:
+            callbacks: Called with every `Event`.
+
+        Returns:
+            How many returns were `missing` before, and are `left` now; a return is that of one
+            policy on one target.
+        """
+        with self._alone(), Workers(available_cores() - 1) as workers:
+            before = count_missing(self)
+            with CallbackList(callbacks) as tell:
+                Loop(self, tell, workers).evaluate_missing()
+            return {"missing": before, "left": count_missing(self)}
 
     # -- inside --------------------------------------------------------------------------------
 
@@ -527,6 +568,7 @@ class Study:
         self,
         *trials: Trial,
         episodes: Mapping[int, NDArray[np.float64]] | None = None,
+        errors: Mapping[int, Mapping[int, str]] | None = None,
         seconds: Mapping[tuple[int, str], float] | None = None,
     ) -> None:
         """Write trials to the database, then into the selector's history.
@@ -534,9 +576,10 @@ class Study:
         Args:
             *trials: The trials, all of them or none.
             episodes: See `StudyDatabase.write`.
+            errors: See `StudyDatabase.write`.
             seconds: See `StudyDatabase.write`.
         """
-        self.database.write(*trials, episodes=episodes, seconds=seconds)
+        self.database.write(*trials, episodes=episodes, errors=errors, seconds=seconds)
         self.selector.record(*trials)
 
     def __repr__(self) -> str:

@@ -114,6 +114,26 @@ def check_evaluates_each_context(factory: TrainerFactory) -> None:
     )
 
 
+def check_evaluates_some_contexts_as_among_all(factory: TrainerFactory) -> None:
+    """With `only`, the same episodes are played on those contexts, and none on the others."""
+    trainer = _make(factory)
+    (training,) = trainer.train([_job(0)])
+    calls: list[tuple[int, int]] = []
+    some = trainer.evaluate(
+        training.policy,
+        _SPACE.targets,
+        episodes=_EPISODES,
+        seed=5,
+        only=[3, 1],
+        progress=lambda *call: calls.append(call),
+    ).returns
+    assert np.array_equal(some[[1, 3]], _play(trainer, training.policy)[[1, 3]]), (
+        "a context has other returns if it is evaluated without the others"
+    )
+    assert np.isnan(some[[0, 2]]).all(), "contexts that were not asked for must be NaN"
+    assert calls[-1:] in ([], [(2, 2)]), f"the last progress must be (2, 2). Got {calls[-1]}"
+
+
 def check_policies_survive_their_file(factory: TrainerFactory) -> None:
     """A policy that is written and read back plays the same."""
     trainer = _make(factory)
@@ -186,7 +206,7 @@ def _play(
     contexts: NDArray[np.float64] = _SPACE.targets,
     seed: int = 5,
 ) -> NDArray[np.float64]:
-    return trainer.evaluate(policy, contexts, episodes=_EPISODES, seed=seed)
+    return trainer.evaluate(policy, contexts, episodes=_EPISODES, seed=seed).complete()
 
 
 def _expect_error(error: type[SdmbtlError], call: Callable[[], object]) -> None:

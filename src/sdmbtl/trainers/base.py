@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import inspect
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
+from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import short_text, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import TrainerError
+from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
+from sdmbtl.trainers.environment_errors import name_context_in_errors
+from sdmbtl.wording import counted
 
-#: Called during training with steps done, steps in all, and the latest mean return.
+#: With fewer updates than this, a training run from scratch is probably too short.
+FEW_UPDATES = 10
+
+_log = logging.getLogger(__name__)
+
+#: Called during training with the steps done, the steps that will be taken in all, and the latest
+#: mean return, NaN before there is one. A trainer that has to compile first says so with 0 steps.
 Progress = Callable[[int, int, float], None]
+
+#: Called during an evaluation with contexts done and contexts in all.
+EvaluationProgress = Callable[[int, int], None]
 
 
 class ProgressError(BaseException):
@@ -97,6 +111,37 @@ class Training:
     curve: list[tuple[int, float]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Evaluation:
+    """What a policy did on contexts.
+
+    Attributes:
+        returns: (n, episodes) returns; NaN on contexts whose evaluation failed, or that were not
+            to be evaluated.
+        errors: What went wrong, by the number of the context.
+    """
+
+    returns: NDArray[np.float64]
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def complete(self) -> NDArray[np.float64]:
+        """(n, episodes) returns, for who needs all of them.
+
+        Raises:
+            TrainingError: If the evaluation failed on a context.
+        """
+        if self.errors:
+            raise TrainingError(self.describe_errors())
+        return self.returns
+
+    def describe_errors(self) -> str:
+        """On how many contexts the evaluation failed, and how on the first of them."""
+        return (
+            f"The evaluation failed on {len(self.errors)} of {len(self.returns)} contexts. "
+            f"The first error: {self.errors[min(self.errors)]}"
+        )
+
+
 class Trainer(ABC):
     """Trains and evaluates policies in one family of environments, in this process.
 
@@ -110,24 +155,41 @@ class Trainer(ABC):
             sees it change, so that its untrained weights on it only add noise on other contexts.
             The multi-task baseline needs it.
 
+        max_episode_steps: An episode that has not ended after so many steps is an error.
+
     Attributes:
         starts_from_parent: Whether a policy can start from another one.
+        evaluates_on_host: Whether evaluations play Gymnasium environments, in which several
+            processes can share.
+        settings_class: Dataclass of the settings that the constructor takes besides its own
+            keywords, if there is one; their meanings are in its docstring.
         chunk: Number of jobs that are trained together.
         processes: Number of processes for several chunks.
     """
 
     name: ClassVar[str]
     starts_from_parent: ClassVar[bool] = False
+    evaluates_on_host: bool = False
+    settings_class: ClassVar[type[Any] | None] = None
     chunk: int = 1
     processes: int = 1
 
     def __init__(
-        self, family: EnvironmentFamily, space: ContextSpace, *, observe_context: bool = False
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        max_episode_steps: int = 100_000,
     ) -> None:
         self.family = family
         self.space = space
+        self.max_episode_steps = whole_number(
+            "max_episode_steps", max_episode_steps, low=1, error=TrainerError
+        )
         self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
         self._usable: set[bytes] = set()
+        self._warned: set[tuple[int, int]] = set()
 
     # -- what a trainer of your own implements -------------------------------------------------
 
@@ -146,11 +208,59 @@ class Trainer(ABC):
 
     @abstractmethod
     def evaluate(
-        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
-    ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on contexts. `sdmbtl.trainers.evaluate` does so in several processes.
+
+        Args:
+            policy: The policy.
+            contexts: (n, D) contexts in the order of the space's dimensions.
+            episodes: Number of episodes on each.
+            seed: The same seed, the same returns; those on one context do not depend on which
+                others are evaluated.
+            only: Numbers of the contexts to evaluate; all of them if left out.
+            progress: Called now and then.
+        """
+
+    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
+        """Refuse observations or actions that this trainer can do nothing with.
+
+        Raises:
+            TrainerError: If no training run could succeed.
+        """
+        del actions
+        if not observations.is_np_flattenable:
+            raise TrainerError(
+                f"Observations of {self.family.name} cannot be made an array of numbers: "
+                f"{short_text(observations)}. Turn them into a Box, or a Dict of Boxes."
+            )
 
     # -- what they share -----------------------------------------------------------------------
+
+    def check_environment(self) -> None:
+        """Refuse what can never work: called before anything is written or trained.
+
+        Raises:
+            FamilyError: If an environment cannot be made, or contexts differ in their spaces.
+            TrainingError: If it fails at its first reset.
+            TrainerError: If it is nothing for this trainer.
+        """
+        check_spaces_are_the_same_in_all_contexts(self.family, self.space)
+        context = self.space.middle()
+        env = self.family.make(
+            context, observe_context=self.space if self.observe_context else False
+        )
+        with name_context_in_errors(context):
+            env.reset(seed=0)
+        env.close()
+        self.check_spaces(env.observation_space, env.action_space)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data.
@@ -204,6 +314,22 @@ class Trainer(ABC):
             for numbers in alike.values()
             for i in range(0, len(numbers), self.chunk)
         ]
+
+    def warn_of_few_updates(self, updates: int, steps: int) -> None:
+        """Say, once, if a training run from scratch is too short to learn anything.
+
+        Args:
+            updates: How often the policy is updated.
+            steps: In how many environment steps.
+        """
+        if updates < FEW_UPDATES and (updates, steps) not in self._warned:
+            self._warned.add((updates, steps))
+            _log.warning(
+                "%s in %s steps: a policy learns little from so few. Give more steps (--steps, "
+                "total_timesteps), or shorter rollouts (--set num_steps=..., --set num_envs=...).",
+                counted(updates, "update"),
+                f"{steps:,}",
+            )
 
     def shown(self, job: TrainingJob) -> str:
         """The contexts of a job, for a message."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import ParallelEnv
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
-from sdmbtl.trainers.rollout import name_context_in_errors
+from sdmbtl.trainers.base import Evaluation, EvaluationProgress
+from sdmbtl.trainers.environment_errors import environment_error
+from sdmbtl.trainers.rollout import no_end
 
 
 def evaluate_parallel(
@@ -26,61 +27,64 @@ def evaluate_parallel(
     observe_context: bool,
     episodes: int,
     seed: int,
-) -> NDArray[np.float64]:
-    """Play a policy, which all agents share, on contexts.
+    max_episode_steps: int,
+    only: Sequence[int] | None = None,
+    progress: EvaluationProgress | None = None,
+) -> Evaluation:
+    """Play a policy, which all agents share, on contexts; see `evaluate_in_gymnasium`.
 
-    Args:
-        policy: Acts on the observation of one agent.
-        family: The environments.
-        space: The space in which the context is observed.
-        contexts: (n, D) contexts in the order of the space's dimensions.
-        observe_context: Whether the policy sees the context.
-        episodes: Number of episodes on each context.
-        seed: With the position of the context and the number of the episode, it sets the start
-            of each episode.
-
-    Returns:
-        (n, episodes) returns: the mean over all agents of an episode of their sums of rewards.
-
-    Raises:
-        TrainingError: If an environment fails; the message names the context.
+    The return of an episode is the mean over all its agents of their sums of rewards.
     """
     episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
     seed = whole_number("seed", seed, low=0, error=TrainerError)
-    returns = np.zeros((len(contexts), episodes))
-    for where, vector in enumerate(contexts):
-        context = family.full_context(space.context(vector))
-        coordinates = space.to_unit(vector) if observe_context else np.zeros(0)
-        for episode in range(episodes):
-            own_seed = int(np.random.SeedSequence([seed, where, episode]).generate_state(1)[0])
-            with name_context_in_errors(context):
-                env: Any = family.build(dict(context), None)
-                try:
-                    options = {"context": context} if family.use_of(env) == "space" else None
-                    first, _ = env.reset(seed=own_seed, options=options)
-                    returns[where, episode] = _play(policy, env, first, coordinates)
-                finally:
-                    env.close()
-    return returns
+    evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
+    numbers = range(len(contexts)) if only is None else only
+    for done, number in enumerate(numbers, start=1):
+        context = family.full_context(space.context(contexts[number]))
+        coordinates = space.to_unit(contexts[number]) if observe_context else np.zeros(0)
+        try:
+            for episode in range(episodes):
+                own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+                evaluation.returns[number, episode] = _play(
+                    policy, family, context, coordinates, own_seed, max_episode_steps
+                )
+        except TrainerError:
+            raise
+        except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+            evaluation.returns[number] = np.nan
+            evaluation.errors[number] = str(environment_error(context, error))
+        if progress is not None:
+            progress(done, len(numbers))
+    return evaluation
 
 
 def _play(
     policy: Policy,
-    env: ParallelEnv,
-    observations: Mapping[Any, Any],
+    family: EnvironmentFamily,
+    context: dict[str, float],
     coordinates: NDArray[np.float64],
+    seed: int,
+    limit: int,
 ) -> float:
-    """The mean over all agents of an episode of their sums of rewards."""
-    sums = dict.fromkeys(observations, 0.0)
-    while env.agents:
-        actions = {
-            agent: policy.act(_with_context(observations[agent], coordinates))
-            for agent in env.agents
-        }
-        observations, rewards, *_ = env.step(actions)
-        for agent in {*actions, *observations}:
-            sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
-    return sum(sums.values()) / len(sums)
+    """The return of one episode in an environment of its own."""
+    env: Any = family.build(dict(context), None)
+    try:
+        options = {"context": context} if family.use_of(env) == "space" else None
+        observations, _ = env.reset(seed=seed, options=options)
+        sums = dict.fromkeys(observations, 0.0)
+        for _ in range(limit):
+            if not env.agents:
+                return float(sum(sums.values()) / len(sums))
+            actions = {
+                agent: policy.act(_with_context(observations[agent], coordinates))
+                for agent in env.agents
+            }
+            observations, rewards, *_ = env.step(actions)
+            for agent in {*actions, *observations}:
+                sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
+        raise no_end(limit)
+    finally:
+        env.close()
 
 
 def _with_context(observation: Any, coordinates: NDArray[np.float64]) -> Any:

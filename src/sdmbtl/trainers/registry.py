@@ -18,7 +18,10 @@ AUTO = "auto"
 
 
 class _Entry(NamedTuple):
-    """Where a trainer is, which package it needs, and which extra of ours installs that."""
+    """Where a trainer is, which package it needs, and which extra of ours installs that.
+
+    The place is that of its class, or of a function that finds the class for a family.
+    """
 
     place: str
     package: str
@@ -26,7 +29,7 @@ class _Entry(NamedTuple):
 
 
 _TRAINERS = {
-    "ppo": _Entry("sdmbtl.trainers.ppo:make_ppo_trainer", "jax", "jax"),
+    "ppo": _Entry("sdmbtl.trainers.ppo:find_ppo_form", "jax", "jax"),
     "sb3": _Entry(
         "sdmbtl.trainers.stable_baselines:StableBaselinesTrainer", "stable_baselines3", "sb3"
     ),
@@ -64,9 +67,9 @@ def trainer_from_settings(
     name: str, family: EnvironmentFamily, space: ContextSpace, settings: Mapping[str, Any]
 ) -> Trainer:
     """Make a trainer again from its `settings()`, whatever the family recommends by now."""
-    make = _load_maker(name)
-    _check_options(name, make, settings)
-    return make(family, space, **settings)
+    found = trainer_class(name, family)
+    _check_options(name, found, settings)
+    return found(family, space, **settings)
 
 
 def recommended_trainer() -> str:
@@ -78,8 +81,18 @@ def _is_installed(name: str) -> bool:
     return find_spec(_TRAINERS[name].package) is not None
 
 
-def _load_maker(name: str) -> Callable[..., Trainer]:
-    """The class of a trainer, or the function that chooses one."""
+def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Trainer]:
+    """The class of a trainer.
+
+    Args:
+        name: One of `trainer_names()`, except "auto".
+        family: The environments; some trainers have another form for those that are pure
+            functions.
+
+    Raises:
+        TrainerError: If the name is unknown, or a package is missing.
+    """
+    known_name("trainer", name, tuple(_TRAINERS), error=TrainerError)
     entry = _TRAINERS[name]
     if not _is_installed(name):
         raise TrainerError(
@@ -87,8 +100,9 @@ def _load_maker(name: str) -> Callable[..., Trainer]:
             f"with: pip install 'sdmbtl[{entry.extra}]'"
         )
     module, _, attribute = entry.place.partition(":")
-    found: Callable[..., Trainer] = getattr(import_module(module), attribute)
-    return found
+    found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]]
+    found = getattr(import_module(module), attribute)
+    return found if isinstance(found, type) else found(family)
 
 
 def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,8 +116,8 @@ def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) 
     return merged
 
 
-def _check_options(name: str, make: Callable[..., Trainer], options: Mapping[str, Any]) -> None:
-    parameters = inspect.signature(make).parameters
+def _check_options(name: str, found: type[Trainer], options: Mapping[str, Any]) -> None:
+    parameters = inspect.signature(found).parameters
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return  # the trainer checks them itself
     known = [p for p in parameters if p not in ("family", "space")]

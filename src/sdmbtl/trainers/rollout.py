@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,8 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
+from sdmbtl.trainers.base import Evaluation, EvaluationProgress
+from sdmbtl.trainers.environment_errors import environment_error
 
 #: Episodes played side by side. A policy always acts on this many observations, used or not: the
 #: last digits of a product depend on the size of a batch, and returns must not.
@@ -34,7 +35,10 @@ def evaluate_in_gymnasium(
     observe_context: bool,
     episodes: int,
     seed: int,
-) -> NDArray[np.float64]:
+    max_episode_steps: int,
+    only: Sequence[int] | None = None,
+    progress: EvaluationProgress | None = None,
+) -> Evaluation:
     """Play a policy on contexts.
 
     Args:
@@ -46,88 +50,215 @@ def evaluate_in_gymnasium(
         episodes: Number of episodes on each context.
         seed: With the position of the context and the number of the episode, it sets the start
             of each episode.
+        max_episode_steps: An episode that has not ended after so many steps has failed.
+        only: Positions of the contexts to play on; all of them if left out.
+        progress: Called when all episodes on a context are played.
 
     Returns:
-        (n, episodes) returns; NaN where the environment gave one.
-
-    Raises:
-        TrainingError: If an environment fails; the message names the context.
+        (n, episodes) returns, NaN or infinite where the environment gave that. A context on which
+        an episode failed has NaN, and the error of the first one that did.
     """
     episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-    returns = np.zeros((len(contexts), episodes))
     seed = whole_number("seed", seed, low=0, error=TrainerError)
+    numbers = range(len(contexts)) if only is None else only
     observed = space if observe_context else False
 
-    def begin(episode: tuple[int, ...]) -> _Lane:
-        """An episode in an environment of its own, and its first observation."""
-        context = space.context(contexts[episode[0]])
-        own_seed = int(np.random.SeedSequence([seed, *episode]).generate_state(1)[0])
-        with name_context_in_errors(context):
-            # A new one: Box2D's results depend on what its world did before the reset.
-            environment = family.make(context, observe_context=observed)
-            try:
-                observation, _ = environment.reset(seed=own_seed)
-            except BaseException:
-                environment.close()
-                raise
-        return _Lane(episode, context, environment, observation)
+    def begin(number: int, episode: int, used: ContextualEnv | None) -> _Lane:
+        """An episode in an environment that was used on its context before, or in a new one."""
+        own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+        context = space.context(contexts[number])
+        environment = used or family.make(context, observe_context=observed)
+        try:
+            observation, _ = environment.reset(seed=own_seed)
+        except BaseException:
+            environment.close()
+            raise
+        # What the contextual environment adds to a step is seen only with the context.
+        step = environment.step if observe_context else environment.inner.step
+        reusable = family.use_of(environment.inner) != "episode"
+        return _Lane(number, episode, environment, step, observation, reusable)
 
-    _play(policy, begin, returns)
-    return returns
+    rollout = _Rollout(begin, _Schedule(numbers, episodes))
+    rollout.play(policy, max_episode_steps, progress)
+    returns = np.full((len(contexts), episodes), np.nan)
+    for key, value in rollout.returns.items():
+        returns[key] = value
+    errors = {}
+    for number, (_, error) in sorted(rollout.errors.items()):
+        returns[number] = np.nan
+        errors[number] = str(environment_error(space.context(contexts[number]), error))
+    return Evaluation(returns, errors)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Lane:
     """An episode that is being played."""
 
-    episode: tuple[int, ...]
-    context: dict[str, float]
+    number: int
+    episode: int
     environment: ContextualEnv
+    step: Callable[[Any], tuple[Any, Any, bool, bool, dict[str, Any]]]
     observation: Any
+    reusable: bool
+    total: float = 0.0
+    steps: int = 0
 
 
-def _play(
-    policy: Policy, begin: Callable[[tuple[int, ...]], _Lane], returns: NDArray[np.float64]
-) -> None:
-    """Play all episodes, some side by side, and add their rewards to (n, episodes) returns."""
-    todo = iter(np.ndindex(returns.shape))
-    lanes: dict[int, _Lane] = {}
-    try:
-        for number, episode in enumerate(islice(todo, LANES)):
-            lanes[number] = begin(episode)
-        observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
-        while lanes:
-            for number, lane in lanes.items():
-                _write(observations, number, lane.observation)
-            actions = policy.act(observations)
-            for number, lane in list(lanes.items()):
-                with name_context_in_errors(lane.context):
-                    lane.observation, reward, terminated, truncated, _ = lane.environment.step(
-                        actions[number]
-                    )
-                returns[lane.episode] += reward
+#: Begins an episode: its context, its number there, an environment of that context to use again.
+_Begin = Callable[[int, int, ContextualEnv | None], _Lane]
+
+
+class _Schedule:
+    """Which episode comes next: one on the same context, for as long as there are any.
+
+    So one environment can serve for several episodes. At first every lane has its own context.
+
+    Args:
+        numbers: The contexts.
+        episodes: Number of episodes on each.
+
+    Attributes:
+        done: Number of contexts on which nothing is left to be played.
+    """
+
+    def __init__(self, numbers: Sequence[int], episodes: int) -> None:
+        self.done = 0
+        self._episodes = episodes
+        self._left = dict.fromkeys(numbers, episodes)
+        self._open = dict.fromkeys(numbers, 0)
+        self._waiting = deque(numbers)
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def begin(self, same: int | None = None) -> tuple[int, int] | None:
+        """Context and number of the episode to begin; None if all are begun.
+
+        Args:
+            same: The context that is preferred.
+        """
+        if same is None or not self._left[same]:
+            while self._waiting and not self._left[self._waiting[0]]:
+                self._waiting.popleft()
+            if not self._waiting:
+                return None
+            same = self._waiting[0]
+            self._waiting.rotate(-1)
+        self._left[same] -= 1
+        self._open[same] += 1
+        return same, self._episodes - self._left[same] - 1
+
+    def end(self, number: int, *, failed: bool) -> None:
+        """An episode on a context has ended; after one that failed, no more are begun there."""
+        if failed:
+            self._left[number] = 0
+        self._open[number] -= 1
+        self.done += not self._left[number] and not self._open[number]
+
+
+class _Rollout:
+    """Plays episodes, some side by side.
+
+    Args:
+        begin: Begins an episode.
+        schedule: The episodes.
+
+    Attributes:
+        returns: By context and episode, of those that have ended.
+        errors: By context, the first episode that failed and why.
+    """
+
+    def __init__(self, begin: _Begin, schedule: _Schedule) -> None:
+        self.returns: dict[tuple[int, int], float] = {}
+        self.errors: dict[int, tuple[int, Exception]] = {}
+        self._begin, self._schedule = begin, schedule
+
+    def play(self, policy: Policy, limit: int, progress: EvaluationProgress | None) -> None:
+        """Play all episodes.
+
+        Args:
+            policy: The policy.
+            limit: An episode that has not ended after so many steps has failed.
+            progress: Called with the contexts done and in all.
+        """
+        lanes: dict[int, _Lane] = {}
+        done = 0
+        try:
+            for place in range(LANES):
+                lane = self._next_lane()
+                if lane is None:
+                    break
+                lanes[place] = lane
+            observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
+            while lanes:
+                for place, lane in lanes.items():
+                    _write(observations, place, lane.observation)
+                actions = policy.act(observations)
+                for place in self._step_all(lanes, actions, limit):
+                    following = self._next_lane(lanes.pop(place))
+                    if following is not None:
+                        lanes[place] = following
+                if progress is not None and self._schedule.done > done:
+                    done = self._schedule.done
+                    progress(done, len(self._schedule))
+        finally:
+            for lane in lanes.values():
+                lane.environment.close()
+
+    def _step_all(self, lanes: Mapping[int, _Lane], actions: Any, limit: int) -> list[int]:
+        """One step in each lane; those whose episode has ended."""
+        ended = []
+        for place, lane in lanes.items():
+            try:
+                lane.observation, reward, terminated, truncated, _ = lane.step(actions[place])
+                lane.total += float(reward)  # a float32 would make the sum one
+                lane.steps += 1
                 if terminated or truncated:
-                    del lanes[number]
-                    lane.environment.close()
-                    for episode in islice(todo, 1):
-                        lanes[number] = begin(episode)
-    finally:
-        for lane in lanes.values():
-            lane.environment.close()
+                    self.returns[lane.number, lane.episode] = lane.total
+                    self._schedule.end(lane.number, failed=False)
+                    ended.append(place)
+                elif lane.steps >= limit:
+                    raise no_end(limit)
+            except TrainerError:
+                raise
+            except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+                self._fail(lane.number, lane.episode, error)
+                ended.append(place)
+        return ended
+
+    def _next_lane(self, last: _Lane | None = None) -> _Lane | None:
+        """Begin the next episode that can be begun, after the last one in a lane."""
+        number = None if last is None else last.number
+        following = self._schedule.begin(number)
+        used = None
+        if last is not None and following is not None and following[0] == number and last.reusable:
+            used = last.environment
+        elif last is not None:
+            last.environment.close()
+        while following is not None:
+            try:
+                return self._begin(*following, used)
+            except TrainerError:
+                raise
+            except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+                self._fail(*following, error)
+            used, following = None, self._schedule.begin()
+        return None
+
+    def _fail(self, number: int, episode: int, error: Exception) -> None:
+        # Of several episodes the first counts: which one ends first depends on the lanes.
+        known = self.errors.get(number)
+        if known is None or episode < known[0]:
+            self.errors[number] = episode, error
+        self._schedule.end(number, failed=True)
 
 
-@contextmanager
-def name_context_in_errors(context: Mapping[str, float]) -> Iterator[None]:
-    """Turn what an environment raises into an error that names its context."""
-    try:
-        yield
-    except (TrainerError, TrainingError):
-        raise
-    except Exception as error:
-        raise TrainingError(
-            f"The environment failed in the context {dict(context)}: "
-            f"{type(error).__name__}: {error}"
-        ) from error
+def no_end(steps: int) -> TrainingError:
+    """The error for an episode that is too long."""
+    return TrainingError(
+        f"an episode has not ended after {steps:,} steps. Give the environment a time limit, as "
+        "gymnasium.wrappers.TimeLimit does, or the trainer another 'max_episode_steps'"
+    )
 
 
 def _batch_of_observations(environment: ContextualEnv) -> Any:

@@ -1,4 +1,4 @@
-"""What is trained and how, as data, and the two functions that use it.
+"""What is trained and how, as data, and training by it.
 
 A specification can be written to a file or sent to another process or machine, where `train` and
 `evaluate` give the same: the trainer is made from it there, once.
@@ -13,15 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.parallel import compute_all
-from sdmbtl.policies import Policy
 from sdmbtl.trainers.base import (
     JointProgress,
     Progress,
@@ -157,38 +153,6 @@ def train(
         for number, result in zip(chunk, trained, strict=True)
     }
     return [by_number[number] for number in range(len(jobs))]
-
-
-def evaluate(
-    spec: TrainerSpec, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
-) -> NDArray[np.float64]:
-    """Play a policy on contexts.
-
-    Args:
-        spec: With what it was trained.
-        policy: The policy.
-        contexts: (n, D) contexts in the order of the space's dimensions.
-        episodes: Number of episodes on each.
-        seed: The same seed gives the same episodes.
-
-    Returns:
-        (n, episodes) returns, all finite.
-
-    Raises:
-        TrainingError: If an environment fails or a return is not finite; it names the context.
-    """
-    trainer = spec.make_trainer()
-    returns = trainer.evaluate(policy, contexts, episodes=episodes, seed=seed)
-    bad = np.argwhere(~np.isfinite(returns))
-    if len(bad):
-        where, value = int(bad[0, 0]), returns[tuple(bad[0])]
-        number = len(np.unique(bad[:, 0]))
-        context = trainer.space.context(np.asarray(contexts)[where])
-        raise TrainingError(
-            f"The policy's return is not finite on {number} of {len(returns)} contexts, for "
-            f"example {value} in {context}."
-        )
-    return returns
 
 
 def _train_in_workers(

@@ -7,19 +7,15 @@ Environments that are pure functions are compiled too, and many policies are tra
 
 from __future__ import annotations
 
-from typing import Any
-
-from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.trainers.base import Trainer
 from sdmbtl.trainers.ppo.batched_trainer import BatchedPPOTrainer
 from sdmbtl.trainers.ppo.host_trainer import HostPPOTrainer
 
-__all__ = ["BatchedPPOTrainer", "HostPPOTrainer", "make_ppo_trainer"]
+__all__ = ["BatchedPPOTrainer", "HostPPOTrainer", "find_ppo_form"]
 
 
-def make_ppo_trainer(family: EnvironmentFamily, space: ContextSpace, **settings: Any) -> Trainer:
-    """The form of the trainer that fits a family."""
-    if family.functional() is not None:
-        return BatchedPPOTrainer(family, space, **settings)
-    return HostPPOTrainer(family, space, **settings)
+def find_ppo_form(family: EnvironmentFamily | None = None) -> type[Trainer]:
+    """The form of the trainer that fits a family; the one that fits all if none is given."""
+    is_function = family is not None and family.functional() is not None
+    return BatchedPPOTrainer if is_function else HostPPOTrainer

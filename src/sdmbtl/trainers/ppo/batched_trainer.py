@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import lru_cache
@@ -19,7 +20,14 @@ from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.parallel import available_cores
 from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.base import (
+    Evaluation,
+    EvaluationProgress,
+    Progress,
+    Trainer,
+    Training,
+    TrainingJob,
+)
 from sdmbtl.trainers.ppo.backend import start_backend
 from sdmbtl.trainers.ppo.distributions import Gaussian
 from sdmbtl.trainers.ppo.functional import FunctionalPPO, Tasks, TrainState
@@ -47,6 +55,7 @@ class BatchedPPOTrainer(Trainer):
 
     name = "ppo"
     starts_from_parent = True
+    settings_class = PPOSettings
 
     def __init__(
         self,
@@ -72,7 +81,7 @@ class BatchedPPOTrainer(Trainer):
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
         start_backend()
-        self._ppo = _compile(
+        self._ppo, self._compiled = _compile(
             environment, self.ppo_settings, space.n_dimensions if observe_context else 0
         )
         distribution = self._ppo.distribution
@@ -101,6 +110,12 @@ class BatchedPPOTrainer(Trainer):
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
         tasks = self._stacked_tasks(jobs)
         iterations = settings.num_iterations(jobs[0].steps)
+        total = iterations * size * len(jobs)
+        block = min(settings.eval_every, iterations)
+        shape = (tasks.parameters.shape, block, jobs[0].parent is None)
+        if progress is not None and shape not in self._compiled:
+            progress(0, total, math.nan)
+        self._compiled.add(shape)
         begin = [self.form.begin(job.seed, job.parent) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: list[tuple[int, NDArray[np.float64]]] = []
@@ -114,7 +129,6 @@ class BatchedPPOTrainer(Trainer):
             )
             curve.append((last * size, np.asarray(means, dtype=np.float64)))
             if progress is not None:
-                total = iterations * size * len(jobs)
                 progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
         return [
             Training(
@@ -127,9 +141,16 @@ class BatchedPPOTrainer(Trainer):
         ]
 
     def evaluate(
-        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
-    ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
         episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
         weights, scaling = self.form.read_policy(policy)
         repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
@@ -137,16 +158,20 @@ class BatchedPPOTrainer(Trainer):
         keys = np.asarray(
             jax.random.split(jax.random.PRNGKey(seed % 2**32), total), dtype=np.uint32
         )
+        numbers = np.arange(total // episodes) if only is None else np.array(only, dtype=np.intp)
+        todo = (numbers[:, None] * episodes + np.arange(episodes)).ravel()
         size = min(total, EPISODES_AT_ONCE)
-        returns = np.empty(total)
-        for first in range(0, total, size):
+        returns = np.full(total, np.nan)
+        for first in range(0, len(todo), size):
             # The last block is filled up with episodes that are then dropped: one shape, one
             # compilation.
-            rows = np.minimum(np.arange(first, first + size), total - 1)
+            rows = todo[np.minimum(np.arange(first, first + size), len(todo) - 1)]
             block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
             played = self._ppo.play(weights, scaling, block, jnp.asarray(keys[rows]))
-            returns[first : first + size] = np.asarray(played)[: total - first]
-        return returns.reshape(-1, episodes)
+            returns[rows] = np.asarray(played)
+            if progress is not None:
+                progress(min(first + size, len(todo)) // episodes, len(numbers))
+        return Evaluation(returns.reshape(-1, episodes))
 
     # -- between contexts and arrays -----------------------------------------------------------
 
@@ -183,6 +208,10 @@ class BatchedPPOTrainer(Trainer):
 @lru_cache(maxsize=8)
 def _compile(
     environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int
-) -> FunctionalPPO:
-    """The same functions for the same settings: compiling them takes seconds."""
-    return FunctionalPPO(environment, settings, n_coordinates)
+) -> tuple[FunctionalPPO, set[tuple[object, ...]]]:
+    """The same functions for the same settings: compiling them, for each shape, takes seconds.
+
+    Returns:
+        The functions, and the shapes of training runs for which they have been compiled.
+    """
+    return FunctionalPPO(environment, settings, n_coordinates), set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
@@ -17,7 +16,14 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.trainers.base import Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.base import (
+    Evaluation,
+    EvaluationProgress,
+    Progress,
+    Trainer,
+    Training,
+    TrainingJob,
+)
 from sdmbtl.trainers.parallel_rollout import evaluate_parallel
 from sdmbtl.trainers.ppo.backend import start_backend
 from sdmbtl.trainers.ppo.host_environment import examine
@@ -29,8 +35,6 @@ from sdmbtl.trainers.ppo.lanes import Episodes, LaneState
 from sdmbtl.trainers.ppo.settings import PPOSettings
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
-#: Below this many updates hardly anything is learned.
-FEW_UPDATES = 10
 #: Keeps the noise of actions apart from other random numbers of a seed.
 ACTING = 0xAC7
 #: At most this many training contexts are evaluated during training, always the same ones.
@@ -78,6 +82,8 @@ class HostPPOTrainer(Trainer):
         max_agents: Agents at once in a parallel environment; as many as are possible if left out.
         norm_reward: Whether rewards are divided by the standard deviation of the discounted
             return in training.
+        max_episode_steps: An episode of an evaluation that has not ended after so many steps is
+            an error.
         **settings: Of `PPOSettings`.
 
     Raises:
@@ -86,6 +92,8 @@ class HostPPOTrainer(Trainer):
 
     name = "ppo"
     starts_from_parent = True
+    evaluates_on_host = True
+    settings_class = PPOSettings
 
     def __init__(
         self,
@@ -97,9 +105,12 @@ class HostPPOTrainer(Trainer):
         env_processes: int = 1,
         max_agents: int | None = None,
         norm_reward: bool | None = None,
+        max_episode_steps: int = 100_000,
         **settings: Any,
     ) -> None:
-        super().__init__(family, space, observe_context=observe_context)
+        super().__init__(
+            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
+        )
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.processes = whole_number("processes", processes, low=1, error=TrainerError)
@@ -148,9 +159,16 @@ class HostPPOTrainer(Trainer):
         return [self._train_one(job, progress) for job in jobs]
 
     def evaluate(
-        self, policy: Policy, contexts: ArrayLike, *, episodes: int, seed: int
-    ) -> NDArray[np.float64]:
-        """(n, episodes) returns of a policy on (n, D) contexts. The same seed, the same returns."""
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
         play = evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
         return play(
             policy,
@@ -160,7 +178,15 @@ class HostPPOTrainer(Trainer):
             observe_context=self.observe_context,
             episodes=episodes,
             seed=seed,
+            max_episode_steps=self.max_episode_steps,
+            only=only,
+            progress=progress,
         )
+
+    def check_environment(self) -> None:
+        """Refuse what can never work; of environments of several agents the first is examined."""
+        if not self.environment.is_parallel:
+            super().check_environment()
 
     # -- one training run --------------------------------------------------------------------
 
@@ -181,13 +207,8 @@ class HostPPOTrainer(Trainer):
     def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
         settings = self.ppo_settings
         total = settings.num_iterations(job.steps)
-        if total < FEW_UPDATES:
-            warnings.warn(
-                f"{total * settings.batch_size} steps are only {total} updates of "
-                f"{settings.batch_size} steps, too few to learn much. Take more steps, or a "
-                "smaller num_steps.",
-                stacklevel=4,
-            )
+        if job.parent is None:
+            self.warn_of_few_updates(total, total * settings.batch_size)
         self.usable_contexts(job.contexts)
         state = self.begin(job)
         if job.parent is not None:
@@ -250,7 +271,8 @@ class HostPPOTrainer(Trainer):
         # The same episodes each time: otherwise these, and not the policy, would decide which
         # one is the best.
         episodes = -(-self.ppo_settings.eval_episodes // len(contexts))
-        mean = float(self.evaluate(policy, contexts, episodes=episodes, seed=job.seed).mean())
+        played = self.evaluate(policy, contexts, episodes=episodes, seed=job.seed)
+        mean = float(played.complete().mean())
         if not math.isfinite(mean):
             raise self._failed(job, f"the mean return is {mean} after {steps} steps")
         state.curve.append((steps, mean))

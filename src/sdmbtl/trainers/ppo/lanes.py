@@ -16,8 +16,8 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import spaces_of
 from sdmbtl.errors import FamilyError, TrainingError
 from sdmbtl.policies.flattening import FlatObservations
+from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.trainers.ppo.rollout_arrays import RolloutArrays
-from sdmbtl.trainers.rollout import name_context_in_errors
 
 #: Seeds of episodes are drawn below this.
 SEEDS = 2**31

@@ -1,0 +1,74 @@
+"""What happens in a study, as it is told to callbacks."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from sdmbtl.selectors import Trial
+
+Stage = Literal[
+    "asked", "compiling", "training", "saved", "trained", "evaluating", "failed", "finished"
+]
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happens in a study, reported as it happens.
+
+    Attributes:
+        stage: "asked": a context was chosen. "compiling": training waits for its code.
+            "training": steps were done. "saved": the policy file is written, "trained": and
+            recorded. "evaluating": on the targets. "finished": the row is recorded. "failed": an
+            attempt at training went wrong.
+        trial: The policy it is about, as recorded; of several that are trained side by side the
+            first, until they are saved.
+        steps: Environment steps done, while training; targets done, while evaluating.
+        total_steps: How many there will be; 0 if that is not known.
+        mean_return: Latest mean return, while training.
+        steps_per_second: Of this training run without its compilation; NaN until that is known.
+        policies: Number of policies that are trained side by side.
+        warning: What is wrong with a finished policy, if anything seems to be.
+    """
+
+    stage: Stage
+    trial: Trial
+    steps: int = 0
+    total_steps: int = 0
+    mean_return: float = math.nan
+    steps_per_second: float = math.nan
+    policies: int = 1
+    warning: str | None = None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Seconds that the steps to come take at this pace; None if that is not known."""
+        if not self.steps_per_second > 0:
+            return None
+        return (self.total_steps - self.steps) / self.steps_per_second
+
+
+#: Called with each event. One that is a context manager is entered and left with the run.
+Callback = Callable[[Event], None]
+
+
+class Pace:
+    """Steps per second of one training run, counted from its first report.
+
+    What comes before that, a compilation or what an earlier process has done, does not count.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[int, float] | None = None
+
+    def steps_per_second(self, steps: int) -> float:
+        """The pace at a report of so many steps; NaN at the first one."""
+        now = time.monotonic()
+        if self._first is None:
+            self._first = (steps, now) if steps else None
+            return math.nan
+        done, seconds = steps - self._first[0], now - self._first[1]
+        return done / seconds if done > 0 and seconds > 0 else math.nan

@@ -1,0 +1,93 @@
+"""The environments that a study was made with: edits of their code are noticed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from sdmbtl.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from sdmbtl.studies.study import Study
+    from sdmbtl.trainers import Trainer, TrainerSpec
+
+#: Under this name the identities are kept, the present one last.
+ENVIRONMENTS = "environments"
+
+
+def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
+    """The facts about the environments of a new study; none if training is the caller's."""
+    if training is None:
+        return {}
+    return {ENVIRONMENTS: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
+
+
+def accepted_changes(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What has changed in the environments, and after how many policies, in order."""
+    return [{k: r[k] for k in ("policies", "changes")} for r in facts.get(ENVIRONMENTS, [])[1:]]
+
+
+def check_identity(
+    study: Study, training: TrainerSpec, recorded: Mapping[str, Any], *, accept: bool
+) -> None:
+    """Compare the environments with those on record.
+
+    Other releases of packages are a warning; edits of one's own code must be accepted, which adds
+    the present code to the record.
+
+    Args:
+        study: The study.
+        training: How its policies are trained.
+        recorded: The last entry of the record.
+        accept: Whether changes are accepted.
+
+    Raises:
+        ConfigurationError: If something has changed and is not accepted.
+    """
+    from sdmbtl.environments.identity import compare
+
+    now = _identify(training)
+    changes, releases = compare(recorded["identity"], now)
+    if (changes or releases) and accept:
+        new = {"policies": study.n_finished, "changes": changes + releases, "identity": now}
+        with study.database.locked():
+            records = study.database.facts()[ENVIRONMENTS]
+            study.database.set_fact(ENVIRONMENTS, [*records, new])
+        return
+    if changes:
+        raise ConfigurationError(
+            f"The environments of the study in {str(study.path)!r} have changed since its policies "
+            "were trained:\n"
+            + "\n".join(f"  {line}" for line in changes + releases)
+            + "\nUndo the changes, or use another directory. If returns stay comparable, continue "
+            "with --accept-changes, or Study.open(path, accept_changes=True)."
+        )
+    if releases:
+        warnings.warn(
+            f"The study in {str(study.path)!r} was made with other releases: "
+            f"{', '.join(releases)}. Returns may differ. --accept-changes, or "
+            "Study.open(path, accept_changes=True), keeps the new ones on record.",
+            stacklevel=2,
+        )
+
+
+def _identify(training: TrainerSpec) -> dict[str, Any]:
+    from sdmbtl.contexts import ContextSpace
+    from sdmbtl.environments.identity import identify
+
+    return identify(training.make_family(), ContextSpace.from_dict(training.space).middle())
+
+
+def warn_of_missing_time_limit(trainer: Trainer) -> None:
+    """Warn if episodes might never end, where they are evaluated on the host."""
+    if not trainer.evaluates_on_host:
+        return
+    from sdmbtl.environments.checks import find_missing_time_limit
+
+    remark = find_missing_time_limit(trainer.family, trainer.space)
+    if remark is not None:
+        limit = f"{trainer.max_episode_steps:,} steps (the trainer's 'max_episode_steps')"
+        warnings.warn(
+            f"{remark} Evaluations stop an episode as failed after {limit}.", stacklevel=4
+        )

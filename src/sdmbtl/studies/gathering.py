@@ -1,0 +1,67 @@
+"""The finished policies of a study as a portfolio."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+from sdmbtl.errors import StudyError
+from sdmbtl.policies import load_policy
+from sdmbtl.portfolio import Member, Portfolio
+
+if TYPE_CHECKING:
+    from sdmbtl.studies.study import Study
+
+
+def gather_portfolio(study: Study) -> Portfolio:
+    """The policies as one object; see `Study.portfolio`.
+
+    Raises:
+        StudyError: If there is none yet.
+    """
+    members = _gather_members(study)
+    if not members:
+        way_out = (
+            "Continue with: sdmbtl resume" if study.configuration.trainer else "See: sdmbtl tell"
+        )
+        raise StudyError(
+            f"The study in {str(study.path)!r} has no finished policies yet. {way_out} {study.path}"
+        )
+    trainer = study.configuration.trainer or {"settings": {}}
+    return Portfolio(
+        study.space,
+        members,
+        family=study.configuration.family_settings(),
+        observe_context=bool(trainer["settings"].get("observe_context", False)),
+        return_range=study.return_range,
+    )
+
+
+def _gather_members(study: Study) -> list[Member]:
+    """The finished policies, without those whose file is missing or damaged."""
+    finished = [t for t in study.trials if t.row is not None]
+    trained = {t.id for t in study.trained}
+    members = []
+    _trust_own_policy_class(study)
+    episodes = study.episodes() if finished else {}
+    for trial in finished:
+        if trial.id in trained and (state := study.policy_state(trial)) != "intact":
+            warnings.warn(
+                f"The policy file {study.policy_path(trial.id)} is {state}; policy {trial.id} "
+                f"is left out. Run: sdmbtl doctor {study.path}",
+                stacklevel=4,
+            )
+            continue
+        policy = load_policy(study.policy_path(trial.id)) if trial.id in trained else None
+        members.append(Member(trial.id, trial.context, policy, episodes[trial.id], trial.source))
+    return members
+
+
+def _trust_own_policy_class(study: Study) -> None:
+    """Import the policy class that the settings name: policy files import nothing."""
+    trainer = study.configuration.trainer or {"settings": {}}
+    name = str(trainer["settings"].get("policy"))
+    if ":" in name:
+        from sdmbtl.policies.stable_baselines_names import trust_policy_class
+
+        trust_policy_class(name)

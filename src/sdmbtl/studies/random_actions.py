@@ -1,0 +1,141 @@
+"""What random actions do in a study's environments, and which policies do no better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.seeds import derived_seed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from sdmbtl.contexts import ContextSpace
+    from sdmbtl.selectors import Trial
+    from sdmbtl.studies.study import Study
+
+#: They are played on at most this many targets, so many times on each, in so many steps in all.
+MOST_TARGETS, EPISODES, MOST_STEPS = 16, 5, 50_000
+
+#: A policy is better if its mean return is above by so many standard errors of the difference.
+STANDARD_ERRORS = 2.0
+
+_FACT = "random_actions"
+
+
+@dataclass(frozen=True, eq=False)
+class RandomActions:
+    """Returns of uniformly random actions.
+
+    Attributes:
+        targets: (n,) numbers of the targets that they were played on.
+        returns: (n, E) returns; NaN where an episode was not played.
+    """
+
+    targets: NDArray[np.intp]
+    returns: NDArray[np.float64]
+
+    @property
+    def mean(self) -> float:
+        """Mean over the targets."""
+        return float(np.nanmean(self.returns, axis=1).mean())
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the episodes on a target; 0 if none was played twice."""
+        centered = self.returns - np.nanmean(self.returns, axis=1, keepdims=True)
+        played = np.isfinite(self.returns).sum(axis=1)
+        freedom = int((played - 1).sum())
+        return float(np.sqrt(np.nansum(centered**2) / freedom)) if freedom else 0.0
+
+    def own_returns(self, trial: Trial, space: ContextSpace) -> NDArray[np.float64]:
+        """Returns where a policy was trained: on the targets there, or on the nearest one."""
+        chosen = space.targets_in(trial.source)[self.targets]
+        if not chosen.any():
+            units = space.unit_targets[self.targets] - space.to_unit(trial.source.vector)
+            chosen[np.argmin(np.sum(units**2, axis=1))] = True
+        own = self.returns[chosen]
+        return own[np.isfinite(own)]
+
+    def are_no_worse_than(self, trial: Trial, space: ContextSpace, episodes: int) -> bool:
+        """Whether a policy does no better where it was trained, up to noise.
+
+        If a policy were no better, its returns would vary as those of random actions do.
+
+        Args:
+            trial: The policy, with its row.
+            space: The context space.
+            episodes: Number of episodes behind each entry of the row.
+        """
+        own = _own_return(trial)
+        if own is None:
+            return False
+        cells = int(space.targets_in(trial.source).sum())
+        random = self.own_returns(trial, space)
+        error = self.deviation * np.sqrt(1 / (cells * episodes) + 1 / len(random))
+        return bool(own <= random.mean() + STANDARD_ERRORS * error)
+
+
+def measure_random_actions(study: Study) -> None:
+    """Play random actions on some of the targets, once in the life of a study, and record it.
+
+    It decides nothing: if an environment fails here, that is recorded, and the study continues.
+    """
+    if _FACT in study.database.facts():
+        return
+    from sdmbtl.trainers.random_actions import play_random_actions
+
+    seed = derived_seed(study.configuration.seed, "random actions")
+    targets = np.arange(len(study.space))
+    if len(targets) > MOST_TARGETS:
+        rng = np.random.default_rng(seed)
+        targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
+    try:
+        returns = play_random_actions(
+            study.family,
+            study.space,
+            study.space.targets[targets],
+            episodes=EPISODES,
+            most_steps=MOST_STEPS,
+            seed=seed,
+        )
+    except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+        study.database.set_fact(_FACT, {"error": f"{type(error).__name__}: {error}"})
+        return
+    played = np.isfinite(returns).any(axis=1)
+    record = [[float(x) if np.isfinite(x) else None for x in row] for row in returns[played]]
+    study.database.set_fact(_FACT, {"targets": targets[played].tolist(), "returns": record})
+
+
+def recorded_random_actions(facts: Mapping[str, Any]) -> RandomActions | None:
+    """What was measured, from the facts of a study; None if nothing was."""
+    record = facts.get(_FACT, {})
+    if not record.get("targets"):
+        return None
+    returns = np.array(record["returns"], dtype=np.float64)  # None becomes NaN
+    return RandomActions(np.array(record["targets"], dtype=np.intp), returns)
+
+
+def no_better_warning(study: Study, trial: Trial, random: RandomActions | None) -> str | None:
+    """What is said of a policy that does no better than random actions; None of any other."""
+    episodes, space = study.configuration.episodes, study.space
+    if random is None or not random.are_no_worse_than(trial, space, episodes):
+        return None
+    there = "context" if trial.source.is_point else "region"
+    usual = float(random.own_returns(trial, space).mean())
+    return (
+        f"policy {trial.id} does no better in its own {there} than random actions do (mean return "
+        f"{usual:.4g}): give more steps (--steps) or other settings (--set; see sdmbtl trainers)"
+    )
+
+
+def _own_return(trial: Trial) -> float | None:
+    """Mean return of a policy where it was trained; None if it was not evaluated there."""
+    if trial.source_return is not None:
+        return trial.source_return
+    if trial.row is None or trial.index is None or np.isnan(trial.row[trial.index]):
+        return None
+    return float(trial.row[trial.index])

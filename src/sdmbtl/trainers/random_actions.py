@@ -1,0 +1,66 @@
+"""Playing random actions: what a policy must do better than."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.contextual import ContextualEnv
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.trainers.environment_errors import name_context_in_errors
+
+
+def play_random_actions(
+    family: EnvironmentFamily,
+    space: ContextSpace,
+    contexts: NDArray[np.float64],
+    *,
+    episodes: int,
+    most_steps: int,
+    seed: int,
+) -> NDArray[np.float64]:
+    """Take uniformly random actions, the first episode on every context, then the second.
+
+    Args:
+        family: The environments.
+        space: The context space.
+        contexts: (n, D) contexts in the order of the space's dimensions.
+        episodes: Number of episodes on each.
+        most_steps: Steps in all, after which no more is played: random actions may never end.
+        seed: With the number of the episode, it sets its start and its actions.
+
+    Returns:
+        (n, episodes) returns; NaN where the steps did not suffice.
+
+    Raises:
+        TrainingError: If an environment fails; the message names the context.
+    """
+    returns = np.full((len(contexts), episodes), np.nan)
+    left = most_steps
+    for episode, number in np.ndindex(episodes, len(contexts)):
+        context = space.context(contexts[number])
+        own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+        with name_context_in_errors(context):
+            environment = family.make(context)
+            try:
+                returns[number, episode], taken = _play_episode(environment, own_seed, left)
+            finally:
+                environment.close()
+        left -= taken
+        if left <= 0:
+            break
+    return returns
+
+
+def _play_episode(environment: ContextualEnv, seed: int, most_steps: int) -> tuple[float, int]:
+    """The return of an episode, NaN if it does not end in time, and its steps."""
+    environment.reset(seed=seed)
+    environment.action_space.seed(seed)
+    total = 0.0
+    for step in range(1, most_steps + 1):
+        _, reward, terminated, truncated, _ = environment.step(environment.action_space.sample())
+        total += float(reward)
+        if terminated or truncated:
+            return total, step
+    return float("nan"), most_steps

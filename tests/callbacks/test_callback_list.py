@@ -1,0 +1,66 @@
+"""Callbacks: called in order, entered and left, and their errors do not end a run."""
+
+import pytest
+
+from sdmbtl.callbacks import CallbackList, Event
+
+
+class Notes:
+    """Writes down what happens to it."""
+
+    def __init__(self):
+        self.notes = []
+
+    def __enter__(self):
+        self.notes.append("entered")
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        self.notes.append(kind)
+
+    def __call__(self, event):
+        self.notes.append(event.stage)
+
+
+def test_context_managers_are_entered_and_left(study):
+    event, notes, stages = Event("asked", study.trials[0]), Notes(), []
+    with CallbackList([notes, lambda event: stages.append(event.stage)]) as tell:
+        tell(event)
+    assert notes.notes == ["entered", "asked", None]
+    assert stages == ["asked"]
+
+
+def test_they_learn_with_what_a_run_ended(study):
+    notes = Notes()
+
+    def interrupt(event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), CallbackList([notes, interrupt]) as tell:
+        tell(Event("asked", study.trials[0]))
+    assert notes.notes == ["entered", "asked", KeyboardInterrupt]
+
+
+def test_who_cannot_be_entered_leaves_nobody_open(study):
+    class Broken(Notes):
+        def __enter__(self):
+            raise LookupError
+
+    notes = Notes()
+    with pytest.raises(LookupError), CallbackList([notes, Broken()]):
+        pass
+    assert notes.notes == ["entered", LookupError]
+
+
+def test_an_error_is_a_warning_once(study, caplog):
+    def faulty(event):
+        raise ZeroDivisionError
+
+    event, stages = Event("asked", study.trials[0]), []
+    tell = CallbackList([faulty, lambda event: stages.append(event.stage)])
+    with caplog.at_level("DEBUG", logger="sdmbtl"):
+        tell(event)
+        tell(event)
+    assert [record.levelname for record in caplog.records] == ["WARNING", "DEBUG"]
+    assert "faulty failed at the stage 'asked'" in caplog.records[0].message
+    assert stages == ["asked", "asked"]

@@ -1,0 +1,162 @@
+"""Real runs: on a terminal, in a log, in a notebook."""
+
+import fcntl
+import logging
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import time
+
+import pytest
+from small_study import open_small
+
+from sdmbtl.errors import StudyError
+
+GRAVITIES = """
+[dimensions.gravity]
+values = [5, 10, 15]
+"""
+
+#: Trains for some seconds without anything to compile.
+PENDULUM = [
+    *(sys.executable, "-m", "sdmbtl", "run", "Pendulum", "--space", "gravities.toml"),
+    *("--trainer", "sb3", "--set", "num_envs=2", "--set", "num_steps=64"),
+    *("--set", "eval_every=100000", "--episodes", "1", "--budget", "1"),
+]
+
+TRAINING = re.compile(r"[\d,]+ of 5,120 steps")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "gravities.toml").write_text(GRAVITIES)
+    return tmp_path
+
+
+def run_on_terminal(command, folder):
+    """What a command writes on a terminal of 80 columns, in the pieces in which it comes."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    variables = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**variables, "TERM": "xterm"},
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        close_fds=True,
+    )
+    os.close(its)
+    pieces = []
+    while True:
+        try:
+            piece = os.read(ours, 65536)
+        except OSError:  # nobody has it open any more
+            break
+        pieces.append((time.monotonic(), piece.decode(errors="replace")))
+    os.close(ours)
+    assert process.wait() == 0, "".join(text for _, text in pieces)
+    return pieces
+
+
+def test_a_terminal_is_drawn_anew_all_the_time(folder):
+    pieces = run_on_terminal([*PENDULUM, "--steps", "5120"], folder)
+    drawn = [(when, text) for when, text in pieces if " so far" in text]
+    text = "".join(text for _, text in drawn)
+    assert len(set(TRAINING.findall(text))) >= 3
+    assert re.search(r"[\d,]+ steps/s, return -[\d.]+, about \d+ s left", text)
+    seconds = drawn[-1][0] - drawn[0][0]
+    assert text.count(" so far") >= seconds / 2
+    assert re.search(r"1/1 .*policy 0  gravity=10 ", "".join(text for _, text in pieces))
+
+
+def test_lines_without_a_terminal(folder):
+    command = [*PENDULUM, "--steps", "5120", "--log-every", "0.2s"]
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    introduction, *now, finished = result.stderr.splitlines()
+    assert introduction.startswith("Pendulum: 3 targets")
+    assert finished.startswith("1/1  policy 0  gravity=10 ")
+    assert any(re.fullmatch(rf"policy 0: {TRAINING.pattern}, .* steps/s, .*", line) for line in now)
+    assert all(line.startswith("policy 0: ") or "choosing" in line for line in now)
+    assert "\x1b" not in result.stderr
+
+
+def test_logging_has_a_line_for_each_policy(tmp_path, caplog, capsys):
+    caplog.set_level(logging.INFO, logger="sdmbtl")
+    open_small(tmp_path / "study").run(budget=2, log_every=None)
+    first, second = [(r.name, r.levelname, r.message) for r in caplog.records]
+    assert first[:2] == ("sdmbtl", "INFO")
+    assert first[2].startswith("1/2  policy 0  length=")
+    assert second[2].startswith("2/2  policy 1  length=")
+    assert capsys.readouterr() == ("", ""), "what is logged is not shown a second time"
+
+
+def test_logging_has_a_line_now_and_then(tmp_path, caplog):
+    caplog.set_level(logging.INFO, logger="sdmbtl")
+
+    def wait(event):
+        if event.stage == "training":
+            time.sleep(0.05)
+
+    open_small(tmp_path / "study").run(budget=1, log_every=0.01, callbacks=[wait])
+    assert any(" of 4,096 steps" in record.message for record in caplog.records)
+
+
+def test_without_a_terminal_nothing_is_shown_unless_told_to(tmp_path, capsys):
+    study = open_small(tmp_path / "study")
+    study.run(budget=1)
+    study.run(budget=2, progress=False)
+    assert capsys.readouterr() == ("", "")
+    study.run(budget=3, progress=True)
+    shown = capsys.readouterr()
+    assert not shown.out
+    assert shown.err.startswith("3/3  policy 2  length=")
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"progress": "bar"}, "'progress' is True, False or 'auto'. Got 'bar' instead"),
+        ({"log_every": 0}, "'log_every' is a number of seconds above 0, or None. Got 0 instead"),
+    ],
+)
+def test_what_cannot_be_shown(options, text, study):
+    with pytest.raises(StudyError, match=text):
+        study.run(budget=3, **options)
+
+
+NOTEBOOK = """
+import sys
+sys.path[:0] = {paths!r}
+from small_study import open_small
+study = open_small({folder!r})
+study.run(budget=2)
+"""
+
+
+def test_a_notebook_shows_a_bar(tmp_path):
+    start_new_kernel = pytest.importorskip("jupyter_client.manager").start_new_kernel
+    pytest.importorskip("ipykernel")
+    code = NOTEBOOK.format(paths=sys.path, folder=str(tmp_path / "study"))
+    shown = []
+    manager, client = start_new_kernel()
+    try:
+        reply = client.execute_interactive(code, timeout=300, output_hook=shown.append)
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+    assert reply["content"]["status"] == "ok", reply["content"]
+    messages = [m["content"] for m in shown if "display_data" in m["msg_type"]]
+    texts = [content["data"]["text/plain"] for content in messages]
+    assert len({content["transient"]["display_id"] for content in messages}) == 1
+    assert any("compiling ..." in text for text in texts)
+    assert any("| 2,048 of 4,096 steps" in text for text in texts)
+    first, second = texts[-1].splitlines()
+    assert first.startswith("1/2  policy 0  length=")
+    assert second.startswith("2/2  policy 1  length=")

@@ -1,0 +1,130 @@
+"""Paths of attributes: a grammar of their own, and values that stay with one environment."""
+
+import re
+from typing import ClassVar
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdmbtl.environments.attribute_path import AttributePath
+from sdmbtl.errors import FamilyError
+
+NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True)
+STEPS = st.tuples(NAMES, st.lists(NAMES | st.integers(-99, 99), max_size=5)).map(
+    lambda parts: (parts[0], *parts[1])
+)
+
+
+def written(steps):
+    return "".join(f".{s}" if isinstance(s, str) else f"[{s}]" for s in steps)
+
+
+class Box(gymnasium.Env):
+    """Values of every kind; some belong to the class."""
+
+    shared: ClassVar = [1.0, 2.0]
+    shared_array = np.array([1.0, 2.0])
+
+    def __init__(self):
+        self.number, self.whole, self.flag = 1.5, 3, True
+        self.pair = (1.0, 2.0)
+        self.table = np.arange(6.0).reshape(2, 3)
+        self.inner = type("Inner", (), {})()
+        self.inner.mass = 4.0
+        self.parts = [self.inner]
+        self._secret = 1.0
+
+    @property
+    def double(self):
+        return 2 * self.number
+
+    @property
+    def copied(self):
+        return type("Copy", (), {"x": self.number})()
+
+
+@given(STEPS)
+def test_what_is_written_is_read(steps):
+    path = AttributePath.parse(f"unwrapped{written(steps)}")
+    assert path.steps == steps
+    assert AttributePath.parse(str(path)) == path
+    if steps[0] != "unwrapped":
+        assert AttributePath.parse(written(steps)[1:]) == path
+
+
+@given(st.text(max_size=12) | st.text("ab_.[]0-()", max_size=6).filter(lambda t: "[" not in t))
+def test_any_other_text_is_refused_and_nothing_is_evaluated(text):
+    steps = text.removeprefix("unwrapped.").split(".")
+    if text != "unwrapped" and all(re.fullmatch("[A-Za-z][A-Za-z0-9_]*", step) for step in steps):
+        assert AttributePath.parse(text).steps == tuple(steps)
+        return
+    with pytest.raises(FamilyError, match="names, dots and indices"):
+        AttributePath.parse(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "unwrapped", "_secret", "a._b", "a.__class__", "a[b]", "a[1.5]", "a[1:2]", "a[ 1]"),
+        *("a()", "a..b", ".a", "a.", "a[]", "[0]", "a b", "a;b", "é", 3, None, "a[٣]", "a\n"),
+    ],
+)
+def test_not_a_path(text):
+    with pytest.raises(FamilyError, match="A path is names, dots and indices, as unwrapped.model"):
+        AttributePath.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "value"),
+    [
+        ("number", 1.5, 7.0),
+        ("unwrapped.whole", 3, 5),
+        ("flag", True, False),
+        ("inner.mass", 4.0, 0.5),
+        ("parts[0].mass", 4.0, 0.5),
+        ("pair[-1]", 2.0, 9.0),
+        ("table[1][-1]", 5.0, 9.0),
+        ("shared[0]", 1.0, 9.0),
+        ("shared_array[1]", 2.0, 9.0),
+    ],
+)
+def test_values_are_set_in_one_environment_and_in_no_other(path, before, value):
+    env, other = gymnasium.wrappers.OrderEnforcing(Box()), Box()
+    place = AttributePath.parse(path)
+    assert place.read(env) == before
+    place.assign(env, value)
+    assert place.read(env) == value
+    assert type(place.read(env)) in (type(before), np.float64)
+    assert place.read(other) == before
+    assert place.read(Box()) == before
+
+
+def test_whole_arrays():
+    env = Box()
+    AttributePath.parse("table").assign(env, 2 * env.table)
+    assert env.table[1, 2] == 10.0
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("nubmer", "unwrapped (a Box) has no 'nubmer'. Did you mean 'number'?"),
+        ("inner.mas", "unwrapped.inner (a Inner) has no 'mas'. Did you mean 'mass'?"),
+        ("pair[2]", "unwrapped.pair (a tuple) has 2 entries."),
+        ("number[0]", "unwrapped.number (a float) has no entries."),
+    ],
+)
+def test_steps_that_lead_nowhere(path, message):
+    with pytest.raises(FamilyError) as error:
+        AttributePath.parse(path).read(Box())
+    assert str(error.value) == f"There is no 'unwrapped.{path}': {message}"
+
+
+def test_values_that_cannot_be_set():
+    with pytest.raises(FamilyError, match="unwrapped.double cannot be set to 1.0: property"):
+        AttributePath.parse("double").assign(Box(), 1.0)
+    with pytest.raises(FamilyError, match="it is 1.5 after it was set to 2.0. Set the value that"):
+        AttributePath.parse("copied.x").assign(Box(), 2.0)

@@ -1,0 +1,187 @@
+"""A target on which a policy cannot be evaluated costs that one number, and no policy."""
+
+import multiprocessing
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_runner import Command
+from rough_walk import MANY_SLOPES, SLOPES, TROUBLES, open_rough, set_troubles
+from small_study import outcome
+
+from sdmbtl.errors import StudyError
+from sdmbtl.parallel import Workers
+from sdmbtl.studies import Study
+
+
+def plain(result):
+    """What was printed, without the ends of lines."""
+    return " ".join(result.stdout.split())
+
+
+KINDS = ["raises", "nan", "endless", "unmade"]
+
+
+@pytest.fixture(autouse=True)
+def _no_troubles(tmp_path, monkeypatch):
+    monkeypatch.setenv(TROUBLES, str(tmp_path / "troubles.json"))
+    set_troubles({})
+
+
+@pytest.fixture
+def whole(tmp_path):
+    """The study without any trouble."""
+    study = open_rough(tmp_path / "whole")
+    study.run(budget=2)
+    return study
+
+
+def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
+    others = [slope for slope in SLOPES if slope != whole.trials[0].context["slope"]]
+    troubles = dict(zip(others, KINDS, strict=True))
+    study = open_rough(tmp_path / "study")
+
+    def spoil(event):
+        if event.stage == "trained":
+            set_troubles(troubles)
+
+    study.run(budget=1, observer=spoil)
+    (trial,) = study.trials
+    assert trial.status == "finished"
+    assert int(np.isnan(trial.row).sum()) == 4
+    assert study.policy_state(trial) == "intact"
+    by_target = study.target_errors()
+    texts = {troubles[SLOPES[target]]: errors[0] for target, errors in by_target.items()}
+    assert "RuntimeError: the motor is stuck" in texts["raises"]
+    assert texts["nan"].startswith("The policy's return is nan in the context {'slope': ")
+    assert "has not ended after 50 steps" in texts["endless"]
+    assert "OSError: no ground here" in texts["unmade"]
+    status = Study.open(study.path).status()
+    assert status["failed_evaluations"] == 4
+    assert status["rounds"][0]["failed_targets"] == 4
+    assert status["rounds"][0]["first_target_error"] == by_target[min(by_target)][0]
+
+    # Tried again too early, one is filled in and nothing is lost.
+    set_troubles({slope: kind for slope, kind in troubles.items() if kind != "nan"})
+    assert study.evaluate_missing() == {"missing": 4, "left": 3}
+    assert len(study.target_errors()) == 3
+    set_troubles({})
+    assert study.evaluate_missing() == {"missing": 3, "left": 0}
+    assert study.target_errors() == {}
+    study.run(budget=2)
+    assert outcome(study)["returns"] == outcome(whole)["returns"]
+    assert outcome(study)["policies"] == outcome(whole)["policies"]
+
+
+def test_the_command_line_shows_and_fills_failed_targets(tmp_path):
+    study, command = open_rough(tmp_path / "study"), Command()
+
+    def spoil(event):
+        if event.stage == "trained":
+            set_troubles({0.2: "raises"} if event.trial.index != 0 else {1.0: "raises"})
+
+    study.run(budget=1, observer=spoil)
+    shown = plain(command("status", study.path))
+    assert "policy 0 could not be evaluated on 1 of 5 targets: The environment failed" in shown
+    assert f"sdmbtl evaluate {study.path} --missing" in shown
+    (failed,) = [t for t in command.json("targets", study.path) if t["failed_evaluations"]]
+    assert failed["policy"] is None
+    assert "the motor is stuck" in failed["first_error"]
+    assert "Policy 0 on target" in plain(command("targets", study.path))
+    left = plain(command("evaluate", study.path, "--missing"))
+    assert "1 return is missing of recorded policies: 0 filled in, 1 left." in left
+    assert "the motor is stuck" in left
+    set_troubles({})
+    assert command.json("evaluate", study.path, "--missing")["left"] == 0
+    assert "could not" not in plain(command("status", study.path))
+    refused = command.error("evaluate", study.path, "--missing", "--episodes", 3)
+    assert "Leave --episodes, --samples and --seed out" in refused
+
+
+def test_nothing_evaluated_is_a_failure_that_keeps_the_policy(tmp_path):
+    study = open_rough(tmp_path / "study")
+
+    def spoil(event):
+        if event.stage in ("asked", "trained"):
+            set_troubles(dict.fromkeys(SLOPES, "raises") if event.stage == "trained" else {})
+
+    with pytest.raises(StudyError, match="on 3 contexts in a row.*stuck.*kept.*--missing"):
+        study.run(budget=4, observer=spoil)
+    assert [t.status for t in study.trials] == ["failed"] * 3
+    assert [study.policy_state(t) for t in study.trials] == ["intact"] * 3
+    assert [t.run.attempt for t in study.trials] == [0] * 3
+    assert "failed on all 5 targets" in study.trials[0].run.errors[0]
+    set_troubles({})
+    assert study.evaluate_missing() == {"missing": 15, "left": 0}
+    assert [t.status for t in Study.open(study.path).trials] == ["finished"] * 3
+
+
+def test_fresh_evaluation_with_a_failing_target(tmp_path, whole):
+    set_troubles({0.2: "raises"})
+    with pytest.warns(UserWarning, match="failed on 1 of 5 contexts.*motor is stuck.*are NaN"):
+        returns = whole.evaluate(episodes=3)
+    assert np.isnan(returns).all(axis=1).tolist() == [True, False, False, False, False]
+
+
+def test_progress_of_an_evaluation_is_told(whole, tmp_path):
+    events = []
+    open_rough(tmp_path / "study").run(budget=1, observer=events.append)
+    counts = [(e.steps, e.total_steps) for e in events if e.stage == "evaluating"]
+    assert counts[0] == (0, 5)
+    assert counts[-1] == (5, 5)
+
+
+def test_an_endless_environment_is_warned_of_once(tmp_path):
+    study = open_rough(tmp_path / "study")
+    set_troubles({0.6: "endless"})  # the middle, where it is tried
+    with pytest.warns(UserWarning, match=r"no time limit.*TimeLimit.*after 50 steps \(the train"):
+        study.warn_of_environment()
+    study.warn_of_environment()
+    set_troubles({})
+    open_rough(tmp_path / "study").warn_of_environment()
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """A study with enough targets to share, evaluated in this process."""
+    study = open_rough(tmp_path / "alone", MANY_SLOPES, episodes=10)
+    study.run(budget=1)
+    return study
+
+
+def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, alone):
+    monkeypatch.setattr(Workers, "start_seconds", 0.0)
+    before = multiprocessing.active_children()
+    seen = []
+
+    def interrupt(event):
+        new = [c for c in multiprocessing.active_children() if c not in before]
+        if event.stage == "evaluating" and new:
+            seen.extend(new)
+            raise KeyboardInterrupt
+
+    study = open_rough(tmp_path / "study", MANY_SLOPES, episodes=10)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(budget=1, observer=interrupt)
+    assert seen
+    assert not any(child.is_alive() for child in seen)
+    assert [t.status for t in study.trials] == ["pending"]
+    study.run(budget=1)
+    assert multiprocessing.active_children() == before
+    assert outcome(study) == outcome(alone)
+
+
+def test_killed_while_processes_share_an_evaluation(tmp_path, run_script, alone):
+    troubles = tmp_path / "troubles.json"
+    killed = run_script("killed_evaluation.py", tmp_path / "study", troubles)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in killed.stdout.split()):
+        assert time.monotonic() < deadline, "a worker is still there"
+        time.sleep(0.05)
+    study = Study.open(tmp_path / "study")
+    assert [t.status for t in study.trials] == ["pending"]
+    study.run(budget=1)
+    assert outcome(study) == outcome(alone)

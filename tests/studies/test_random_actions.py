@@ -1,0 +1,189 @@
+"""What random actions do is measured once, and policies that do no better are named."""
+
+import io
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from rich.console import Console
+from sdmbtl.cli.progress import RunDisplay
+
+from sdmbtl import ContextSpace
+from sdmbtl.cli.status import summary
+from sdmbtl.environments import FactoryFamily
+from sdmbtl.errors import TrainingError
+from sdmbtl.studies import Event, Study
+from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
+from sdmbtl.trainers.random_actions import play_random_actions
+
+SPACE = ContextSpace(a=np.linspace(0.0, 1.0, 5))
+
+
+class Coins(gymnasium.Env):
+    """Four steps; a reward for action 1, plus the context at the end; some never end or fail."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    action_space = spaces.Discrete(2)
+    endless = False
+    broken = False
+    idle = False  # whether actions change nothing
+
+    def __init__(self, context):
+        self.context = context
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return np.zeros(1, np.float32), {}
+
+    def step(self, action):
+        if Coins.broken:
+            raise ZeroDivisionError("broken")
+        self.steps += 1
+        end = self.steps == 4 and not Coins.endless
+        action = 1 if Coins.idle else action
+        return np.zeros(1, np.float32), action + 100 * self.context["a"] * end, end, False, {}
+
+
+@pytest.fixture
+def coins(monkeypatch):
+    monkeypatch.setattr(Coins, "endless", False)
+    monkeypatch.setattr(Coins, "broken", False)
+    return FactoryFamily(lambda context: Coins(context), SPACE)
+
+
+def play(family, **options):
+    options = {"episodes": 3, "most_steps": 1000, "seed": 0} | options
+    return play_random_actions(family, SPACE, SPACE.targets, **options)
+
+
+def test_random_actions_are_uniform_and_seeded(coins):
+    many = play(coins, episodes=400, most_steps=10_000) - 100 * SPACE.targets
+    shares = np.bincount(many.astype(int).ravel(), minlength=5) / many.size
+    assert np.allclose(shares, np.array([1, 4, 6, 4, 1]) / 16, atol=0.03)
+    assert np.array_equal(play(coins), play(coins))
+    assert not np.array_equal(play(coins), play(coins, seed=1))
+
+
+def test_steps_are_limited(coins):
+    returns = play(coins, most_steps=4 * 7)
+    assert np.isfinite(returns).sum(axis=1).tolist() == [2, 2, 1, 1, 1], "each context in turn"
+    Coins.endless = True
+    assert np.isnan(play(coins)).all()
+
+
+def test_errors_name_the_context(coins):
+    Coins.broken = True
+    with pytest.raises(TrainingError, match=r"context \{'a': 0.0\}: ZeroDivisionError: broken"):
+        play(coins)
+
+
+# -- in a study --------------------------------------------------------------------------
+
+TINY = {
+    "total_timesteps": 32,
+    "num_envs": 2,
+    "num_steps": 8,
+    "update_epochs": 1,
+    "eval_episodes": 1,
+    "hyperparameters": {"policy_kwargs": {"net_arch": [2]}},
+}
+
+
+def open_study(path, family, **options):
+    return Study.open(
+        path,
+        family,
+        return_range=(0.0, 104.0),
+        trainer="sb3",
+        trainer_options=TINY,
+        episodes=2,
+        **options,
+    )
+
+
+def test_it_is_measured_once_and_shown(coins, tmp_path):
+    study = open_study(tmp_path / "study", coins)
+    assert study.random_actions is None
+    assert study.status()["random_actions"] is None
+    study.run(budget=1)
+    found = study.random_actions
+    assert found.targets.tolist() == [0, 1, 2, 3, 4], "all, if they are few"
+    assert found.returns.shape == (5, 5)
+    assert abs(found.mean - 52) < 2
+    status = study.status()["random_actions"]
+    assert status == {
+        "performance": found.mean,
+        "coverage": pytest.approx(found.mean / 104),
+        "targets": 5,
+    }
+    Coins.broken = True  # it would be noticed
+    again = Study.open(tmp_path / "study")
+    measure_random_actions(again)
+    assert np.array_equal(again.random_actions.returns, found.returns)
+
+
+def test_a_failure_is_recorded_and_nothing_else(coins, tmp_path):
+    study = open_study(tmp_path / "study", coins)
+    Coins.endless = True
+    measure_random_actions(study)
+    assert study.database.facts()["random_actions"] == {"targets": [], "returns": []}
+    assert study.random_actions is None
+    other = open_study(tmp_path / "other", coins)
+    Coins.broken = True
+    measure_random_actions(other)
+    assert "ZeroDivisionError: broken" in other.database.facts()["random_actions"]["error"]
+    assert other.random_actions is None
+
+
+@pytest.mark.parametrize(
+    ("returns", "own", "no_better"),
+    [
+        ([[1.0, 3.0]] * 5, 2.0, True),
+        ([[1.0, 3.0]] * 5, 4.4, True),  # 2 + 2 * sqrt(2) * sqrt(1/4 + 1/2) = 4.449
+        ([[1.0, 3.0]] * 5, 4.5, False),
+        ([[2.0, np.nan]] * 5, 2.0, True),  # no noise: as good is no better
+        ([[2.0, np.nan]] * 5, 2.1, False),
+    ],
+)
+def test_no_better_up_to_noise(tmp_path, returns, own, no_better):
+    random = RandomActions(np.arange(5), np.array(returns))
+    study = Study.open(tmp_path / "told", space=SPACE, selector="random")
+    row = np.full(5, 50.0)
+    trial = study.ask()
+    row[trial.index] = own
+    finished = study.tell(trial, row)
+    assert random.are_no_worse_than(finished, SPACE, episodes=4) == no_better
+    assert not random.are_no_worse_than(trial, SPACE, episodes=4), "not evaluated yet"
+
+
+def test_the_nearest_target_is_compared_with(tmp_path):
+    random = RandomActions(np.array([0, 4]), np.array([[10.0], [20.0]]))
+    study = Study.open(tmp_path / "told", space=SPACE, selector="random")
+    for target, expected in ((1, 10.0), (3, 20.0), (4, 20.0)):
+        trial = study.tell(SPACE.target(target), np.full(5, 15.0))
+        assert random.own_returns(trial, SPACE).tolist() == [expected]
+        assert random.are_no_worse_than(trial, SPACE, episodes=1) == (target > 2)
+    whole = study.tell(SPACE.whole(), np.full(5, 15.0))
+    assert random.own_returns(whole, SPACE).tolist() == [10.0, 20.0]
+    assert random.are_no_worse_than(whole, SPACE, episodes=1), "15 on average"
+
+
+@pytest.mark.parametrize(
+    ("choice", "where"), [({"width": 0, "init": "scratch"}, "context"), ({}, "region")]
+)
+def test_such_a_policy_is_named(coins, tmp_path, monkeypatch, choice, where):
+    monkeypatch.setattr(Coins, "idle", True)
+    study = open_study(tmp_path / "study", coins, **choice)
+    study.run(budget=1)
+    (entry,) = study.status()["rounds"]
+    assert entry["no_better_than_random"]
+    lines = summary(study.status())
+    assert "No better than random actions where trained: policy 0." in lines
+    assert f"Random actions: coverage {study.random_actions.mean / 104:.3f}." in lines
+    shown = Console(file=io.StringIO(), width=200)
+    display = RunDisplay(study, shown)
+    display(Event("finished", study.trials[0]))
+    said = shown.file.getvalue().splitlines()[1].strip()
+    assert said.startswith(f"policy 0 does no better in its own {where} than random actions do (m")
+    assert "(--steps)" in said
