@@ -327,6 +327,40 @@ def training_table() -> str:
     return "\n".join(lines)
 
 
+def host_training_table() -> str:
+    """The same for Gymnasium's own environments, which are stepped by Python."""
+    measured = _read("training-speed.json")["host"]["environments"]
+    lines = [
+        "| environment | stable-baselines3 PPO | SBX PPO | `ppo` | ratio to stable-baselines3 |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name, found in measured.items():
+        rates = found["steps_per_cpu_second"]
+        cells = [f"{rates[key]:,.0f}" if key in rates else "-" for key in ("sb3", "sbx", "ppo")]
+        lines.append(f"| {name} | {' | '.join(cells)} | {found['ratio_to_sb3']['ppo']:.1f} |")
+    return "\n".join(lines)
+
+
+def learning_table() -> str:
+    """Final return of our PPO and of stable-baselines3's, at equal steps."""
+    lines = [
+        "| environment | `ppo` | stable-baselines3 PPO | seeds |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, found in _read("learning.json")["summary"].items():
+        seeds = "/".join(str(found[key]["seeds"]) for key in ("ppo", "sb3") if key in found)
+        cells = [_learned(found[key]) if key in found else "-" for key in ("ppo", "sb3")]
+        lines.append(f"| {name} | {' | '.join(cells)} | {seeds} |")
+    return "\n".join(lines)
+
+
+def _learned(found: dict[str, Any]) -> str:
+    if found["interval"] is None:
+        return f"{found['mean']:.1f}"
+    low, high = found["interval"]
+    return f"{found['mean']:.1f} ({low:.1f} to {high:.1f})"
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -340,6 +374,8 @@ def _read(name: str) -> dict[str, Any]:
 TABLES: dict[str, Callable[[], str]] = {
     "coverage": coverage_table,
     "training": training_table,
+    "host-training": host_training_table,
+    "learning": learning_table,
     "selectors": selectors_table,
     "synthetic": synthetic_table,
     "real": real_table,

@@ -20,6 +20,7 @@ import resource
 import statistics
 import time
 from collections.abc import Callable
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:
     contexts = trainer.space.targets
     trainer.evaluate(policy, contexts, episodes=10, seed=0)  # compiles
     begun = time.process_time()
-    returns = trainer.evaluate(policy, contexts, episodes=10, seed=1).returns
+    returns = trainer.evaluate(policy, contexts, episodes=10, seed=1)
     return float(returns.sum()) / (time.process_time() - begun)
 
 
@@ -107,14 +108,11 @@ def library_training(library: str, environment: str) -> Callable[[int], float]:
     from stable_baselines3.common.env_util import make_vec_env
 
     torch.set_num_threads(1)
-    if library == "sbx":
-        from sbx import PPO
-    else:
-        from stable_baselines3 import PPO
+    algorithm = import_module({"sb3": "stable_baselines3", "sbx": "sbx"}[library]).PPO
     sizes = {"n_steps": NUM_STEPS, "batch_size": MINIBATCH, "n_epochs": EPOCHS}
     envs = make_vec_env(environment, n_envs=NUM_ENVS, seed=0)
     more = {"device": "cpu"} if library == "sb3" else {}
-    model: Any = PPO("MlpPolicy", envs, seed=0, **sizes, **more)
+    model = algorithm("MlpPolicy", envs, seed=0, **sizes, **more)
 
     def train_for(iterations: int) -> float:
         begun = time.process_time()

@@ -95,7 +95,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
         "expected return",  # portfolio --context
         "Exported to portfolio",
         "The study is healthy",
-        "trainer sb3",
+        "my_envs:make_pendulum, trainer ppo",
         '"context"',  # ask
         r"\toprule",
         "contexts",  # describe

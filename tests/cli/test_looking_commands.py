@@ -98,7 +98,7 @@ def test_environments(command):
     assert set(found) == set(family_names())
     assert found["CartPole"]["trainer"] == "ppo"
     assert found["CartPole"]["spaces"]["wide"]["targets"] == 512
-    assert found["BipedalWalker"]["trainer"] == "sb3"
+    assert found["BipedalWalker"]["trainer"] == "ppo"
     text = command("environments").stdout
     assert "    length: 8 values, 0.05 to 5 (log)" in text
     assert "sdmbtl run module:function --space FILE.toml" in text

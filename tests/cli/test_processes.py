@@ -75,7 +75,7 @@ def test_an_environment_of_ones_own_that_is_edited(tmp_path):
     assert finished.returncode == 0, finished.stderr
     status = json.loads(finished.stdout)
     assert status["environment"] == "my_envs:pendulum"
-    assert status["trainer"] == "sb3"
+    assert status["trainer"] == "ppo"
     assert status["policies"] == 2
     assert status["coverage"] is None  # nobody said what the range of returns is
     assert "mean best return" in finished.stderr

@@ -56,6 +56,15 @@ class BipedalWalker(EnvironmentFamily):
     # As many steps as in the paper, which otherwise has the defaults of Stable-Baselines3 and
     # chooses the best policy by 10 episodes; these settings are usual for the walker.
     training: Mapping[str, Mapping[str, Any]] = {
+        "ppo": {
+            "total_timesteps": 5_000_000,
+            "num_envs": 32,
+            "gamma": 0.999,
+            "clip_coef": 0.18,
+            "eval_episodes": 10,
+            "norm_obs": True,
+            "norm_reward": True,
+        },
         "sb3": {
             "total_timesteps": 5_000_000,
             "num_envs": 32,
