@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gymnasium.error import CustomSpaceError
 from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
@@ -283,13 +282,12 @@ def no_end(steps: int) -> TrainingError:
 def _batch_of_observations(environment: ContextualEnv) -> Any:
     """LANES empty observations in the form that Gymnasium's vector environments have."""
     space = environment.observation_space
-    try:
-        return create_empty_array(space, LANES)
-    except (CustomSpaceError, TypeError):
+    if not space.is_np_flattenable:
         raise TrainerError(
             "Policies act on observations that are arrays, or a Dict or Tuple of arrays. "
             f"{environment.family.name!r} has {space}. Flatten them in 'build'."
-        ) from None
+        )
+    return create_empty_array(space, LANES)
 
 
 def _write(batch: Any, number: int, observation: Any) -> None:
