@@ -72,7 +72,7 @@ def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:
     contexts = trainer.space.targets
     trainer.evaluate(policy, contexts, episodes=10, seed=0)  # compiles
     begun = time.process_time()
-    returns = trainer.evaluate(policy, contexts, episodes=10, seed=1).returns
+    returns = trainer.evaluate(policy, contexts, episodes=10, seed=1).complete()
     return float(returns.sum()) / (time.process_time() - begun)
 
 

@@ -14,6 +14,7 @@ from small_study import outcome
 from sdmbtl.errors import StudyError
 from sdmbtl.parallel import Workers
 from sdmbtl.studies import Study
+from sdmbtl.studies.evaluation import errors_by_target
 
 
 def plain(result):
@@ -52,7 +53,7 @@ def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
     assert trial.status == "finished"
     assert int(np.isnan(trial.row).sum()) == 4
     assert study.policy_state(trial) == "intact"
-    by_target = study.target_errors()
+    by_target = errors_by_target(study)
     texts = {troubles[SLOPES[target]]: errors[0] for target, errors in by_target.items()}
     assert "RuntimeError: the motor is stuck" in texts["raises"]
     assert texts["nan"].startswith("The policy's return is nan in the context {'slope': ")
@@ -66,10 +67,10 @@ def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
     # Tried again too early, one is filled in and nothing is lost.
     set_troubles({slope: kind for slope, kind in troubles.items() if kind != "nan"})
     assert study.evaluate_missing() == {"missing": 4, "left": 3}
-    assert len(study.target_errors()) == 3
+    assert len(errors_by_target(study)) == 3
     set_troubles({})
     assert study.evaluate_missing() == {"missing": 3, "left": 0}
-    assert study.target_errors() == {}
+    assert errors_by_target(study) == {}
     study.run(budget=2)
     assert outcome(study)["returns"] == outcome(whole)["returns"]
     assert outcome(study)["policies"] == outcome(whole)["policies"]
@@ -91,7 +92,7 @@ def test_the_command_line_shows_and_fills_failed_targets(tmp_path):
     assert "the motor is stuck" in failed["first_error"]
     assert "Policy 0 on target" in plain(command("targets", study.path))
     left = plain(command("evaluate", study.path, "--missing"))
-    assert "1 return is missing of recorded policies: 0 filled in, 1 left." in left
+    assert "1 return was missing of recorded policies: 0 filled in, 1 left." in left
     assert "the motor is stuck" in left
     set_troubles({})
     assert command.json("evaluate", study.path, "--missing")["left"] == 0
@@ -120,7 +121,7 @@ def test_nothing_evaluated_is_a_failure_that_keeps_the_policy(tmp_path):
 
 def test_fresh_evaluation_with_a_failing_target(tmp_path, whole):
     set_troubles({0.2: "raises"})
-    with pytest.warns(UserWarning, match="failed on 1 of 5 contexts.*motor is stuck.*are NaN"):
+    with pytest.warns(UserWarning, match="on 1 of 5 contexts.*stuck. Those contexts are NaN"):
         returns = whole.evaluate(episodes=3)
     assert np.isnan(returns).all(axis=1).tolist() == [True, False, False, False, False]
 

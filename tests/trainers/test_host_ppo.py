@@ -17,6 +17,8 @@ from sdmbtl.trainers.ppo import BatchedPPOTrainer, HostPPOTrainer
 from sdmbtl.trainers.ppo.host_lanes import open_lanes
 from sdmbtl.trainers.ppo.host_settings import complete_settings
 from sdmbtl.trainers.ppo.lanes import Episodes, LaneState
+from sdmbtl.trainers.ppo.recommended import RECOMMENDED
+from sdmbtl.trainers.ppo.settings import PPOSettings
 
 POLES = ContextSpace(length=[0.3, 0.9], masspole=[0.05, 0.5])
 CARTPOLE = "host_environments:make_cartpole"
@@ -367,6 +369,21 @@ def test_the_rollout_follows_from_the_steps(given, num_steps):
     if "num_steps" not in given:
         assert envs * num_steps % 64 == 0
         assert envs * num_steps * 25 <= max(given["total_timesteps"], 25 * 64)
+
+
+def test_recommended_settings_come_after_those_of_the_user():
+    space = ContextSpace(gravity=[5.0, 10.0])
+    family = FactoryFamily(lambda context: gymnasium.make("Pendulum-v1"), space)
+    settings = make_trainer("ppo", family, space, gamma=0.8, total_timesteps=30_000).settings()
+    assert (settings["gamma"], settings["learning_rate"]) == (0.8, 1e-3)
+    assert settings["num_steps"] == 128, "follows from the steps"
+    flat = made(CARTPOLE, POLES).environment.observations
+    for name in RECOMMENDED:
+        assert name in gymnasium.registry
+        settings = complete_settings({}, name, flat)
+        assert not {"num_steps", "total_timesteps"} & set(RECOMMENDED[name])
+        settings.pop("norm_reward")
+        assert PPOSettings(**settings).num_iterations() >= 25
 
 
 def test_few_updates_are_a_warning(caplog):

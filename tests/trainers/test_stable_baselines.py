@@ -15,7 +15,7 @@ from sdmbtl.environments import FactoryFamily, make_family, register_family
 from sdmbtl.environments.registry import _FACTORIES, can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
-from sdmbtl.trainers import Failure, TrainerSpec, TrainingJob, make_trainer, train
+from sdmbtl.trainers import Evaluation, Failure, TrainerSpec, TrainingJob, make_trainer, train
 from sdmbtl.trainers import stable_baselines as module
 from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
 from sdmbtl.trainers.stable_baselines_settings import COMMON_NAMES
@@ -75,7 +75,7 @@ def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
     def reported(self, policy, contexts, *, episodes, seed):
         seen.append(policy_bytes(policy))
         asked.append((contexts.tolist(), episodes, seed))
-        return np.full((1, 2), float(means[len(seen) - 1]))
+        return Evaluation(np.full((1, 2), float(means[len(seen) - 1])))
 
     monkeypatch.setattr(StableBaselinesTrainer, "evaluate", reported)
     training = trained(norm_obs=True, norm_reward=True)
@@ -291,11 +291,18 @@ def test_returns_that_are_not_finite_end_the_run(noted):
 
 
 def test_the_mean_return_must_be_finite(monkeypatch):
-    monkeypatch.setattr(
-        StableBaselinesTrainer, "evaluate", lambda *a, **k: np.array([[1.0, np.inf]])
-    )
+    played = Evaluation(np.array([[1.0, np.inf]]))
+    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", lambda *a, **k: played)
     with pytest.raises(TrainingError, match="the mean return is inf after 64 steps"):
         trained()
+
+
+def test_an_episode_that_does_not_end_ends_the_run(noted, monkeypatch):
+    monkeypatch.setattr(Noted, "step", lambda *_: (np.zeros(2, np.float32), 1.0, False, False, {}))
+    with pytest.raises(
+        TrainingError, match=r"context \{'a': 1.0\}: .* after 30 steps.*'max_episode_steps'"
+    ):
+        trained(TrainingJob([[1.0]], 0), family=noted, max_episode_steps=30)
 
 
 def test_weights_that_are_not_finite_end_the_run(monkeypatch):

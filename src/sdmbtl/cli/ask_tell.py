@@ -126,11 +126,12 @@ def _explain(trial: Trial, study: Study) -> None:
 def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     """List the targets, in the order of a row, and the best policy on each so far."""
     from sdmbtl.studies import Study
+    from sdmbtl.studies.evaluation import errors_by_target
 
     study = Study.open(path)
     policies = [None if p < 0 else p for p in study.selector.best_trials.tolist()]
     returns = study.selector.rows.best.tolist()
-    errors = study.target_errors()
+    errors = errors_by_target(study)
     failed = [len(errors.get(number, ())) for number in range(len(study.space))]
     first = [next(iter(errors.get(number, {}).values()), None) for number in range(len(failed))]
     listed = list(zip(study.space, policies, returns, failed, first, strict=True))

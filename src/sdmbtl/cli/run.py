@@ -108,8 +108,7 @@ def run(
 
     Without --budget, --total-steps, --time and --min-gain, 12 policies are
     trained. '--width 0 --init scratch' trains on single contexts, as the paper.
-    To continue an interrupted run, give the same command again, or
-    'sdmbtl resume DIR'.
+    To continue, give the same command again, or 'sdmbtl resume DIR'.
     """
     from sdmbtl.studies import Study
 

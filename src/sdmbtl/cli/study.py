@@ -74,41 +74,19 @@ def evaluate(
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
-    import numpy as np
-
-    from sdmbtl.transfer import coverage_of
-
     study = opened_with_environment(path, accept_changes=accept_changes)
     if missing:
-        if episodes is not None or samples is not None or seed:
-            raise ArgumentError(
-                "--missing plays the episodes that the study would have played, on its targets. "
-                "Leave --episodes, --samples and --seed out."
-            )
-        _evaluate_missing(study, as_json=as_json)
+        _evaluate_missing(study, (episodes, samples, seed or None), as_json=as_json)
         return
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
     with warnings_as_notes():
         returns = study.evaluate(contexts, episodes=episodes, seed=seed)
-    means = returns.mean(axis=1)
-    by_context = [{"context": c, "mean": m} for c, m in zip(contexts, means.tolist(), strict=True)]
-    evaluated = ~np.isnan(means)
-    by_context = [entry for entry, kept in zip(by_context, evaluated, strict=True) if kept]
-    failed, means = int((~evaluated).sum()), means[evaluated]
-    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
     result = {
         "path": str(path),
         "contexts": "targets" if samples is None else "samples",
-        "count": len(means),
-        "failed": failed,
         "episodes": returns.shape[1],
         "seed": seed,
-        "mean": float(means.mean()),
-        "interval": _interval(means, study.return_range),
-        "coverage": study.share(float(means.mean())),
-        "covered": None if covered is None else covered.to_dict(),
-        "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
-        "by_context": by_context,
+        **_measured(study, contexts, returns.mean(axis=1)),
     }
     if as_json:
         print_json(result)
@@ -116,23 +94,54 @@ def evaluate(
         _print_evaluation(result, list(study.space.names))
 
 
-def _evaluate_missing(study: Study, *, as_json: bool) -> None:
-    """Fill in returns that are missing, and say how many."""
-    from sdmbtl.cli.status import summary
+def _measured(study: Study, contexts: list[dict[str, float]], means: Any) -> dict[str, Any]:
+    """What mean returns on contexts come to; those whose evaluation failed are NaN."""
+    import numpy as np
 
+    from sdmbtl.transfer import coverage_of
+
+    evaluated = np.flatnonzero(~np.isnan(means))
+    failed, means = len(means) - len(evaluated), means[evaluated]
+    by_context = [
+        {"context": contexts[i], "mean": m} for i, m in zip(evaluated, means.tolist(), strict=True)
+    ]
+    covered = coverage_of(means, study.selector.rows.returns, study.return_range)
+    return {
+        "count": len(means),
+        "failed": failed,
+        "mean": float(means.mean()),
+        "interval": _interval(means, study.return_range),
+        "coverage": study.share(float(means.mean())),
+        "covered": None if covered is None else covered.to_dict(),
+        "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
+        "by_context": by_context,
+    }
+
+
+def _evaluate_missing(study: Study, others: tuple[int | None, ...], *, as_json: bool) -> None:
+    """Fill in returns that are missing, and say how many; other options do not go with it."""
+    if any(given is not None for given in others):
+        raise ArgumentError(
+            "--missing plays the episodes that the study would have played, on its targets. "
+            "Leave --episodes, --samples and --seed out."
+        )
     with StopSignals().ending_with(lambda: "Interrupted; what was filled in is kept."):
         counts = study.evaluate_missing()
     if as_json:
         print_json({"path": str(study.path), **counts})
         return
+    if not counts["missing"]:
+        typer.echo("Nothing is missing: every policy that is here was evaluated on all targets.")
+        return
     filled = counts["missing"] - counts["left"]
     typer.echo(
-        f"{counted(counts['missing'], 'return is', 'returns are')} missing of recorded policies: "
+        f"{counted(counts['missing'], 'return was', 'returns were')} missing of recorded policies: "
         f"{filled} filled in, {counts['left']} left."
     )
-    for line in summary(study.status()):
-        if "could not be evaluated" in line or " failed: " in line:
-            typer.echo(line)
+    for entry in study.status()["rounds"]:
+        if entry["failed_targets"]:
+            failed = counted(entry["failed_targets"], "target")
+            typer.echo(f"policy {entry['id']}, {failed}: {entry['first_target_error']}")
 
 
 def _sampled(study: Study, count: int, seed: int) -> list[dict[str, float]]:

@@ -88,6 +88,4 @@ def warn_of_missing_time_limit(trainer: Trainer) -> None:
     remark = find_missing_time_limit(trainer.family, trainer.space)
     if remark is not None:
         limit = f"{trainer.max_episode_steps:,} steps (the trainer's 'max_episode_steps')"
-        warnings.warn(
-            f"{remark} Evaluations stop an episode as failed after {limit}.", stacklevel=4
-        )
+        warnings.warn(f"{remark} Evaluations end one as failed after {limit}.", stacklevel=4)

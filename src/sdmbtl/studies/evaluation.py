@@ -56,3 +56,12 @@ def count_missing(study: Study) -> int:
     """Number of returns that recorded policies lack, each of one policy on one target."""
     known = [t for t in study.trained if t.status in ("finished", "failed")]
     return sum(len(study.space) if t.row is None else int(np.isnan(t.row).sum()) for t in known)
+
+
+def errors_by_target(study: Study) -> dict[int, dict[int, str]]:
+    """By target and policy: why the policy could not be evaluated on the target."""
+    by_target: dict[int, dict[int, str]] = {}
+    for policy, errors in study.database.errors().items():
+        for target, error in errors.items():
+            by_target.setdefault(target, {})[policy] = error
+    return by_target

@@ -25,7 +25,7 @@ from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Failure, Training, TrainingJob
+    from sdmbtl.trainers import Checkpoints, Failure, Training, TrainingJob
 
 #: After so many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
@@ -41,12 +41,24 @@ class Loop:
         study: The study, locked by the caller.
         tell: Called with every `Event`.
         workers: Processes that help with evaluations.
+        checkpoint_seconds: Time between two checkpoints of a training run; None for none.
     """
 
-    def __init__(self, study: Study, tell: Callback, workers: Workers) -> None:
+    def __init__(
+        self,
+        study: Study,
+        tell: Callback,
+        workers: Workers,
+        checkpoint_seconds: float | None = None,
+    ) -> None:
+        from sdmbtl.trainers import Checkpoints
+
         self.study = study
         self.tell = tell
         self.workers = workers
+        self.checkpoints: Checkpoints | None = None
+        if checkpoint_seconds is not None:
+            self.checkpoints = Checkpoints(study.path / "checkpoints", checkpoint_seconds)
 
     def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
         """Continue until a rule holds; returns why it stopped."""
@@ -193,7 +205,7 @@ class Loop:
 
         jobs = [self._job(trial) for trial in trials]
         begun = time.monotonic()
-        results = train(self.study.training, jobs, progress)
+        results = train(self.study.training, jobs, progress, self.checkpoints)
         seconds = {(trials[0].id, "training"): time.monotonic() - begun}
         events = [
             Event("failed", self._retry_or_give_up(trial, result))
@@ -203,6 +215,8 @@ class Loop:
         ]
         # All of a batch at once: a part of it would be trained in other company, and differ.
         self.study.record(*[event.trial for event in events], seconds=seconds)
+        if self.checkpoints is not None:
+            self.checkpoints.clear()
         for event in events:
             self.tell(event)
 
@@ -288,7 +302,7 @@ class Loop:
         def progress(done: int, total: int) -> None:
             self.tell(Event("evaluating", trial, done, total))
 
-        contexts, known = self.study.space.targets, self.study.played(trial)
+        contexts, known = self.study.space.targets, self._known(trial)
         missing = np.flatnonzero(np.isnan(known).all(axis=1)).tolist()
         own = None
         if trial.source.is_point and trial.index is None:
@@ -310,6 +324,12 @@ class Loop:
         if len(known) in missing and errors.pop(len(known), None) is None:
             own = float(played.returns[-1].mean())
         return np.where(np.isnan(known), returns, known), own, errors
+
+    def _known(self, trial: Trial) -> NDArray[np.float64]:
+        """(N, E) returns of a trial's policy so far, NaN where it was not evaluated."""
+        if trial.row is None:
+            return np.full((len(self.study.space), self.study.configuration.episodes), np.nan)
+        return self.study.database.episodes().get(trial.id, trial.row[:, None])
 
     def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
         """The trial after a failure: to be retried with another seed, or given up."""

@@ -237,12 +237,6 @@ class Study:
         rows = {t.id: t.row for t in self.trials if t.row is not None}
         return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
 
-    def played(self, trial: Trial) -> NDArray[np.float64]:
-        """(N, E) returns of a trial's policy, NaN where it was not evaluated."""
-        if trial.row is None:
-            return np.full((len(self.space), self.configuration.episodes), np.nan)
-        return self.episodes()[trial.id]
-
     @property
     def return_range(self) -> tuple[float, float] | None:
         """Lowest and highest return of an episode, if known."""
@@ -281,14 +275,6 @@ class Study:
     def status(self) -> dict[str, Any]:
         """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
         return study_status(self)
-
-    def target_errors(self) -> dict[int, dict[int, str]]:
-        """By target and policy: why the policy could not be evaluated on the target."""
-        by_target: dict[int, dict[int, str]] = {}
-        for policy, errors in self.database.errors().items():
-            for target, error in errors.items():
-                by_target.setdefault(target, {})[policy] = error
-        return by_target
 
     @property
     def random_actions(self) -> RandomActions | None:
@@ -370,6 +356,7 @@ class Study:
         progress: bool | Literal["auto"] = "auto",
         log_every: float | None = 30.0,
         tensorboard: str | Path | None = None,
+        checkpoint_seconds: float | None = 60.0,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -392,6 +379,8 @@ class Study:
                 that gets a line for each policy, and one each `log_every` seconds.
             log_every: Seconds between two lines that say what happens; None for none of them.
             tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
+            checkpoint_seconds: Time between two checkpoints of a training run, from which it
+                continues after its process was killed; None for none.
 
         Returns:
             Why it stopped, in words.
@@ -409,7 +398,7 @@ class Study:
                 self.database.set_fact("budget", int(budget))
             measure_random_actions(self)
             with CallbackList([*told, *callbacks]) as tell:
-                return Loop(self, tell, workers).run(stops, budget)
+                return Loop(self, tell, workers, checkpoint_seconds).run(stops, budget)
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
@@ -533,7 +522,8 @@ class Study:
             count = whole_number("episodes", episodes, low=1, error=StudyError)
         played = evaluate_chosen(self, vectors, count, seed)
         if played.errors:
-            warnings.warn(f"{played.describe_errors()} They are NaN.", stacklevel=2)
+            failed = played.describe_errors().rstrip(".")
+            warnings.warn(f"{failed}. Those contexts are NaN.", stacklevel=2)
         return played.returns
 
     def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:

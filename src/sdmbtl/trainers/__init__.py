@@ -1,11 +1,13 @@
 """Trainers: they train policies on contexts and evaluate them on others."""
 
 from sdmbtl.trainers.base import Evaluation, Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.checkpoint import Checkpoints
 from sdmbtl.trainers.evaluation import evaluate
 from sdmbtl.trainers.registry import make_trainer, trainer_names
 from sdmbtl.trainers.spec import Failure, TrainerSpec, train
 
 __all__ = [
+    "Checkpoints",
     "Evaluation",
     "Failure",
     "Progress",

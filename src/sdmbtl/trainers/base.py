@@ -19,6 +19,7 @@ from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
+from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.wording import counted
 
@@ -136,10 +137,11 @@ class Evaluation:
 
     def describe_errors(self) -> str:
         """On how many contexts the evaluation failed, and how on the first of them."""
-        return (
-            f"The evaluation failed on {len(self.errors)} of {len(self.returns)} contexts. "
-            f"The first error: {self.errors[min(self.errors)]}"
-        )
+        first = self.errors[min(self.errors)]
+        if len(self.returns) == 1:
+            return first
+        count = f"{len(self.errors)} of {len(self.returns)} contexts"
+        return f"The evaluation failed on {count}. The first error: {first}"
 
 
 class Trainer(ABC):
@@ -195,11 +197,20 @@ class Trainer(ABC):
 
     @abstractmethod
     def train_chunk(
-        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> list[Training]:
         """Train one policy for each of at most `chunk` jobs. The same jobs give the same policies.
 
         The jobs have the same number of contexts and of steps, and all have a parent or none.
+
+        Args:
+            jobs: The policies.
+            progress: Called now and then.
+            checkpoint: From what a run that was killed continues, to the same policies. A trainer
+                that cannot continue begins anew.
 
         Raises:
             TrainingError: If a training run failed.

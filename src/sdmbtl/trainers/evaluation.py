@@ -20,6 +20,14 @@ from sdmbtl.trainers.base import Evaluation, EvaluationProgress, ProgressError, 
 from sdmbtl.trainers.rollout import LANES
 from sdmbtl.trainers.spec import TrainerSpec
 
+_DIED = (
+    "A worker process of an evaluation died, perhaps for lack of memory, or because the "
+    "environment crashed. Nothing that was recorded is lost."
+)
+
+#: An evaluation that is shared has at least about so many parts.
+FEWEST_PARTS = 8
+
 #: Evaluates the contexts with these numbers.
 _Play = Callable[[Sequence[int]], Evaluation]
 
@@ -42,17 +50,16 @@ def evaluate(
 
     Args:
         spec: With what it was trained.
-        policy: The policy.
-        contexts: (n, D) contexts in the order of the space's dimensions.
+        policy: See `Trainer.evaluate`, as for what follows.
+        contexts: (n, D) contexts.
         episodes: Number of episodes on each.
         seed: The same seed gives the same episodes, in however many processes.
-        only: Numbers of the contexts to evaluate; all of them if left out.
+        only: Numbers of the contexts to evaluate.
         progress: Called now and then; what it raises passes through.
         workers: Processes that take a share where that pays; this process alone if left out.
 
     Raises:
         TrainerError: If the set-up is wrong, so that no evaluation could succeed.
-        ContextError: If the physics makes no sense in a context.
         TrainingError: If a worker process died.
     """
     trainer = spec.make_trainer()
@@ -63,18 +70,13 @@ def evaluate(
     done = 0
 
     def report(count: int, _: int) -> None:
-        if progress is not None:
-            try:
-                progress(done + count, len(numbers))
-            except Exception as error:
-                raise ProgressError(error) from error
+        _report(progress, done + count, len(numbers))
 
     def play_here(part: Sequence[int]) -> Evaluation:
         return _evaluate_part(trainer, policy, vectors, episodes, seed, part, report)
 
-    elsewhere = partial(
-        _evaluate_elsewhere, spec.to_dict(), policy_bytes(policy), vectors, episodes, seed
-    )
+    sent = (spec.to_dict(), policy_bytes(policy))
+    elsewhere = partial(_evaluate_elsewhere, *sent, vectors, episodes, seed)
     shared = workers if _can_be_shared(trainer) else None
     try:
         for part, played in _play_parts(numbers, episodes, play_here, elsewhere, shared):
@@ -85,11 +87,17 @@ def evaluate(
     except ProgressError as error:
         raise error.cause from None
     except BrokenProcessPool as error:
-        raise TrainingError(
-            "A worker process of an evaluation died, perhaps for lack of memory, or because the "
-            "environment crashed. Nothing that was recorded is lost."
-        ) from error
+        raise TrainingError(_DIED) from error
     return Evaluation(returns, dict(sorted(errors.items())))
+
+
+def _report(progress: EvaluationProgress | None, done: int, total: int) -> None:
+    """Call the callback; what it raises is not an error of the evaluation."""
+    if progress is not None:
+        try:
+            progress(done, total)
+        except Exception as error:
+            raise ProgressError(error) from error
 
 
 def _can_be_shared(trainer: Trainer) -> bool:
@@ -104,7 +112,8 @@ def _play_parts(
     workers: Workers | None,
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
-    least = math.ceil(LANES / episodes)
+    # As many as are played side by side; fewer if there are few, of which each may take minutes.
+    least = min(math.ceil(LANES / episodes), math.ceil(len(numbers) / FEWEST_PARTS))
     if workers is not None and not workers.started and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()

@@ -15,7 +15,7 @@ from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.base import Evaluation, EvaluationProgress
 from sdmbtl.trainers.environment_errors import environment_error
-from sdmbtl.trainers.rollout import no_end
+from sdmbtl.trainers.rollout import episode_seed, no_end
 
 
 def evaluate_parallel(
@@ -44,7 +44,7 @@ def evaluate_parallel(
         coordinates = space.to_unit(contexts[number]) if observe_context else np.zeros(0)
         try:
             for episode in range(episodes):
-                own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+                own_seed = episode_seed(seed, number, episode)
                 evaluation.returns[number, episode] = _play(
                     policy, family, context, coordinates, own_seed, max_episode_steps
                 )

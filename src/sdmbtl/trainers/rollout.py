@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from gymnasium.error import CustomSpaceError
 from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
@@ -65,18 +64,10 @@ def evaluate_in_gymnasium(
 
     def begin(number: int, episode: int, used: ContextualEnv | None) -> _Lane:
         """An episode in an environment that was used on its context before, or in a new one."""
-        own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
         context = space.context(contexts[number])
         environment = used or family.make(context, observe_context=observed)
-        try:
-            observation, _ = environment.reset(seed=own_seed)
-        except BaseException:
-            environment.close()
-            raise
-        # What the contextual environment adds to a step is seen only with the context.
-        step = environment.step if observe_context else environment.inner.step
-        reusable = family.use_of(environment.inner) != "episode"
-        return _Lane(number, episode, environment, step, observation, reusable)
+        own_seed = episode_seed(seed, number, episode)
+        return _begin(environment, number, episode, own_seed, bare=not observe_context)
 
     rollout = _Rollout(begin, _Schedule(numbers, episodes))
     rollout.play(policy, max_episode_steps, progress)
@@ -88,6 +79,11 @@ def evaluate_in_gymnasium(
         returns[number] = np.nan
         errors[number] = str(environment_error(space.context(contexts[number]), error))
     return Evaluation(returns, errors)
+
+
+def episode_seed(seed: int, number: int, episode: int) -> int:
+    """The seed of an episode: the same, whatever else is played."""
+    return int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
 
 
 @dataclass(slots=True)
@@ -102,6 +98,28 @@ class _Lane:
     reusable: bool
     total: float = 0.0
     steps: int = 0
+
+
+def _begin(
+    environment: ContextualEnv, number: int, episode: int, seed: int, *, bare: bool
+) -> _Lane:
+    """Begin an episode in an environment, which is closed if that fails.
+
+    Args:
+        environment: The environment.
+        number: Of its context.
+        episode: Of the episode there.
+        seed: For the reset.
+        bare: Whether nobody sees what a contextual environment adds to a step.
+    """
+    try:
+        observation, _ = environment.reset(seed=seed)
+    except BaseException:
+        environment.close()
+        raise
+    step = environment.inner.step if bare else environment.step
+    reusable = environment.family.use_of(environment.inner) != "episode"
+    return _Lane(number, episode, environment, step, observation, reusable)
 
 
 #: Begins an episode: its context, its number there, an environment of that context to use again.
@@ -264,13 +282,12 @@ def no_end(steps: int) -> TrainingError:
 def _batch_of_observations(environment: ContextualEnv) -> Any:
     """LANES empty observations in the form that Gymnasium's vector environments have."""
     space = environment.observation_space
-    try:
-        return create_empty_array(space, LANES)
-    except (CustomSpaceError, TypeError):
+    if not space.is_np_flattenable:
         raise TrainerError(
             "Policies act on observations that are arrays, or a Dict or Tuple of arrays. "
             f"{environment.family.name!r} has {space}. Flatten them in 'build'."
-        ) from None
+        )
+    return create_empty_array(space, LANES)
 
 
 def _write(batch: Any, number: int, observation: Any) -> None:

@@ -26,6 +26,7 @@ from sdmbtl.trainers.base import (
     Training,
     TrainingJob,
 )
+from sdmbtl.trainers.checkpoint import Checkpoints
 from sdmbtl.trainers.registry import trainer_from_settings
 
 
@@ -119,7 +120,10 @@ class Failure:
 
 
 def train(
-    spec: TrainerSpec, jobs: Sequence[TrainingJob], progress: Progress | None = None
+    spec: TrainerSpec,
+    jobs: Sequence[TrainingJob],
+    progress: Progress | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> list[Training | Failure]:
     """Train one policy for each job, in as many processes as the trainer is set to.
 
@@ -129,6 +133,8 @@ def train(
         spec: What is trained and how.
         jobs: The policies.
         progress: Called now and then; what it raises passes through.
+        checkpoints: Where runs that were killed continue from; to be cleared by the caller when
+            what was trained is on record.
 
     Returns:
         For each job the training run, or why it failed. If several jobs that were trained together
@@ -143,10 +149,10 @@ def train(
     chunks = [[jobs[number] for number in chunk] for chunk in numbers]
     processes = min(trainer.processes, len(chunks))
     if processes > 1 and can_be_made_anywhere(trainer.family):
-        results = _train_in_workers(spec, chunks, processes, progress)
+        results = _train_in_workers(spec, chunks, processes, progress, checkpoints)
     else:
-        joint = JointProgress(progress, len(jobs))
-        results = [_try_jobs(trainer, chunk, joint.part(len(chunk))) for chunk in chunks]
+        joint, attempt = JointProgress(progress, len(jobs)), partial(_try_jobs, spec, checkpoints)
+        results = [attempt(chunk, joint.part(len(chunk))) for chunk in chunks]
     by_number = {
         number: result
         for chunk, trained in zip(numbers, results, strict=True)
@@ -160,9 +166,10 @@ def _train_in_workers(
     chunks: Sequence[Sequence[TrainingJob]],
     processes: int,
     progress: Progress | None,
+    checkpoints: Checkpoints | None,
 ) -> list[list[Training | Failure]]:
     """Train each chunk in one of several processes; progress is reported when one is done."""
-    work = partial(_train_numbered, replace(spec, live=None))
+    work = partial(_train_numbered, replace(spec, live=None), checkpoints)
     done: dict[int, list[Training | Failure]] = {}
     try:
         for (number, _), results in compute_all(work, list(enumerate(chunks)), processes):
@@ -181,16 +188,20 @@ def _train_in_workers(
 
 
 def _train_numbered(
-    spec: TrainerSpec, chunk: tuple[int, Sequence[TrainingJob]]
+    spec: TrainerSpec, checkpoints: Checkpoints | None, chunk: tuple[int, Sequence[TrainingJob]]
 ) -> list[Training | Failure]:
-    return train(spec, chunk[1])
+    return train(spec, chunk[1], checkpoints=checkpoints)
 
 
 def _try_jobs(
-    trainer: Trainer, jobs: Sequence[TrainingJob], progress: Progress | None
+    spec: TrainerSpec,
+    checkpoints: Checkpoints | None,
+    jobs: Sequence[TrainingJob],
+    progress: Progress | None,
 ) -> list[Training | Failure]:
+    checkpoint = None if checkpoints is None else checkpoints.of(spec.to_dict(), jobs)
     try:
-        return [*trainer.train_chunk(jobs, progress)]
+        return [*spec.make_trainer().train_chunk(jobs, progress, checkpoint)]
     except ProgressError as error:
         raise error.cause from None
     except TrainerError:
@@ -198,7 +209,8 @@ def _try_jobs(
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
         if len(jobs) == 1:
             return [Failure.of(error, jobs[0].attempt)]
-    return [result for job in jobs for result in _try_jobs(trainer, [job], progress)]
+    alone = partial(_try_jobs, spec, checkpoints)
+    return [result for job in jobs for result in alone([job], progress)]
 
 
 def _describe_environment(family: EnvironmentFamily) -> dict[str, Any]:

@@ -46,8 +46,10 @@ from sdmbtl.trainers.base import (
     Training,
     TrainingJob,
 )
+from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+from sdmbtl.trainers.stable_baselines_environments import BlankEnv, OneContextEachEpisode
 from sdmbtl.trainers.stable_baselines_parents import start_from_parent
 from sdmbtl.trainers.stable_baselines_settings import (
     argument_defaults,
@@ -242,15 +244,21 @@ class StableBaselinesTrainer(Trainer):
                 f"{self.algorithm} needs actions that are a {kind.__name__}. {self.family.name} "
                 f"has {short_text(actions)}. Choose another algorithm, such as PPO."
             )
-        blank = partial(_Blank, observations, actions)
+        blank = partial(BlankEnv, observations, actions)
         with warnings.catch_warnings(), _contain_randomness(seed=0):
             warnings.simplefilter("ignore")  # training says the same again
             self._model(DummyVecEnv([blank] * self.num_envs), 0, self.total_timesteps)
 
     def train_chunk(
-        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,  # noqa: ARG002
     ) -> list[Training]:
         """Train one policy for each job; a chunk is a single one. The same job, the same policy.
+
+        There are no checkpoints: what Stable-Baselines3 keeps in its buffers, schedules and
+        environments cannot be restored exactly, so a run that was killed begins anew.
 
         Raises:
             TrainingError: If a training run failed; the message has the context and the cause.
@@ -354,7 +362,7 @@ class StableBaselinesTrainer(Trainer):
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
             with name_context_in_errors(first):
                 env = self.family.make(first, observe_context=observed)
-            return _OneContextEachEpisode(env, self.space, job.contexts, generator)
+            return OneContextEachEpisode(env, self.space, job.contexts, generator)
 
         generators = np.random.default_rng(seed).spawn(self.num_envs)
         environments: VecEnv = VecMonitor(DummyVecEnv([partial(make, g) for g in generators]))
@@ -401,15 +409,6 @@ class StableBaselinesTrainer(Trainer):
         name = f"{self.algorithm} {trained_on} seed={job.seed}".replace("/", "_")
         folder = str(Path(self.tensorboard_log) / name)
         return Logger(folder, [TensorBoardOutputFormat(folder)])
-
-
-class _Blank(gymnasium.Env[Any, Any]):
-    """An environment that has spaces, and nothing else."""
-
-    def __init__(
-        self, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]
-    ) -> None:
-        self.observation_space, self.action_space = observation_space, action_space
 
 
 class _Watcher(BaseCallback):
@@ -481,37 +480,6 @@ class _Watcher(BaseCallback):
         """Mean return of the latest episodes of training, NaN before the first has ended."""
         returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
         return float(np.mean(returns)) if returns else math.nan
-
-
-class _OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """Takes one of several contexts at random for each episode."""
-
-    def __init__(
-        self,
-        env: gymnasium.Env[Any, Any],
-        space: ContextSpace,
-        contexts: NDArray[np.float64],
-        generator: np.random.Generator,
-    ) -> None:
-        super().__init__(env)
-        self._contexts = contexts
-        self._space = space
-        self._generator = generator
-        self._context = space.context(contexts[0])
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        """Start an episode on another context."""
-        number = int(self._generator.integers(len(self._contexts)))
-        self._context = self._space.context(self._contexts[number])
-        with name_context_in_errors(self._context):
-            return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
-
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Take one step."""
-        with name_context_in_errors(self._context):
-            return self.env.step(action)
 
 
 def _import_callbacks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -28,9 +28,11 @@ from sdmbtl.trainers.base import (
     Training,
     TrainingJob,
 )
+from sdmbtl.trainers.checkpoint import Checkpoint, Snapshot
 from sdmbtl.trainers.ppo.backend import start_backend
 from sdmbtl.trainers.ppo.distributions import Gaussian
 from sdmbtl.trainers.ppo.functional import FunctionalPPO, Tasks, TrainState
+from sdmbtl.trainers.ppo.networks import arrays_of, from_arrays
 from sdmbtl.trainers.ppo.policy_form import PolicyForm
 from sdmbtl.trainers.ppo.settings import PPOSettings
 
@@ -96,7 +98,10 @@ class BatchedPPOTrainer(Trainer):
         return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
 
     def train_chunk(
-        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> list[Training]:
         """Train one policy for each job, side by side.
 
@@ -118,16 +123,22 @@ class BatchedPPOTrainer(Trainer):
         self._compiled.add(shape)
         begin = [self.form.begin(job.seed, job.parent) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
-        curve: list[tuple[int, NDArray[np.float64]]] = []
-        if jobs[0].parent is not None:
+        curve: _Curve = []
+        done = 0
+        saved = None if checkpoint is None else checkpoint.load()
+        if saved is not None:
+            states, curve, done = _restore(saved, states)
+        elif jobs[0].parent is not None:
             states, means = self._ppo.evaluate(states, tasks)
             curve.append((0, np.asarray(means, dtype=np.float64)))
-        for first in range(0, iterations, settings.eval_every):
+        for first in range(done, iterations, settings.eval_every):
             last = min(first + settings.eval_every, iterations)
             states, means = self._ppo.advance(
                 states, tasks, jnp.arange(first, last), jnp.int32(iterations)
             )
             curve.append((last * size, np.asarray(means, dtype=np.float64)))
+            if checkpoint is not None:
+                checkpoint.save_when_due(partial(_take_snapshot, states, curve, last))
             if progress is not None:
                 progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
         return [
@@ -203,6 +214,25 @@ class BatchedPPOTrainer(Trainer):
                 "weights that are not finite. A smaller learning_rate may help."
             )
         return self.form.make_policy(weights, scaling)
+
+
+_Curve = list[tuple[int, NDArray[np.float64]]]
+
+
+def _take_snapshot(states: TrainState, curve: _Curve, iterations: int) -> Snapshot:
+    """Everything that a chunk needs to continue after some iterations."""
+    data = {
+        "iterations": iterations,
+        "curve": [[steps, returns.tolist()] for steps, returns in curve],
+    }
+    return Snapshot(data, arrays_of(states, "states"))
+
+
+def _restore(saved: Snapshot, begun: TrainState) -> tuple[TrainState, _Curve, int]:
+    """The states, the curve and the iterations of a snapshot, in the form of new states."""
+    states = from_arrays(begun, "states", saved.arrays)
+    curve = [(int(steps), np.array(returns)) for steps, returns in saved.data["curve"]]
+    return states, curve, int(saved.data["iterations"])
 
 
 @lru_cache(maxsize=8)

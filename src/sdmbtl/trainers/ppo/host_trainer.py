@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -24,13 +24,15 @@ from sdmbtl.trainers.base import (
     Training,
     TrainingJob,
 )
+from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.parallel_rollout import evaluate_parallel
 from sdmbtl.trainers.ppo.backend import start_backend
 from sdmbtl.trainers.ppo.host_environment import examine
 from sdmbtl.trainers.ppo.host_lanes import HostLanes, open_lanes
-from sdmbtl.trainers.ppo.host_learner import LearnerState, compile_learner
+from sdmbtl.trainers.ppo.host_learner import compile_learner
 from sdmbtl.trainers.ppo.host_rollout import ActionScale, Actor, carry_over, collect
 from sdmbtl.trainers.ppo.host_settings import complete_settings
+from sdmbtl.trainers.ppo.host_state import HostTrainState
 from sdmbtl.trainers.ppo.lanes import Episodes, LaneState
 from sdmbtl.trainers.ppo.settings import PPOSettings
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
@@ -39,27 +41,6 @@ from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 ACTING = 0xAC7
 #: At most this many training contexts are evaluated during training, always the same ones.
 MOST_EVALUATED = 16
-
-
-@dataclass
-class HostTrainState:
-    """Everything a training run needs to continue.
-
-    Attributes:
-        learner: What is learned.
-        lanes: Where each environment is.
-        iteration: Number of the iterations that are done.
-        best: The best policy so far.
-        best_return: Its mean return on the training contexts.
-        curve: (steps, mean return on the training contexts) so far.
-    """
-
-    learner: LearnerState
-    lanes: list[LaneState]
-    iteration: int = 0
-    best: MlpPolicy | None = None
-    best_return: float = -math.inf
-    curve: list[tuple[int, float]] = field(default_factory=list)
 
 
 class HostPPOTrainer(Trainer):
@@ -148,7 +129,10 @@ class HostPPOTrainer(Trainer):
         return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
 
     def train_chunk(
-        self, jobs: Sequence[TrainingJob], progress: Progress | None = None
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,
     ) -> list[Training]:
         """Train one policy for each job; a chunk is a single one. The same job, the same policy.
 
@@ -156,7 +140,7 @@ class HostPPOTrainer(Trainer):
         explores as one from scratch. The parent itself is the first candidate for the best policy:
         nothing worse is returned, by the evaluations during training.
         """
-        return [self._train_one(job, progress) for job in jobs]
+        return [self._train_one(job, progress, checkpoint) for job in jobs]
 
     def evaluate(
         self,
@@ -204,7 +188,9 @@ class HostPPOTrainer(Trainer):
             [LaneState() for _ in range(self.ppo_settings.num_envs)],
         )
 
-    def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
+    def _train_one(
+        self, job: TrainingJob, progress: Progress | None, checkpoint: Checkpoint | None
+    ) -> Training:
         settings = self.ppo_settings
         total = settings.num_iterations(job.steps)
         if job.parent is None:
@@ -213,7 +199,10 @@ class HostPPOTrainer(Trainer):
         if progress is not None and not self._learner.is_compiled:
             progress(0, total * settings.batch_size, math.nan)
         state = self.begin(job)
-        if job.parent is not None:
+        saved = None if checkpoint is None else checkpoint.load()
+        if saved is not None:
+            state.restore(saved)
+        elif job.parent is not None:
             self._evaluate_progress(state, job)
         lanes = self.open_lanes(job)
         try:
@@ -225,6 +214,8 @@ class HostPPOTrainer(Trainer):
                 if progress is not None:
                     size = settings.batch_size
                     progress(state.iteration * size, total * size, state.curve[-1][1])
+                if checkpoint is not None:
+                    checkpoint.save_when_due(lambda: state.take_snapshot(lanes.states()))
         finally:
             lanes.close()
         assert state.best is not None  # noqa: S101 (the last iteration is evaluated)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
+
+State = TypeVar("State")
 
 Layers = list[tuple[jax.Array, jax.Array]]
 
@@ -101,3 +104,17 @@ def orthogonal(rng: np.random.Generator, n: int, m: int) -> NDArray[np.float32]:
     q, r = np.linalg.qr(rng.standard_normal((max(n, m), min(n, m))))
     q = q * np.sign(np.diagonal(r))
     return np.asarray(q if n >= m else q.T, dtype=np.float32)
+
+
+def arrays_of(state: Any, name: str) -> dict[str, NDArray[Any]]:
+    """The arrays of a state, which may be nested, under numbered names."""
+    leaves = jax.tree.leaves(state)
+    return {f"{name}-{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
+
+
+def from_arrays(form: State, name: str, arrays: Mapping[str, NDArray[Any]]) -> State:
+    """A state of the same form as another one, with arrays of `arrays_of`."""
+    leaves, structure = jax.tree.flatten(form)
+    kept = [jnp.asarray(arrays[f"{name}-{number}"]) for number in range(len(leaves))]
+    restored: State = jax.tree.unflatten(structure, kept)
+    return restored

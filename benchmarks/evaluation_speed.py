@@ -1,0 +1,105 @@
+"""How fast a policy is evaluated in Gymnasium environments: in one process, and on all cores.
+
+Prints CPU microseconds per environment step and the ratio of the wall times. Both are measured in
+turns, and the best of several counts, because a machine may be busy with other things.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from itertools import pairwise
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily
+from sdmbtl.parallel import Workers, available_cores
+from sdmbtl.policies import MlpPolicy
+from sdmbtl.trainers import TrainerSpec, evaluate, make_trainer
+
+SPACE = ContextSpace(gravity=np.linspace(5.0, 11.0, 100))
+EPISODES = 10
+
+
+def pendulum(context: dict[str, float]) -> gymnasium.Env[Any, Any]:
+    """200 steps in each episode."""
+    return gymnasium.make("Pendulum-v1", g=context["gravity"])
+
+
+def lander(context: dict[str, float]) -> gymnasium.Env[Any, Any]:
+    """LunarLander with another gravity."""
+    return gymnasium.make("LunarLander-v3", gravity=-context["gravity"])
+
+
+def random_policy(env: gymnasium.Env[Any, Any]) -> MlpPolicy:
+    """Two hidden layers of 64, as a trained policy has, with random weights."""
+    actions = env.action_space
+    discrete = isinstance(actions, gymnasium.spaces.Discrete)
+    (n_inputs,) = env.observation_space.shape or (1,)
+    sizes = [n_inputs, 64, 64, int(actions.n) if discrete else 1]  # type: ignore[attr-defined]
+    rng = np.random.default_rng(0)
+    return MlpPolicy(
+        [0.3 * rng.normal(size=pair).astype(np.float32) for pair in pairwise(sizes)],
+        [np.zeros(size, np.float32) for size in sizes[1:]],
+        shift=np.zeros(n_inputs, np.float32),
+        scale=np.ones(n_inputs, np.float32),
+        bounds=None if discrete else (-2.0, 2.0),
+    )
+
+
+class Counted(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Counts the steps of all its instances."""
+
+    steps = 0
+
+    def step(self, action: Any) -> Any:
+        """Count, and step."""
+        Counted.steps += 1
+        return self.env.step(action)
+
+
+def count_steps(name: str, policy: MlpPolicy) -> int:
+    """Steps of one evaluation."""
+    make = globals()[name]
+    family = FactoryFamily(lambda context: Counted(make(context)), SPACE)
+    Counted.steps = 0
+    _play(TrainerSpec.of(make_trainer("sb3", family, SPACE)), policy, None)
+    return Counted.steps
+
+
+def _play(spec: TrainerSpec, policy: MlpPolicy, workers: Workers | None) -> tuple[float, float]:
+    """CPU seconds of this process, and seconds, of one evaluation."""
+    cpu, begun = time.process_time(), time.monotonic()
+    evaluate(spec, policy, SPACE.targets, episodes=EPISODES, seed=0, workers=workers).complete()
+    return time.process_time() - cpu, time.monotonic() - begun
+
+
+def main() -> None:
+    """Measure each environment."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--repeats", type=int, default=4)
+    repeats = parser.parse_args().repeats
+    with Workers(available_cores() - 1) as workers:
+        workers.start_seconds = 0.0
+        for name in ("pendulum", "lander"):
+            family = FactoryFamily(f"evaluation_speed:{name}", SPACE)
+            spec = TrainerSpec.of(make_trainer("sb3", family, SPACE))
+            policy = random_policy(family.make())
+            steps = count_steps(name, policy)
+            _play(spec, policy, workers)  # starts the processes
+            pairs = [
+                (_play(spec, policy, None), _play(spec, policy, workers)) for _ in range(repeats)
+            ]
+            cpu, alone = (min(values) for values in zip(*[a for a, _ in pairs], strict=True))
+            shared = min(seconds for _, (_, seconds) in pairs)
+            print(
+                f"{name}: {1e6 * cpu / steps:.1f} us of CPU per step in one process; "
+                f"{alone / shared:.2f} times as fast on {workers.processes + 1} cores"
+            )
+
+
+if __name__ == "__main__":
+    main()
