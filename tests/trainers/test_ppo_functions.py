@@ -9,8 +9,10 @@ import torch
 
 from sdmbtl.environments.functional.pendulum import FunctionalPendulum
 from sdmbtl.errors import TrainerError
-from sdmbtl.trainers.ppo.distributions import Categorical, gaussian_log_prob
+from sdmbtl.trainers.ppo.distributions import Categorical, MultiCategorical, gaussian_log_prob
 from sdmbtl.trainers.ppo.functional import FunctionalPPO, Tasks
+from sdmbtl.trainers.ppo.host_learner import HostLearner
+from sdmbtl.trainers.ppo.host_rollout import Actor
 from sdmbtl.trainers.ppo.learner import ADAM_EPSILON, Transition, adam, gae, loss
 from sdmbtl.trainers.ppo.networks import (
     TINY,
@@ -106,6 +108,81 @@ def test_loss_by_hand(ent_coef):
         0.7 * value_loss + policy_loss - ent_coef * entropy,
         atol=1e-5,
     )
+
+
+def test_empty_slots_count_nowhere():
+    """Loss and statistics with empty slots are those without them, whatever is in these."""
+    settings, weights, batch = loss_of(ent_coef=0.1)
+    present = np.arange(16) % 3 > 0
+    full = jax.tree.map(lambda x: x[present], batch)
+    filled = jax.tree.map(
+        lambda x: jnp.where(present.reshape(-1, *[1] * (x.ndim - 1)), x, jnp.ones_like(x)), batch
+    )
+    masked = filled._replace(present=jnp.float32(present))
+    distribution = Categorical(2)
+    expected, gradient = jax.value_and_grad(loss)(weights, full, distribution, settings)
+    found, masked_gradient = jax.value_and_grad(loss)(weights, masked, distribution, settings)
+    assert np.isclose(found, expected, rtol=1e-5)
+    for ours, theirs in zip(
+        jax.tree.leaves(masked_gradient), jax.tree.leaves(gradient), strict=True
+    ):
+        assert np.allclose(ours, theirs, atol=1e-5)
+    start = initial_scaling(4)
+    some = update_scaling(start, filled.obs, jnp.float32(present))
+    for ours, theirs in zip(some, update_scaling(start, full.obs), strict=True):
+        assert np.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_several_choices_are_as_independent_ones():
+    outputs = jnp.array(RNG.normal(size=(5, 7)), jnp.float32)
+    actions = jnp.array(np.stack([RNG.integers(0, 3, 5), RNG.integers(0, 4, 5)], axis=1))
+    several = MultiCategorical((3, 4))
+    assert several.n_outputs == 7
+    log_prob, entropy = several.evaluate(outputs, jnp.zeros(7), actions)
+    one = Categorical(3).evaluate(outputs[:, :3], jnp.zeros(3), actions[:, 0])
+    two = Categorical(4).evaluate(outputs[:, 3:], jnp.zeros(4), actions[:, 1])
+    assert np.allclose(log_prob, one[0] + two[0], atol=1e-6)
+    assert np.allclose(entropy, one[1] + two[1], atol=1e-6)
+    drawn, drawn_log_prob = several.sample(outputs, jnp.zeros(7), jax.random.PRNGKey(0))
+    assert np.allclose(drawn_log_prob, several.evaluate(outputs, jnp.zeros(7), drawn)[0])
+    assert np.array_equal(several.best(outputs)[:, 1], outputs[:, 3:].argmax(axis=1))
+
+
+def test_the_actor_of_numpy_draws_what_the_network_says():
+    weights = initial_weights(0, 3, (8,), 5)._replace(log_std=jnp.full(5, -0.5))
+    weights.actor[-1] = (weights.actor[-1][0] * 200, weights.actor[-1][1])
+    obs = np.repeat(RNG.normal(size=(1, 3)).astype(np.float32), 20_000, axis=0)
+    outputs = np.asarray(forward(weights.actor, jnp.array(obs[:1])))[0]
+    rng = np.random.default_rng(3)
+    discrete = Actor(weights, None, (2, 3))
+    chosen = discrete.act(obs, discrete.draw_noise(rng, (20_000,)))
+    for column, part in enumerate((outputs[:2], outputs[2:])):
+        shares = np.bincount(chosen[:, column], minlength=len(part)) / 20_000
+        assert np.allclose(shares, np.exp(part) / np.exp(part).sum(), atol=0.02)
+    continuous = Actor(weights, None, None)
+    drawn = continuous.act(obs, continuous.draw_noise(rng, (20_000,)))
+    assert np.allclose(drawn.mean(axis=0), outputs, atol=0.03)
+    assert np.allclose(drawn.std(axis=0), np.exp(-0.5), atol=0.02)
+
+
+def test_rewards_are_scaled_by_the_deviation_of_discounted_returns():
+    """As stable-baselines3's VecNormalize, but with the statistics of the whole rollout."""
+    settings = PPOSettings(num_envs=2, num_steps=6, minibatch_size=12, gamma=0.9)
+    learner = HostLearner(settings, Categorical(2), norm_reward=True, has_empty_slots=False)
+    reward, done = RNG.normal(size=(6, 2)) * 5, np.zeros((6, 2), bool)
+    done[2, 0] = True
+    state = learner.start(initial_weights(0, 3, (8,), 2), initial_scaling(3), None, 2)
+    scaled, statistics, carried = learner._scale_rewards(
+        state, jnp.float32(reward), jnp.array(done), None
+    )
+    so_far, seen = np.zeros(2), []
+    for now, ended in zip(reward, done, strict=True):
+        so_far = 0.9 * so_far + now
+        seen.append(so_far)
+        so_far = so_far * ~ended
+    assert np.isclose(statistics.variance[0], np.var(seen), rtol=1e-4)
+    assert np.allclose(scaled, reward / np.std(seen), rtol=1e-4)
+    assert np.allclose(carried, so_far, rtol=1e-4)
 
 
 def test_a_truncated_episode_counts_the_value_of_its_next_state():

@@ -75,6 +75,10 @@ class HostLearner:
         distribution: Of the actions.
         norm_reward: Whether rewards are divided by the standard deviation of discounted returns.
         has_empty_slots: Whether agents come and go, so that some slots may be empty.
+
+    Attributes:
+        is_compiled: Whether it has learned before, so that the next time takes no longer than
+            learning takes.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class HostLearner:
         self.settings, self.distribution = settings, distribution
         self.norm_reward, self.has_empty_slots = norm_reward, has_empty_slots
         self._compiled = jax.jit(self._update)
+        self.is_compiled = False
 
     def start(
         self, weights: Weights, scaling: Scaling, returns: tuple[float, float] | None, slots: int
@@ -121,6 +126,7 @@ class HostLearner:
         rollout, numbers = Rollout.of(arrays), (jnp.int32(iteration), jnp.int32(total))
         learned: LearnerState = self._compiled(state, rollout, *numbers)
         learned.discounted.block_until_ready()
+        self.is_compiled = True
         return learned
 
     def _update(

@@ -196,6 +196,8 @@ class HostPPOTrainer(Trainer):
         if job.parent is None:
             self.warn_of_few_updates(total, total * settings.batch_size)
         self.usable_contexts(job.contexts)
+        if progress is not None and not self._learner.is_compiled:
+            progress(0, total * settings.batch_size, math.nan)
         state = self.begin(job)
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
