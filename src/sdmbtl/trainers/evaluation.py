@@ -68,15 +68,12 @@ def evaluate(
     def report(count: int, _: int) -> None:
         _report(progress, done + count, len(numbers))
 
-    def play_here(part: Sequence[int]) -> Evaluation:
-        return _evaluate_part(trainer, policy, vectors, episodes, seed, part, report)
-
-    elsewhere = partial(
-        _evaluate_elsewhere, spec.to_dict(), policy_bytes(policy), vectors, episodes, seed
-    )
+    what = vectors, episodes, seed
+    here = partial(_evaluate_part, trainer, policy, report, *what)
+    elsewhere = partial(_evaluate_elsewhere, spec.to_dict(), policy_bytes(policy), *what)
     shared = workers if _can_be_shared(trainer) else None
     try:
-        for part, played in _play_parts(numbers, episodes, play_here, elsewhere, shared):
+        for part, played in _play_parts(numbers, episodes, here, elsewhere, shared):
             returns[list(part)] = played.returns[list(part)]
             errors |= played.errors
             done += len(part)
@@ -85,7 +82,7 @@ def evaluate(
         raise error.cause from None
     except BrokenProcessPool as error:
         raise TrainingError(
-            "A worker process of an evaluation died, perhaps for lack of memory, or because the "
+            "A worker process died in an evaluation, perhaps for lack of memory, or because the "
             "environment crashed. Nothing that was recorded is lost."
         ) from error
     return Evaluation(returns, dict(sorted(errors.items())))
@@ -139,11 +136,11 @@ def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Seque
 def _evaluate_part(
     trainer: Trainer,
     policy: Policy,
+    progress: EvaluationProgress | None,
     contexts: NDArray[np.float64],
     episodes: int,
     seed: int,
     only: Sequence[int],
-    progress: EvaluationProgress | None = None,
 ) -> Evaluation:
     """Evaluate some of the contexts; whatever goes wrong is an error on a context."""
     try:
@@ -175,7 +172,7 @@ def _evaluate_elsewhere(
 ) -> Evaluation:
     """What a worker process does; it makes trainer and policy once."""
     trainer = TrainerSpec.from_dict(spec).make_trainer()
-    return _evaluate_part(trainer, _load_once(policy), contexts, episodes, seed, only)
+    return _evaluate_part(trainer, _load_once(policy), None, contexts, episodes, seed, only)
 
 
 @lru_cache(maxsize=1)
