@@ -128,7 +128,7 @@ def _play_parts(
 def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:
     """Parts that become smaller, so that all processes end at about the same time."""
     while len(numbers):
-        size = max(least, math.ceil(len(numbers) / (3 * processes)))
+        size = max(least, math.ceil(len(numbers) / (2 * processes)))
         yield numbers[:size]
         numbers = numbers[size:]
 
