@@ -110,7 +110,7 @@ def _play_parts(
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
     # As many as are played side by side; fewer if there are few, of which each may take minutes.
-    least = min(math.ceil(LANES / episodes), math.ceil(len(numbers) / FEWEST_PARTS))
+    least = min(max(LANES // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
     if workers is not None and not workers.started and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()
@@ -128,7 +128,7 @@ def _play_parts(
 def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:
     """Parts that become smaller, so that all processes end at about the same time."""
     while len(numbers):
-        size = max(least, math.ceil(len(numbers) / (2 * processes)))
+        size = least * math.ceil(len(numbers) / (2 * processes * least))  # no lane is left alone
         yield numbers[:size]
         numbers = numbers[size:]
 
