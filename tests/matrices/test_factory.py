@@ -17,7 +17,7 @@ from sdmbtl.matrices.factory import MatrixFactory
 from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.matrices.units import ATTEMPTS, KIND, Unit
 from sdmbtl.seeds import derived_seed
-from sdmbtl.trainers import TrainingJob, make_trainer
+from sdmbtl.trainers import Evaluation, TrainingJob, make_trainer
 from sdmbtl.trainers.ppo import BatchedPPOTrainer
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
@@ -379,10 +379,10 @@ class TestFailures:
         monkeypatch.setattr(
             BatchedPPOTrainer,
             "evaluate",
-            lambda self, policy, contexts, episodes, seed: np.full((8, episodes), np.inf),
+            lambda self, policy, contexts, **_: Evaluation(np.full((8, 2), np.inf)),
         )
         with pytest.raises(
-            TrainingError, match=r"on 8 of 8 contexts, for example inf in {'length'"
+            TrainingError, match=r"on 8 of 8 contexts.*first error: .*return is inf in .*'length'"
         ):
             MatrixFactory(tmp_path, recipe).make(1)
 
