@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 
 from sdmbtl.environments import make_family
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import Recipe
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl.trainers import make_trainer
 
 HERE = Path(__file__).parent
@@ -33,7 +33,9 @@ def small_recipe():
 
     def make(training=(), **settings):
         trainer = make_trainer("ppo", family, family.space(), **{**TRAINING, **dict(training)})
-        return Recipe.of(trainer, **{"episodes": 2, "seed": 3, "multi_task": (2,), **settings})
+        return MatrixRecipe.of(
+            trainer, **{"episodes": 2, "seed": 3, "multi_task": (2,), **settings}
+        )
 
     return make
 

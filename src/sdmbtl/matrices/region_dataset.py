@@ -1,0 +1,176 @@
+"""Policies trained on regions, from scratch and from others, as a data set of several seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.errors import MatrixError
+from sdmbtl.matrices.storage import (
+    ReturnCode,
+    check_by_policy,
+    check_seeds,
+    load_with_card,
+    save_with_card,
+)
+
+KIND = "region data set"
+
+_ARRAYS = (
+    *("centers", "widths", "parents", "steps", "returns", "code"),
+    *("source_returns", "episode_variance", "curve_steps", "curves"),
+)
+#: How a source without a parent is kept.
+_SCRATCH = -1
+
+
+@dataclass(frozen=True)
+class RegionDataset:
+    """W seeds of S policies, each trained on a source, on N targets.
+
+    Attributes:
+        space: The targets.
+        sources: What each policy was trained on, with its steps. A parent is the number of an
+            earlier source: the policy of the same seed is the start.
+        returns: (W, S, N) mean returns: seed, source, target.
+        source_returns: (W, S) mean return of each policy on its training contexts, in the
+            evaluation by which training found it the best.
+        episode_variance: (W, S) variance between the episodes of one policy on one target, mean
+            over the targets: divided by the number of episodes it is the evaluation's noise.
+        curve_steps: (S, T) steps after which a policy was evaluated in training, NaN where its
+            training was over.
+        curves: (W, S, T) mean returns on its training contexts then.
+        card: How the data were made, as JSON data.
+
+    Raises:
+        MatrixError: If an array has another shape, or is not finite, or a source starts from one
+            that is not an earlier one.
+    """
+
+    space: ContextSpace
+    sources: tuple[Source, ...]
+    returns: NDArray[np.float64]
+    source_returns: NDArray[np.float64]
+    episode_variance: NDArray[np.float64]
+    curve_steps: NDArray[np.float64]
+    curves: NDArray[np.float64]
+    card: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        seeds, sources = len(self.returns) if self.returns.ndim else 0, len(self.sources)
+        check_by_policy({"returns": self.returns}, (max(seeds, 1), sources, len(self.space)))
+        noise = {"source_returns": self.source_returns, "episode_variance": self.episode_variance}
+        check_by_policy(noise, (seeds, sources))
+        shape = self.curve_steps.shape
+        if self.curves.shape != (seeds, *shape) or shape[0] != sources:
+            raise MatrixError(
+                f"'curves' of {seeds} seeds and {sources} sources must have a number for each "
+                f"seed and each of the 'curve_steps', which have shape {shape}. "
+                f"Got shape {self.curves.shape} instead."
+            )
+        for number, source in enumerate(self.sources):
+            if source.steps is None or (source.parent is not None and source.parent >= number):
+                raise MatrixError(
+                    "A source of a data set has 'steps', and as 'parent' the number of an earlier "
+                    f"one. Got {source!r} as number {number} instead."
+                )
+
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return str(self.card.get("name", "regions"))
+
+    @property
+    def seeds(self) -> int:
+        """W, the number of seeds."""
+        return len(self.returns)
+
+    @cached_property
+    def steps(self) -> NDArray[np.int64]:
+        """(S,) environment steps of each source alone."""
+        return np.array([source.steps for source in self.sources], dtype=np.int64)
+
+    @cached_property
+    def total_steps(self) -> NDArray[np.int64]:
+        """(S,) environment steps of each source and of all that it starts from."""
+        total = self.steps.copy()
+        for number, source in enumerate(self.sources):
+            if source.parent is not None:
+                total[number] += total[source.parent]
+        return total
+
+    @cached_property
+    def is_generalist(self) -> NDArray[np.bool_]:
+        """(S,) which of the sources are the whole space."""
+        return np.array([self.space.is_whole(source) for source in self.sources], dtype=np.bool_)
+
+    def curve(self, seed: int, number: int) -> tuple[tuple[int, float], ...]:
+        """(steps, mean return on the training contexts) during the training of a policy."""
+        steps = self.curve_steps[number]
+        there = ~np.isnan(steps)
+        values = self.curves[seed, number, there].tolist()
+        return tuple(zip(steps[there].astype(int).tolist(), values, strict=True))
+
+    def save(self, path: str | Path) -> None:
+        """Write `path` (npz) and beside it the card (json).
+
+        Returns are kept as `TransferDataset.save` keeps them, everything else but the steps with
+        32 bits.
+
+        Raises:
+            MatrixError: If the name is not a .npz file's, or the range of returns is infinite.
+        """
+        code = ReturnCode.of(self.returns, self.card)
+        parents = [_SCRATCH if s.parent is None else s.parent for s in self.sources]
+        arrays: dict[str, NDArray[Any]] = {
+            "centers": np.array([source.center for source in self.sources]),
+            "widths": np.array([source.width for source in self.sources]),
+            "parents": np.array(parents, dtype=np.int32),
+            "steps": self.steps,
+            "returns": code.encoded(self.returns),
+            "code": np.array([code.low, code.step]),
+            "source_returns": self.source_returns.astype(np.float32),
+            "episode_variance": self.episode_variance.astype(np.float32),
+            "curve_steps": np.nan_to_num(self.curve_steps, nan=_SCRATCH).astype(np.int32),
+            "curves": self.curves.astype(np.float32),
+        }
+        save_with_card(Path(path), kind=KIND, space=self.space, arrays=arrays, card=self.card)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` has written.
+
+        Raises:
+            MatrixError: If a file is not such a data set, or damaged.
+            FileNotFoundError: If there is none.
+        """
+        space, arrays, card = load_with_card(Path(path), kind=KIND, arrays=_ARRAYS)
+        try:
+            each = (arrays[name].tolist() for name in ("centers", "widths", "parents", "steps"))
+            sources = [
+                Source.at(center, width, None if parent == _SCRATCH else parent, steps)
+                for center, width, parent, steps in zip(*each, strict=True)
+            ]
+            code = ReturnCode(*arrays["code"].tolist())
+            curve_steps = arrays["curve_steps"].astype(np.float64)
+            dataset = cls(
+                space,
+                tuple(sources),
+                code.decoded(arrays["returns"]),
+                arrays["source_returns"].astype(np.float64),
+                arrays["episode_variance"].astype(np.float64),
+                np.where(curve_steps < 0, np.nan, curve_steps),
+                arrays["curves"].astype(np.float64),
+                card,
+            )
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise MatrixError(f"{path} is damaged ({error}).") from None
+        check_seeds(Path(path), card, dataset.seeds)
+        return dataset
