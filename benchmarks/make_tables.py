@@ -51,6 +51,12 @@ METHODS = {
     "m/gp-mbtl, context observed": "`m/gp-mbtl`, policies that see the context",
 }
 
+#: Rows of the table of regions that no other comparison has.
+ORACLES = {
+    "oracle: points": "oracle: points, all rows known",
+    "oracle: regions": "oracle: regions, all rows known",
+}
+
 
 def selectors_table() -> str:
     """The goals of the default selector beside the paper's selectors."""
@@ -327,6 +333,25 @@ def training_table() -> str:
     return "\n".join(lines)
 
 
+def regions_table() -> str:
+    """Coverage on the data sets of regions, by simulation: methods x units."""
+    result = _read("regions.json")
+    titles = {**comparison.TITLES, **ORACLES}
+    tables = []
+    for name, data in result["data"].items():
+        title = f"{name}, {data['targets']} targets, {counted(data['seeds'], 'seed')}, units:"
+        lines = [
+            f"| {title} | " + " | ".join(str(mark) for mark in result["marks"]) + " |",
+            "| --- |" + " ---: |" * len(result["marks"]),
+        ]
+        for method, found in data["methods"].items():
+            means = np.array(found["coverage"], dtype=np.float64).mean(axis=0)
+            cells = ["–" if np.isnan(mean) else f"{mean:.3f}" for mean in means]
+            lines.append("| " + " | ".join([titles[method], *cells]) + " |")
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -356,6 +381,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "generalists": lambda: comparison.data_tables(comparison.Comparison.load()),
     "generalists-summary": lambda: comparison.summary_table(comparison.Comparison.load()),
     "generalists-targets": lambda: comparison.targets_table(comparison.Comparison.load()),
+    "regions": regions_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -92,6 +92,11 @@ class RegionDataset:
         """W, the number of seeds."""
         return len(self.returns)
 
+    @property
+    def unit(self) -> int:
+        """Environment steps of a policy that is trained as usual."""
+        return int(self.card["recipe"]["training"]["total_timesteps"])
+
     @cached_property
     def steps(self) -> NDArray[np.int64]:
         """(S,) environment steps of each source alone."""
@@ -174,3 +179,13 @@ class RegionDataset:
             raise MatrixError(f"{path} is damaged ({error}).") from None
         check_seeds(Path(path), card, dataset.seeds)
         return dataset
+
+
+def ancestors(sources: Sequence[Source], number: int) -> list[int]:
+    """The sources that one starts from, the nearest first."""
+    found = []
+    parent = sources[number].parent
+    while parent is not None:
+        found.append(parent)
+        parent = sources[parent].parent
+    return found

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import Source
+from sdmbtl.matrices.region_dataset import ancestors
 from sdmbtl.matrices.region_recipe import RegionRecipe
 from sdmbtl.matrices.units import Rows, Unit, train_and_evaluate
 from sdmbtl.policies import load_policy, save_policy
@@ -87,16 +86,6 @@ def region_units(recipe: RegionRecipe, seed: int) -> list[RegionUnit]:
         for first in range(0, len(numbers), chunk)
         for some in [tuple(numbers[first : first + chunk])]
     ]
-
-
-def ancestors(sources: Sequence[Source], number: int) -> list[int]:
-    """The sources that one starts from, the nearest first."""
-    found = []
-    parent = sources[number].parent
-    while parent is not None:
-        found.append(parent)
-        parent = sources[parent].parent
-    return found
 
 
 def compute_region_unit(
