@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import MatrixError
-from sdmbtl.matrices.storage import (
-    ReturnCode,
-    check_by_policy,
-    check_seeds,
-    load_with_card,
-    save_with_card,
-)
+from sdmbtl.matrices.storage import Dataset, ReturnCode, check_by_policy
 from sdmbtl.matrices.transfer_matrices import TransferMatrices
 
 KIND = "transfer data set"
@@ -29,7 +21,7 @@ _ARRAYS = (
 
 
 @dataclass(frozen=True)
-class TransferDataset:
+class TransferDataset(Dataset):
     """W seeds of N policies on N targets.
 
     Attributes:
@@ -44,6 +36,9 @@ class TransferDataset:
     Raises:
         MatrixError: If an array has another shape, or is not finite.
     """
+
+    kind: ClassVar[str] = KIND
+    array_names: ClassVar[tuple[str, ...]] = _ARRAYS
 
     matrices: TransferMatrices
     source_returns: NDArray[np.float64]
@@ -69,28 +64,13 @@ class TransferDataset:
         """(W, N, N) mean returns: seed, source, target."""
         return self.matrices.returns
 
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return str(self.card.get("name", "matrix"))
-
-    def save(self, path: str | Path) -> None:
-        """Write `path` (npz) and beside it the card (json).
-
-        The same returns give the same bytes of the npz file. Returns that are multiples of one
-        over the number of episodes, as of environments with whole rewards, are kept exactly;
-        others are rounded to the nearest of 65536 values from the lowest to the highest, so that
-        they are off by less than 1/100000 of that range. Source returns and variances are kept
-        with 32 bits.
-
-        Raises:
-            MatrixError: If the name is not a .npz file's, or the range of returns is infinite.
-        """
+    def content(self) -> tuple[ContextSpace, dict[str, NDArray[Any]]]:
+        """The space and the arrays to be written."""
         numbers = sorted(self.multi_task)
         multi_task = [np.asarray(self.multi_task[b]) for b in numbers]
         everything = np.concatenate([self.returns.ravel(), *[m.ravel() for m in multi_task]])
         code = ReturnCode.of(everything, self.card)
-        arrays: dict[str, NDArray[Any]] = {
+        return self.space, {
             "returns": code.encoded(np.asarray(self.returns)),
             "code": np.array([code.low, code.step]),
             "source_returns": self.source_returns.astype(np.float32),
@@ -100,28 +80,18 @@ class TransferDataset:
                 np.stack(multi_task) if numbers else np.empty((0, *self.source_returns.shape))
             ),
         }
-        save_with_card(Path(path), kind=KIND, space=self.space, arrays=arrays, card=self.card)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what `save` has written.
-
-        Raises:
-            MatrixError: If a file is not such a data set, or damaged.
-            FileNotFoundError: If there is none.
-        """
-        space, arrays, card = load_with_card(Path(path), kind=KIND, arrays=_ARRAYS)
-        try:
-            code = ReturnCode(*arrays["code"].tolist())
-            multi_task = code.decoded(arrays["multi_task"])
-            dataset = cls(
-                TransferMatrices(space, code.decoded(arrays["returns"])),
-                arrays["source_returns"].astype(np.float64),
-                arrays["episode_variance"].astype(np.float64),
-                dict(zip(arrays["multi_task_budgets"].tolist(), multi_task, strict=True)),
-                card,
-            )
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise MatrixError(f"{path} is damaged ({error}).") from None
-        check_seeds(Path(path), card, len(dataset.matrices))
-        return dataset
+    def from_content(
+        cls, space: ContextSpace, arrays: Mapping[str, NDArray[Any]], card: Mapping[str, Any]
+    ) -> Self:
+        """Make it again from what `content` gave."""
+        code = ReturnCode(*arrays["code"].tolist())
+        multi_task = code.decoded(arrays["multi_task"])
+        return cls(
+            TransferMatrices(space, code.decoded(arrays["returns"])),
+            arrays["source_returns"].astype(np.float64),
+            arrays["episode_variance"].astype(np.float64),
+            dict(zip(arrays["multi_task_budgets"].tolist(), multi_task, strict=True)),
+            card,
+        )

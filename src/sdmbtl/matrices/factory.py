@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.lock import exclusive
 from sdmbtl.matrices.recipe import Recipe, keep_recipe
 from sdmbtl.matrices.software import keep_software, software_of
+from sdmbtl.matrices.storage import Dataset
 from sdmbtl.matrices.units import AnyRows, AnyUnit, Computation, compute_with_retries
 from sdmbtl.parallel import compute_all
 
@@ -25,17 +26,11 @@ from sdmbtl.parallel import compute_all
 Progress = Callable[[int, int, str], None]
 
 
-class Dataset(Protocol):
-    """What a factory makes."""
-
-    def save(self, path: str | Path) -> None:
-        """Write it to an npz file."""
+AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
+AnyDataset = TypeVar("AnyDataset", bound=Dataset)
 
 
-DatasetType = TypeVar("DatasetType", bound=Dataset)
-
-
-class Factory(ABC, Generic[AnyUnit, AnyRows, DatasetType]):
+class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
     """Makes the matrix of a recipe in a directory, piece by piece.
 
     Every piece is written when it is done, so that work continues where it was, whatever ended it.
@@ -52,7 +47,7 @@ class Factory(ABC, Generic[AnyUnit, AnyRows, DatasetType]):
     #: What a piece of work gives.
     rows_type: type[AnyRows]
 
-    def __init__(self, out: str | Path, recipe: Recipe, name: str | None = None) -> None:
+    def __init__(self, out: str | Path, recipe: AnyRecipe, name: str | None = None) -> None:
         self.out = out = Path(out)
         self.recipe = recipe
         self.name = out.resolve().name if name is None else name
@@ -79,7 +74,7 @@ class Factory(ABC, Generic[AnyUnit, AnyRows, DatasetType]):
         """What does a piece of work; it is sent to other processes."""
 
     @abstractmethod
-    def assemble(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> DatasetType:
+    def assemble(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> AnyDataset:
         """A data set of what was computed for each seed."""
 
     # -- what they share -----------------------------------------------------------------------
@@ -99,7 +94,7 @@ class Factory(ABC, Generic[AnyUnit, AnyRows, DatasetType]):
         paths = (self.out / unit.path for unit in self._missing(seeds))
         return [path for path in paths if path.exists()]
 
-    def make(self, seeds: int, *, jobs: int = 1, progress: Progress | None = None) -> DatasetType:
+    def make(self, seeds: int, *, jobs: int = 1, progress: Progress | None = None) -> AnyDataset:
         """Do all work that is not done yet, or whose file is damaged, and write the matrix.
 
         Args:
@@ -124,7 +119,7 @@ class Factory(ABC, Generic[AnyUnit, AnyRows, DatasetType]):
                 dataset.save(self.path)
         return dataset
 
-    def assembled(self, seeds: int) -> DatasetType:
+    def assembled(self, seeds: int) -> AnyDataset:
         """The first seeds as a data set.
 
         Raises:
@@ -133,7 +128,7 @@ class Factory(ABC, Generic[AnyUnit, AnyRows, DatasetType]):
         whole_number("seeds", seeds, low=1, error=MatrixError)
         return self.assemble([self._seed(seed) for seed in range(seeds)])
 
-    def finished(self) -> DatasetType:
+    def finished(self) -> AnyDataset:
         """All seeds that are finished, up to the first that is not, as a data set.
 
         Raises:

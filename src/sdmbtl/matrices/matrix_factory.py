@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +16,10 @@ from sdmbtl.matrices.transfer_matrices import TransferMatrices
 from sdmbtl.matrices.units import Computation, Rows
 
 
-class MatrixFactory(Factory[MatrixUnit, Rows, TransferDataset]):
-    """Makes transfer matrices whose sources are the targets; see `Factory`.
-
-    Args:
-        out: The directory; made if missing.
-        recipe: What to make.
-        name: Name of the data set; that of the directory if left out.
-    """
+class MatrixFactory(Factory[MatrixRecipe, MatrixUnit, Rows, TransferDataset]):
+    """Makes transfer matrices whose sources are the targets; see `Factory`."""
 
     rows_type = Rows
-
-    def __init__(self, out: str | Path, recipe: MatrixRecipe, name: str | None = None) -> None:
-        super().__init__(out, recipe, name)
-        self.recipe: MatrixRecipe = recipe
 
     def units(self, seed: int) -> list[MatrixUnit]:
         """The work of one seed."""

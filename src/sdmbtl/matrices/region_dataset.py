@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import MatrixError
-from sdmbtl.matrices.storage import (
-    ReturnCode,
-    check_by_policy,
-    check_seeds,
-    load_with_card,
-    save_with_card,
-)
+from sdmbtl.matrices.storage import Dataset, ReturnCode, check_by_policy
 
 KIND = "region data set"
 
@@ -27,12 +20,12 @@ _ARRAYS = (
     *("centers", "widths", "parents", "steps", "returns", "code"),
     *("source_returns", "episode_variance", "curve_steps", "curves"),
 )
-#: How a source without a parent is kept.
-_SCRATCH = -1
+#: How it is kept that a source has no parent, or a curve no further steps.
+_NONE = -1
 
 
 @dataclass(frozen=True)
-class RegionDataset:
+class RegionDataset(Dataset):
     """W seeds of S policies, each trained on a source, on N targets.
 
     Attributes:
@@ -53,6 +46,9 @@ class RegionDataset:
         MatrixError: If an array has another shape, or is not finite, or a source starts from one
             that is not an earlier one.
     """
+
+    kind: ClassVar[str] = KIND
+    array_names: ClassVar[tuple[str, ...]] = _ARRAYS
 
     space: ContextSpace
     sources: tuple[Source, ...]
@@ -81,11 +77,6 @@ class RegionDataset:
                     "A source of a data set has 'steps', and as 'parent' the number of an earlier "
                     f"one. Got {source!r} as number {number} instead."
                 )
-
-    @property
-    def name(self) -> str:
-        """Name of the data set."""
-        return str(self.card.get("name", "regions"))
 
     @property
     def seeds(self) -> int:
@@ -123,18 +114,11 @@ class RegionDataset:
         values = self.curves[seed, number, there].tolist()
         return tuple(zip(steps[there].astype(int).tolist(), values, strict=True))
 
-    def save(self, path: str | Path) -> None:
-        """Write `path` (npz) and beside it the card (json).
-
-        Returns are kept as `TransferDataset.save` keeps them, everything else but the steps with
-        32 bits.
-
-        Raises:
-            MatrixError: If the name is not a .npz file's, or the range of returns is infinite.
-        """
+    def content(self) -> tuple[ContextSpace, dict[str, NDArray[Any]]]:
+        """The space and the arrays to be written."""
         code = ReturnCode.of(self.returns, self.card)
-        parents = [_SCRATCH if s.parent is None else s.parent for s in self.sources]
-        arrays: dict[str, NDArray[Any]] = {
+        parents = [_NONE if s.parent is None else s.parent for s in self.sources]
+        return self.space, {
             "centers": np.array([source.center for source in self.sources]),
             "widths": np.array([source.width for source in self.sources]),
             "parents": np.array(parents, dtype=np.int32),
@@ -143,42 +127,31 @@ class RegionDataset:
             "code": np.array([code.low, code.step]),
             "source_returns": self.source_returns.astype(np.float32),
             "episode_variance": self.episode_variance.astype(np.float32),
-            "curve_steps": np.nan_to_num(self.curve_steps, nan=_SCRATCH).astype(np.int32),
+            "curve_steps": np.nan_to_num(self.curve_steps, nan=_NONE).astype(np.int32),
             "curves": self.curves.astype(np.float32),
         }
-        save_with_card(Path(path), kind=KIND, space=self.space, arrays=arrays, card=self.card)
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read what `save` has written.
-
-        Raises:
-            MatrixError: If a file is not such a data set, or damaged.
-            FileNotFoundError: If there is none.
-        """
-        space, arrays, card = load_with_card(Path(path), kind=KIND, arrays=_ARRAYS)
-        try:
-            each = (arrays[name].tolist() for name in ("centers", "widths", "parents", "steps"))
-            sources = [
-                Source.at(center, width, None if parent == _SCRATCH else parent, steps)
-                for center, width, parent, steps in zip(*each, strict=True)
-            ]
-            code = ReturnCode(*arrays["code"].tolist())
-            curve_steps = arrays["curve_steps"].astype(np.float64)
-            dataset = cls(
-                space,
-                tuple(sources),
-                code.decoded(arrays["returns"]),
-                arrays["source_returns"].astype(np.float64),
-                arrays["episode_variance"].astype(np.float64),
-                np.where(curve_steps < 0, np.nan, curve_steps),
-                arrays["curves"].astype(np.float64),
-                card,
-            )
-        except (TypeError, ValueError, ArithmeticError) as error:
-            raise MatrixError(f"{path} is damaged ({error}).") from None
-        check_seeds(Path(path), card, dataset.seeds)
-        return dataset
+    def from_content(
+        cls, space: ContextSpace, arrays: Mapping[str, NDArray[Any]], card: Mapping[str, Any]
+    ) -> Self:
+        """Make it again from what `content` gave."""
+        each = (arrays[name].tolist() for name in ("centers", "widths", "parents", "steps"))
+        sources = [
+            Source.at(center, width, None if parent == _NONE else parent, steps)
+            for center, width, parent, steps in zip(*each, strict=True)
+        ]
+        curve_steps = arrays["curve_steps"].astype(np.float64)
+        return cls(
+            space,
+            tuple(sources),
+            ReturnCode(*arrays["code"].tolist()).decoded(arrays["returns"]),
+            arrays["source_returns"].astype(np.float64),
+            arrays["episode_variance"].astype(np.float64),
+            np.where(curve_steps < 0, np.nan, curve_steps),
+            arrays["curves"].astype(np.float64),
+            card,
+        )
 
 
 def ancestors(sources: Sequence[Source], number: int) -> list[int]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,20 +22,10 @@ from sdmbtl.matrices.region_units import (
 from sdmbtl.matrices.units import Computation
 
 
-class RegionFactory(Factory[RegionUnit, RegionRows, RegionDataset]):
-    """Makes generalists and specialists, each on every target; see `Factory`.
-
-    Args:
-        out: The directory; made if missing.
-        recipe: What to make.
-        name: Name of the data set; that of the directory if left out.
-    """
+class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]):
+    """Makes generalists and specialists, each on every target; see `Factory`."""
 
     rows_type = RegionRows
-
-    def __init__(self, out: str | Path, recipe: RegionRecipe, name: str | None = None) -> None:
-        super().__init__(out, recipe, name)
-        self.recipe: RegionRecipe = recipe
 
     def units(self, seed: int) -> list[RegionUnit]:
         """The work of one seed."""

@@ -42,13 +42,10 @@ def load_matrix(name: str | Path) -> TransferDataset:
 
 
 def load_regions(name: str | Path) -> RegionDataset:
-    """Load a data set of regions that ships with the package, or one made by a `RegionFactory`.
-
-    Args:
-        name: One of `region_names()`, or the path of an npz file or of its directory.
+    """Load a data set of regions by one of the `region_names()`, or by its path.
 
     Raises:
-        MatrixError: If there is no such data set, or the file is damaged or another's.
+        MatrixError: As `load_matrix`.
     """
     return RegionDataset.load(_find(name, region_names()))
 

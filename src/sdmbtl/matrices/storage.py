@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,49 +67,75 @@ class ReturnCode:
         return values
 
 
-def save_with_card(
-    path: Path,
-    *,
-    kind: str,
-    space: ContextSpace,
-    arrays: Mapping[str, NDArray[Any]],
-    card: Mapping[str, Any],
-) -> None:
-    """Write `path` (npz) and beside it the card (json).
+class Dataset(ABC):
+    """Returns of several seeds in an npz file, and a card beside it that says how they were made.
 
-    Raises:
-        MatrixError: If the name is not a .npz file's.
+    Attributes:
+        kind: What the file is said to hold.
+        array_names: The arrays that it has.
+        card: How the data were made, as JSON data.
     """
-    if path.suffix != ".npz":
-        raise MatrixError(f"A data set is an .npz file. Got {str(path)!r} instead.")
-    save_arrays(path, kind=kind, space=space, arrays=arrays)
-    write_atomically(card_path(path), (json.dumps(dict(card), indent=1) + "\n").encode())
 
+    kind: ClassVar[str]
+    array_names: ClassVar[tuple[str, ...]]
+    card: Mapping[str, Any]
 
-def load_with_card(
-    path: Path, *, kind: str, arrays: Iterable[str]
-) -> tuple[ContextSpace, dict[str, NDArray[Any]], dict[str, Any]]:
-    """Read the space, the arrays and the card.
+    @abstractmethod
+    def content(self) -> tuple[ContextSpace, dict[str, NDArray[Any]]]:
+        """The space and the arrays to be written; the first axis of "returns" is the seeds."""
 
-    Raises:
-        MatrixError: If a file is not such a data set, or damaged.
-        FileNotFoundError: If there is none.
-    """
-    space, found = load_arrays(path, kind=kind, arrays=arrays)
-    return space, found, _load_card(path)
+    @classmethod
+    @abstractmethod
+    def from_content(
+        cls, space: ContextSpace, arrays: Mapping[str, NDArray[Any]], card: Mapping[str, Any]
+    ) -> Self:
+        """Make it again from what `content` gave; any error means that it is damaged."""
 
+    @property
+    def name(self) -> str:
+        """Name of the data set."""
+        return str(self.card.get("name", "matrix"))
 
-def check_seeds(path: Path, card: Mapping[str, Any], seeds: int) -> None:
-    """Check that a card belongs to a data set of so many seeds.
+    def save(self, path: str | Path) -> None:
+        """Write `path` (npz) and beside it the card (json).
 
-    Raises:
-        MatrixError: If it is another's.
-    """
-    if card.get("seeds", seeds) != seeds:
-        raise MatrixError(
-            f"{card_path(path)} is the card of {card['seeds']} seeds, but {path} has "
-            f"{seeds}: one of them is of an earlier time. Write both again."
-        )
+        The same returns give the same bytes of the npz file. Returns that are multiples of one
+        over the number of episodes, as of environments with whole rewards, are kept exactly;
+        others are rounded to the nearest of 65536 values from the lowest to the highest, so that
+        they are off by less than 1/100000 of that range. Other numbers are kept with 32 bits.
+
+        Raises:
+            MatrixError: If the name is not a .npz file's, or the range of returns is infinite.
+        """
+        path = Path(path)
+        if path.suffix != ".npz":
+            raise MatrixError(f"A data set is an .npz file. Got {str(path)!r} instead.")
+        space, arrays = self.content()
+        save_arrays(path, kind=self.kind, space=space, arrays=arrays)
+        write_atomically(card_path(path), (json.dumps(dict(self.card), indent=1) + "\n").encode())
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read what `save` has written.
+
+        Raises:
+            MatrixError: If a file is not such a data set, or damaged.
+            FileNotFoundError: If there is none.
+        """
+        path = Path(path)
+        space, arrays = load_arrays(path, kind=cls.kind, arrays=cls.array_names)
+        card = _load_card(path)
+        try:
+            dataset = cls.from_content(space, arrays, card)
+        except (TypeError, ValueError, ArithmeticError) as error:
+            raise MatrixError(f"{path} is damaged ({error}).") from None
+        seeds = len(arrays["returns"])
+        if card.get("seeds", seeds) != seeds:
+            raise MatrixError(
+                f"{card_path(path)} is the card of {card['seeds']} seeds, but {path} has "
+                f"{seeds}: one of them is of an earlier time. Write both again."
+            )
+        return dataset
 
 
 def check_by_policy(arrays: Mapping[str, NDArray[np.float64]], shape: tuple[int, ...]) -> None:
