@@ -1,6 +1,9 @@
 """Selectors on data sets of regions: the nearest source, what is spent, the oracle."""
 
+import importlib
+import json
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +16,10 @@ from sdmbtl.matrices import RegionDataset
 from sdmbtl.matrices.region_dataset import ancestors
 from sdmbtl.selectors import GeneralistFirstSelector, make_selector
 
+SCRIPTS = Path(__file__).parents[2] / "benchmarks"
 SPACE = ContextSpace(a=np.linspace(0, 1, 5), b=np.linspace(0, 1, 4))
 UNIT = 100
+FAMILY = {"name": "CartPole"}  # returns from 0 to 500
 #: Two generalists, each continued to 2 and 4 units, then specialists of three forms.
 WHOLE = [
     SPACE.whole(parent, steps)
@@ -52,7 +57,7 @@ def region_dataset(sources=SOURCES, seed=0):
         np.ones((2, n)),
         steps,
         np.arange(4.0 * n).reshape(2, n, 2),
-        {"name": "made up", "recipe": {"training": {"total_timesteps": UNIT}}},
+        {"name": "made up", "recipe": {"training": {"total_timesteps": UNIT}, "family": FAMILY}},
     )
 
 
@@ -116,6 +121,9 @@ class TestAnswers:
         answers = Answers(DATA)
         found = [answers.next(Source.at(CENTERS[3])) for _ in POINTS]
         assert sorted(found) == list(POINTS)
+        later = [answers.next(Source.at(CENTERS[3])) for _ in SCRATCH]
+        assert (later[0], sorted(later)) == (SCRATCH[3], list(SCRATCH))
+        assert answers.next(Source.at(CENTERS[3])) == POINTS[3]  # all were taken: again
         distance = [np.abs(np.subtract(SOURCES[n].center, CENTERS[3])).sum() for n in found]
         assert all(a <= b + 1e-9 for a, b in pairwise(distance))
 
@@ -221,3 +229,36 @@ class TestOracle:
         found = greedy_sources(dataset, 1000 * UNIT, seed=1)
         rows = dataset.returns[1]
         assert np.array_equal(rows[found].max(axis=0), rows.max(axis=0))
+
+
+@pytest.mark.skipif(not SCRIPTS.exists(), reason="not part of a wheel")
+class TestJudging:
+    @pytest.fixture
+    def script(self, monkeypatch):
+        monkeypatch.syspath_prepend(SCRIPTS)
+        return importlib.import_module("judge_regions")
+
+    def test_all_methods(self, script, tmp_path, monkeypatch, capsys):
+        DATA.save(tmp_path / "made-up.npz")
+        given = ["judge_regions", "--data", str(tmp_path / "made-up.npz")]
+        monkeypatch.setattr("sys.argv", [*given, "--out", str(tmp_path / "result.json")])
+        script.main()
+        result = json.loads((tmp_path / "result.json").read_text())
+        found = result["data"]["made up"]["methods"]
+        assert list(found) == list(script.METHODS)
+        means = {name: np.mean(one["coverage"], axis=0) for name, one in found.items()}
+        marks = result["marks"]
+        for name, coverage in means.items():
+            assert (np.diff(coverage) >= -1e-9).all() or name.startswith("oracle"), name
+            assert (coverage <= means["oracle: regions"] + 0.02).all(), name
+        printed = capsys.readouterr().out
+        assert f"points: random     {means['points: random'][0]:.3f}" in printed
+        # A generalist of 12 units: the longest that there is, of 4, in each run of each seed.
+        longest = DATA.returns[:, [2, 5]].mean() / 500
+        assert means["generalist"][marks.index(12)] == pytest.approx(longest, abs=1e-4)
+
+    def test_random_regions_are_different_targets(self, script):
+        selector = script.RandomRegions(SPACE, seed=4)
+        trials = selector.ask(99)
+        assert len({trial.source.center for trial in trials}) == len(trials) == len(SPACE)
+        assert {trial.source.width for trial in trials} == {0.25}

@@ -2,13 +2,14 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import MatrixError
-from sdmbtl.matrices import RegionDataset, load_matrix, load_regions, region_names, shipped
+from sdmbtl.matrices import load_matrix, load_regions, region_names, shipped
 from sdmbtl.matrices.region_dataset import _ARRAYS, KIND, ancestors
 from sdmbtl.matrices.region_factory import RegionFactory
 from sdmbtl.matrices.region_recipe import RegionForm, RegionRecipe
@@ -195,13 +196,12 @@ class TestDataset:
         assert [steps for steps, _ in regions.dataset.curve(0, 16)] == [0, 256]
 
     def test_parents_must_be_earlier(self, regions):
-        made = vars(regions.dataset)
-        sources = (Source.at(made["sources"][0].center, parent=3, steps=1), *made["sources"][1:])
-        fields = {name: made[name] for name in RegionDataset.__dataclass_fields__}
+        made = regions.dataset
+        first = Source.at(made.sources[0].center, parent=3, steps=1)
         with pytest.raises(MatrixError, match="as 'parent' the number of an earlier one"):
-            RegionDataset(**{**fields, "sources": sources})
+            replace(made, sources=(first, *made.sources[1:]))
         with pytest.raises(MatrixError, match="'curves' of 1 seeds and 20 sources"):
-            RegionDataset(**{**fields, "curves": made["curves"][:, 1:]})
+            replace(made, curves=made.curves[:, 1:])
 
     @pytest.mark.parametrize(
         ("name", "array"),

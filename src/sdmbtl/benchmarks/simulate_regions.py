@@ -92,8 +92,9 @@ class Answers:
     that starts from scratch, or from a policy, as the proposed one does: of those with the
     nearest width, and among them the nearest number of steps, the one with the nearest centre,
     where a parent that was trained for longer or shorter counts as some distance. Every one is
-    taken once, because each training run has a row of its own. A specialist that starts from
-    another specialist is answered like one that starts from a generalist with as many steps.
+    taken once, while there are others: each training run has a row of its own. A specialist that
+    starts from another specialist is answered like one that starts from a generalist with as many
+    steps.
 
     Args:
         dataset: The data set.
@@ -117,7 +118,8 @@ class Answers:
         self._centers = dataset.space.to_unit(np.array([source.center for source in sources]))
         self._from_parent = np.array([source.parent is not None for source in sources])
         self._parent_steps = dataset.total_steps - dataset.steps
-        self._free = ~dataset.is_generalist
+        self._specialists = ~dataset.is_generalist
+        self._free = np.ones(len(sources), dtype=np.bool_)
         self._totals: list[int] = []
 
     def next(self, source: Source) -> int:
@@ -137,14 +139,15 @@ class Answers:
         return (shorter or self._run[:1])[-1]
 
     def _specialist(self, source: Source, steps: int, before: int) -> int:
-        among = self._free & (self._from_parent == (source.parent is not None))
-        if not among.any():
+        alike = self._specialists & (self._from_parent == (source.parent is not None))
+        if not alike.any():
             start = "scratch" if source.parent is None else "a policy"
             raise MatrixError(
-                f"{self.dataset.name} has no specialists from {start} that were not taken yet, "
-                "so the selector cannot be run on it for so many steps."
+                f"{self.dataset.name} has no specialists from {start}, so a selector that "
+                "proposes them cannot be run on it."
             )
-        numbers = np.flatnonzero(among)
+        free = alike & self._free
+        numbers = np.flatnonzero(free if free.any() else alike)
         numbers = _least(numbers, np.abs(self._widths[numbers] - source.width))
         numbers = _least(numbers, np.abs(np.log2(self.dataset.steps[numbers] / steps)))
         unit = self.dataset.space.to_unit(source.vector)
