@@ -33,6 +33,7 @@ from sdmbtl.matrices import RegionDataset, load_regions, region_names
 from sdmbtl.selectors import GeneralistFirstSelector, make_selector
 from sdmbtl.selectors.base import Proposal, Selector
 from sdmbtl.selectors.history import History
+from sdmbtl.wording import counted
 
 RESULT = Path(__file__).parent.parent / "results" / "regions.json"
 #: Width of regions at random.
@@ -134,7 +135,8 @@ def judge(dataset: RegionDataset, method: Method, *, once: bool) -> list[list[fl
 
 def judge_all(dataset: RegionDataset) -> dict[str, Any]:
     """Everything about one data set, as JSON data; prints as it goes."""
-    print(f"{dataset.name}: {len(dataset.space)} targets, {dataset.seeds} seeds, units {MARKS}")
+    seeds = counted(dataset.seeds, "seed")
+    print(f"{dataset.name}: {len(dataset.space)} targets, {seeds}, units {MARKS}")
     found: dict[str, Any] = {}
     for name, (method, once) in METHODS.items():
         begun = time.process_time()

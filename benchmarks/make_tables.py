@@ -56,6 +56,16 @@ ORACLES = {
     "oracle: points": "oracle: points, all rows known",
     "oracle: regions": "oracle: regions, all rows known",
 }
+#: Names of the data sets of regions where they were trained on for real, and the marks compared.
+REGION_DATA = {
+    "regions-cartpole-wide": "CartPole wide",
+    "regions-cartpole-forces": "CartPole forces",
+    "regions-cartpole-everything": "CartPole everything",
+    "regions-pendulum": "Pendulum",
+    "regions-acrobot": "Acrobot",
+    "regions-mountain-car": "MountainCar",
+}
+REGION_MARKS = (2, 4, 12)
 
 
 def selectors_table() -> str:
@@ -352,6 +362,26 @@ def regions_table() -> str:
     return "\n\n".join(tables)
 
 
+def regions_real_table() -> str:
+    """Coverage by simulation beside coverage by real training, where both were measured."""
+    result, real = _read("regions.json"), comparison.Comparison.load()
+    heads = [f"{kind}, {mark} units" for mark in REGION_MARKS for kind in ("simulated", "real")]
+    lines = ["| | | " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * len(heads)]
+    for name, data in result["data"].items():
+        measured = REGION_DATA[name]
+        for method in real.methods(measured) if measured in real.data else ():
+            if method not in data["methods"]:
+                continue
+            means = np.mean(data["methods"][method]["coverage"], axis=0)
+            cells = []
+            for mark in REGION_MARKS:
+                found = real.estimate(measured, method, mark)
+                cells.append(f"{means[result['marks'].index(mark)]:.3f}")
+                cells.append("–" if found is None else f"{found.mean:.3f}")
+            lines.append("| " + " | ".join([measured, comparison.TITLES[method], *cells]) + " |")
+    return "\n".join(lines)
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -382,6 +412,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "generalists-summary": lambda: comparison.summary_table(comparison.Comparison.load()),
     "generalists-targets": lambda: comparison.targets_table(comparison.Comparison.load()),
     "regions": regions_table,
+    "regions-real": regions_real_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 
