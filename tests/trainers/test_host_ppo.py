@@ -162,7 +162,7 @@ def test_nested_observations_and_actions_that_do_not_start_at_zero():
 def test_bounds_of_all_kinds():
     space = ContextSpace(target=[1.0, 3.0])
     trainer = made(Aim, space, total_timesteps=16_384, learning_rate=2e-3, gamma=0.5)
-    assert trainer.settings()["norm_obs"] is False  # they are small
+    assert trainer.settings()["norm_obs"] is False  # they are within fit bounds
     training = train_one(trainer, space.targets[:1])
     assert training.source_return > -12
     again = policy_from_bytes(policy_bytes(training.policy))
