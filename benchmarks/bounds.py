@@ -41,9 +41,11 @@ def scores(curve: Floats, random: Floats, oracle: Floats) -> list[float]:
     return [float(score) for score in (curve - random) / (oracle - random)]
 
 
-def save_result(result: dict[str, Any], path: Path) -> None:
+def save_result(
+    result: dict[str, Any], path: Path, simulation: str = "sdmbtl.benchmarks.simulate"
+) -> None:
     """Write a result file with the code and the versions that made it, atomically."""
-    made_by = {"code": code_fingerprint("sdmbtl.selectors", "sdmbtl.benchmarks.simulate")}
+    made_by = {"code": code_fingerprint("sdmbtl.selectors", simulation)}
     content = as_json({**result, **made_by, "versions": versions()}, DIGITS)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, (json.dumps(content, indent=1) + "\n").encode())

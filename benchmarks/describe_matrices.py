@@ -58,6 +58,7 @@ dataset.card  # how the data were made
 `sdmbtl describe {example}` prints what stands here, `--figures DIR` draws it. Page, figures and
 `results/anatomy.json` are made by `python benchmarks/describe_matrices.py`; the data by
 `python benchmarks/make_matrices.py`. The data have the licence of the package (MIT, see `LICENSE`).
+Matrices whose sources are regions are described in [regions.md](regions.md).
 
 **How to read the numbers.** Returns are scaled for each data set, so that 0 is its lowest and 1
 its highest return. *f, g, h* are the shares of the variance of the returns (mean over the seeds)

@@ -1,11 +1,12 @@
-"""Make the transfer matrices that ship with the package, by real training.
+"""Make the transfer matrices that ship with the package, of points and of regions.
 
 Everything continues where it was when this is started again. One seed of every matrix is made
 first, then the second of every one, and so on: whatever ends it, what is there can be used.
 
-    python benchmarks/make_matrices.py                 # everything: hours on two cores
-    python benchmarks/make_matrices.py cartpole-wide   # one of them
-    python benchmarks/make_matrices.py --ship          # copy what is finished into the package
+    python benchmarks/make_matrices.py                     # everything: hours on two cores
+    python benchmarks/make_matrices.py cartpole-wide       # one of them
+    python benchmarks/make_matrices.py regions-pendulum    # one whose sources are regions
+    python benchmarks/make_matrices.py --ship              # copy what is finished into the package
 """
 
 from __future__ import annotations
@@ -13,18 +14,28 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import load_recipe
+from generalists.data_sets import MOST_TARGETS
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments import make_family
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl.matrices.region_factory import RegionFactory
+from sdmbtl.matrices.region_recipe import RegionRecipe
 from sdmbtl.matrices.shipped import folder
+from sdmbtl.trainers import make_trainer
 
 ROOT = Path(__file__).parents[1]
-SEEDS = 3
 
 #: Half the passes over the samples, with larger steps: twice as fast as CartPole's usual training.
 #: Policies do as well where they are trained, and differ more in what else they can do.
-FAST = ("--set", "update_epochs=5", "--set", "learning_rate=0.001")
+FAST_SETTINGS = {"update_epochs": 5, "learning_rate": 0.001}
+FAST = [word for setting in FAST_SETTINGS.items() for word in ("--set", "{}={}".format(*setting))]
 
 #: What `sdmbtl matrix` is given for each; in the order in which they are made.
 ARGUMENTS = {
@@ -49,11 +60,63 @@ ARGUMENTS = {
 }
 
 
+@dataclass(frozen=True)
+class Regions:
+    """What a matrix of regions is made of: the environments and settings of that of points.
+
+    Attributes:
+        environment: Name of the family.
+        space: Name of its space.
+        levels: Values of each dimension; the usual ones if left out.
+        settings: Of the trainer.
+    """
+
+    environment: str
+    space: str = "wide"
+    levels: int | None = None
+    settings: Mapping[str, float] = field(default_factory=dict)
+
+    def recipe(self) -> RegionRecipe:
+        """The recipe; of a space with very many targets a sample is covered."""
+        family = make_family(self.environment)
+        space = family.space(self.space, levels=self.levels)
+        if len(space) > MOST_TARGETS:
+            space = ContextSpace.sample(MOST_TARGETS, seed=0, **space.dimensions)
+        family = make_family(self.environment, space=space)
+        return RegionRecipe.of(make_trainer("ppo", family, space, **self.settings))
+
+
+#: In the order in which they are made.
+REGIONS = {
+    "regions-cartpole-wide": Regions("CartPole", settings=FAST_SETTINGS),
+    "regions-cartpole-forces": Regions("CartPole", "forces", settings=FAST_SETTINGS),
+    "regions-pendulum": Regions("Pendulum", levels=6, settings={"total_timesteps": 100_000}),
+    "regions-acrobot": Regions("Acrobot", levels=6, settings={"total_timesteps": 60_000}),
+    "regions-cartpole-everything": Regions("CartPole", "everything", settings=FAST_SETTINGS),
+    "regions-mountain-car": Regions("MountainCar", levels=6, settings={"total_timesteps": 120_000}),
+}
+
+
+#: How many seeds ship, at most.
+SEEDS = {**dict.fromkeys(ARGUMENTS, 3), **dict.fromkeys(REGIONS, 2)}
+MOST_SEEDS = max(SEEDS.values())
+
+
 def make(name: str, seeds: int, out: Path, jobs: int) -> None:
     """Make one matrix up to a number of seeds."""
+    if name in REGIONS:
+        RegionFactory(out / name, REGIONS[name].recipe()).make(
+            seeds, jobs=jobs, progress=partial(show, name)
+        )
+        return
     command = [sys.executable, "-m", "sdmbtl", "matrix", *ARGUMENTS[name]]
     command += ["--seeds", str(seeds), "--out", str(out / name), "--jobs", str(jobs)]
     subprocess.run(command, check=True)  # noqa: S603 - this package itself
+
+
+def show(name: str, done: int, total: int, label: str) -> None:
+    """Print how far the work is."""
+    print(f"{time.strftime('%H:%M:%S')} {name}: {done} of {total} policies, {label}", flush=True)
 
 
 def ship(names: list[str], out: Path) -> None:
@@ -63,29 +126,34 @@ def ship(names: list[str], out: Path) -> None:
         if not (out / name / "matrix.npz").exists():
             print(f"{name}: not made yet")
             continue
-        factory = MatrixFactory(out / name, load_recipe(out / name / "recipe.json"))
-        dataset = factory.finished()
+        recipe = out / name / "recipe.json"
+        dataset = (
+            RegionFactory(out / name, RegionRecipe.load(recipe)).finished()
+            if name in REGIONS
+            else MatrixFactory(out / name, MatrixRecipe.load(recipe)).finished()
+        )
         path = folder() / f"{name}.npz"
         dataset.save(path)
-        print(f"{name}: seeds {len(dataset.matrices)}, {path.stat().st_size / 1e6:.2f} MB")
+        print(f"{name}: seeds {dataset.card['seeds']}, {path.stat().st_size / 1e6:.2f} MB")
 
 
 def main() -> None:
     """Make or ship what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", choices=[*ARGUMENTS, []], help="all if left out")
-    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument("names", nargs="*", choices=[*SEEDS, []], help="all if left out")
+    parser.add_argument("--seeds", type=int, default=MOST_SEEDS)
     parser.add_argument("--out", type=Path, default=ROOT / "matrices")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--ship", action="store_true", help="copy into the package instead")
     given = parser.parse_args()
-    names = given.names or list(ARGUMENTS)
+    names = given.names or list(SEEDS)
     if given.ship:
         ship(names, given.out)
         return
     for seeds in range(1, given.seeds + 1):
         for name in names:
-            make(name, seeds, given.out, given.jobs)
+            if seeds <= SEEDS[name]:
+                make(name, seeds, given.out, given.jobs)
 
 
 if __name__ == "__main__":

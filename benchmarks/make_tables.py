@@ -51,6 +51,22 @@ METHODS = {
     "m/gp-mbtl, context observed": "`m/gp-mbtl`, policies that see the context",
 }
 
+#: Rows of the table of regions that no other comparison has.
+ORACLES = {
+    "oracle: points": "oracle: points, all rows known",
+    "oracle: regions": "oracle: regions, all rows known",
+}
+#: Names of the data sets of regions where they were trained on for real, and the marks compared.
+REGION_DATA = {
+    "regions-cartpole-wide": "CartPole wide",
+    "regions-cartpole-forces": "CartPole forces",
+    "regions-cartpole-everything": "CartPole everything",
+    "regions-pendulum": "Pendulum",
+    "regions-acrobot": "Acrobot",
+    "regions-mountain-car": "MountainCar",
+}
+REGION_MARKS = (2, 4, 12)
+
 
 def selectors_table() -> str:
     """The goals of the default selector beside the paper's selectors."""
@@ -361,6 +377,45 @@ def _learned(found: dict[str, Any]) -> str:
     return f"{found['mean']:.1f} ({low:.1f} to {high:.1f})"
 
 
+def regions_table() -> str:
+    """Coverage on the data sets of regions, by simulation: methods x units."""
+    result = _read("regions.json")
+    titles = {**comparison.TITLES, **ORACLES}
+    tables = []
+    for name, data in result["data"].items():
+        title = f"{name}, {data['targets']} targets, {counted(data['seeds'], 'seed')}, units:"
+        lines = [
+            f"| {title} | " + " | ".join(str(mark) for mark in result["marks"]) + " |",
+            "| --- |" + " ---: |" * len(result["marks"]),
+        ]
+        for method, found in data["methods"].items():
+            means = np.array(found["coverage"], dtype=np.float64).mean(axis=0)
+            cells = ["–" if np.isnan(mean) else f"{mean:.3f}" for mean in means]
+            lines.append("| " + " | ".join([titles[method], *cells]) + " |")
+        tables.append("\n".join(lines))
+    return "\n\n".join(tables)
+
+
+def regions_real_table() -> str:
+    """Coverage by simulation beside coverage by real training, where both were measured."""
+    result, real = _read("regions.json"), comparison.Comparison.load()
+    heads = [f"{kind}, {mark} units" for mark in REGION_MARKS for kind in ("simulated", "real")]
+    lines = ["| | | " + " | ".join(heads) + " |", "| --- | --- |" + " ---: |" * len(heads)]
+    for name, data in result["data"].items():
+        measured = REGION_DATA[name]
+        for method in real.methods(measured) if measured in real.data else ():
+            if method not in data["methods"]:
+                continue
+            means = np.mean(data["methods"][method]["coverage"], axis=0)
+            cells = []
+            for mark in REGION_MARKS:
+                found = real.estimate(measured, method, mark)
+                cells.append(f"{means[result['marks'].index(mark)]:.3f}")
+                cells.append("–" if found is None else f"{found.mean:.3f}")
+            lines.append("| " + " | ".join([measured, comparison.TITLES[method], *cells]) + " |")
+    return "\n".join(lines)
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -392,6 +447,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "generalists": lambda: comparison.data_tables(comparison.Comparison.load()),
     "generalists-summary": lambda: comparison.summary_table(comparison.Comparison.load()),
     "generalists-targets": lambda: comparison.targets_table(comparison.Comparison.load()),
+    "regions": regions_table,
+    "regions-real": regions_real_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 

@@ -10,8 +10,10 @@ from types import SimpleNamespace
 import pytest
 
 from sdmbtl.environments import make_family
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import Recipe
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl.matrices.region_factory import RegionFactory
+from sdmbtl.matrices.region_recipe import RegionForm, RegionRecipe
 from sdmbtl.trainers import make_trainer
 
 HERE = Path(__file__).parent
@@ -24,6 +26,11 @@ SHORT = {
     "hidden_sizes": [8],
 }
 TRAINING = {**SHORT, "eval_every": 4, "eval_episodes": 2, "chunk": 4}
+FEW_FORMS = (
+    RegionForm(0.0, False, 1.0),
+    RegionForm(0.5, False, 1.0),
+    RegionForm(0.5, True, 0.5),
+)
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +40,9 @@ def small_recipe():
 
     def make(training=(), **settings):
         trainer = make_trainer("ppo", family, family.space(), **{**TRAINING, **dict(training)})
-        return Recipe.of(trainer, **{"episodes": 2, "seed": 3, "multi_task": (2,), **settings})
+        return MatrixRecipe.of(
+            trainer, **{"episodes": 2, "seed": 3, "multi_task": (2,), **settings}
+        )
 
     return make
 
@@ -70,3 +79,28 @@ def killed(tmp_path, recipe):
         )
 
     return run
+
+
+@pytest.fixture(scope="session")
+def region_recipe():
+    """Make the recipe of 4 generalists, each continued once, and 12 specialists."""
+    space = make_family("CartPole").space("wide", levels=2)
+    family = make_family("CartPole", space=space)
+
+    def make(**settings):
+        usual = {"episodes": 2, "seed": 3, "centers": 4, "forms": FEW_FORMS, "runs": 4}
+        counts = {"lengths": (1, 2), "parent_lengths": (2,)}
+        contexts = {"region_contexts": 4, "whole_contexts": 4}
+        # The settings of the other recipe: what is compiled already serves here too.
+        trainer = make_trainer("ppo", family, space, **TRAINING)
+        return RegionRecipe.of(trainer, **{**usual, **counts, **contexts, **settings})
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def regions(tmp_path_factory, region_recipe):
+    """One seed, made without interruption; not to be changed."""
+    path = tmp_path_factory.mktemp("regions") / "few"
+    dataset = RegionFactory(path, region_recipe()).make(1)
+    return SimpleNamespace(path=path, dataset=dataset, bytes=(path / "matrix.npz").read_bytes())

@@ -5,9 +5,9 @@ import signal
 import sys
 from pathlib import Path
 
-from sdmbtl.matrices import dataset
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import load_recipe
+from sdmbtl.matrices import storage
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
 
 
 def die(*_):
@@ -23,11 +23,11 @@ def main(out, recipe, stage, number, jobs):
         if stage == "unit" and left == 0:
             die()
 
-    factory = MatrixFactory(Path(out), load_recipe(Path(recipe)))
+    factory = MatrixFactory(Path(out), MatrixRecipe.load(Path(recipe)))
     if stage == "saving":  # rows are written under their temporary name only
         Path.replace = die
     if stage == "card":  # the matrix is written, its card is not
-        dataset.write_atomically = die
+        storage.write_atomically = die
     factory.make(2, jobs=jobs, progress=watch)
 
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl.matrices import TransferDataset, TransferMatrices
-from sdmbtl.matrices.dataset import _ARRAYS, KIND, LARGEST_CODE
+from sdmbtl.matrices.dataset import _ARRAYS, KIND
+from sdmbtl.matrices.storage import LARGEST_CODE
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 SPACE = ContextSpace(a=[1, 2], b=[1, 2])

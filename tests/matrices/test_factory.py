@@ -13,11 +13,12 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.lock import exclusive
 from sdmbtl.matrices import factory, load_matrix, software, units
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import Recipe
-from sdmbtl.matrices.units import ATTEMPTS, KIND, Unit
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl.matrices.matrix_units import MatrixUnit, matrix_units
+from sdmbtl.matrices.units import ATTEMPTS, KIND
 from sdmbtl.seeds import derived_seed
-from sdmbtl.trainers import TrainingJob, make_trainer
+from sdmbtl.trainers import Evaluation, TrainingJob, make_trainer
 from sdmbtl.trainers.ppo import BatchedPPOTrainer
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
@@ -56,7 +57,7 @@ class TestNumbers:
             assert dataset.episode_variance[seed, source] == pytest.approx(spread.mean())
 
     def test_multi_task_policy_has_more_steps_and_sees_its_context(self, recipe, reference):
-        trainer, targets = recipe.specification(2).make_trainer(), recipe.space.targets
+        trainer, targets = recipe.multi_task_specification(2).make_trainer(), recipe.space.targets
         assert trainer.observe_context
         assert trainer.settings()["total_timesteps"] == 2 * recipe.training["total_timesteps"]
         job = TrainingJob(targets, derived_seed(3, "multi-task 2 training", 0, 0))
@@ -90,7 +91,7 @@ class TestNumbers:
     def test_card(self, reference, recipe):
         card = reference.dataset.card
         assert (card["name"], card["seeds"]) == ("matrix", 2)
-        assert Recipe.from_dict(card["recipe"]) == recipe
+        assert MatrixRecipe.from_dict(card["recipe"]) == recipe
         cost = card["cost"]
         assert cost["training_steps"] == 2 * (8 * 512 + 2 * 512)
         assert cost["trained_again"] == 0
@@ -191,7 +192,7 @@ class TestTheSameHoweverItGoes:
             update_epochs=1,
             eval_episodes=1,
         )
-        recipe = Recipe.of(trainer, episodes=2, multi_task=(2,))
+        recipe = MatrixRecipe.of(trainer, episodes=2, multi_task=(2,))
         here, _ = made(tmp_path / "here", recipe, seeds=1, jobs=1)
         elsewhere, done = made(tmp_path / "elsewhere", recipe, seeds=1, jobs=2)
         assert here == elsewhere
@@ -379,10 +380,10 @@ class TestFailures:
         monkeypatch.setattr(
             BatchedPPOTrainer,
             "evaluate",
-            lambda self, policy, contexts, episodes, seed: np.full((8, episodes), np.inf),
+            lambda self, policy, contexts, **_: Evaluation(np.full((8, 2), np.inf)),
         )
         with pytest.raises(
-            TrainingError, match=r"on 8 of 8 contexts, for example inf in {'length'"
+            TrainingError, match=r"on 8 of 8 contexts.*first error: .*return is inf in .*'length'"
         ):
             MatrixFactory(tmp_path, recipe).make(1)
 
@@ -456,29 +457,28 @@ class TestSoftware:
 
 class TestUnits:
     def test_cover_every_source_once(self, small_recipe):
-        found = units.units(small_recipe({"chunk": 3}), 5)
+        found = matrix_units(small_recipe({"chunk": 3}), 5)
         assert [u.sources for u in found] == [(0, 1, 2), (3, 4, 5), (6, 7), ()]
         assert [u.n_policies for u in found] == [3, 3, 2, 1]
         assert [u.weight for u in found] == [3, 3, 2, 2]
         assert {u.seed for u in found} == {5}
 
     def test_multi_task_is_as_much_work_as_its_steps(self):
-        assert Unit(0, multi_task=50).weight == 50
-        assert Unit(0, multi_task=50).n_policies == 1
+        assert MatrixUnit(0, multi_task=50).weight == 50
+        assert MatrixUnit(0, multi_task=50).n_policies == 1
 
 
-def test_time_is_not_lost_in_failed_attempts(recipe, monkeypatch):
+def test_time_is_not_lost_in_failed_attempts(monkeypatch):
     """CPU time of attempts that failed belongs to the cost."""
     attempts, clock = [], iter([0.0, 3.0, 10.0, 14.0, 20.0])
 
-    def well_in_the_end(given, unit, attempt):
+    def well_in_the_end(unit, attempt):
         attempts.append(attempt)
         if attempt < 2:
             raise TrainingError("not yet")
         return units.Rows(*np.zeros((3, 1)), np.array([0.5, 0.25, 7, 1]))
 
-    monkeypatch.setattr(units, "compute", well_in_the_end)
     monkeypatch.setattr(units, "process_time", lambda: next(clock))
-    rows = units.compute_with_retries(json.dumps(recipe.to_dict()), Unit(0, (0,)))
+    rows = units.compute_with_retries(well_in_the_end, MatrixUnit(0, (0,)))
     assert attempts == [0, 1, 2]
     assert rows.cost.tolist() == [0.5 + 3.0 + 4.0, 0.25, 7, 3]

@@ -7,8 +7,8 @@ import pytest
 
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import MatrixError
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import Recipe, load_recipe
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl.trainers import make_trainer
 from sdmbtl.trainers.ppo import BatchedPPOTrainer
 
@@ -16,7 +16,7 @@ from sdmbtl.trainers.ppo import BatchedPPOTrainer
 class TestValues:
     def test_there_and_back(self, recipe):
         data = json.loads(json.dumps(recipe.to_dict()))
-        assert Recipe.from_dict(data) == recipe
+        assert MatrixRecipe.from_dict(data) == recipe
         trainer = recipe.specification().make_trainer()
         assert trainer.settings() == recipe.training
         assert recipe.space.to_dict() == trainer.space.to_dict() == recipe.targets
@@ -47,20 +47,20 @@ class TestValues:
         with pytest.raises(
             MatrixError, match=r"'training' has no 'total_timesteps'.* Use multi_task=\(\)"
         ):
-            Recipe.from_dict(data)
-        assert Recipe.from_dict({**data, "multi_task": []}).multi_task == ()
+            MatrixRecipe.from_dict(data)
+        assert MatrixRecipe.from_dict({**data, "multi_task": []}).multi_task == ()
 
     @pytest.mark.parametrize("name", ["auto", "mine"])
     def test_unknown_trainer(self, name, recipe):
         with pytest.raises(MatrixError, match=f"ppo, sb3. Got {name!r} instead"):
-            Recipe.from_dict({**recipe.to_dict(), "trainer": name})
+            MatrixRecipe.from_dict({**recipe.to_dict(), "trainer": name})
 
     def test_family_that_only_this_process_knows(self):
         space = make_family("CartPole").space("wide", levels=2)
         family = FactoryFamily(lambda context: None, space)
         trainer = make_trainer("sb3", family, space)
         with pytest.raises(MatrixError) as caught:
-            Recipe.of(trainer)
+            MatrixRecipe.of(trainer)
         assert str(caught.value) == (
             f"The environments of {family.name!r} cannot be made again in another process, so "
             "their matrix could not be resumed. Use a family of this package, or 'module:function'."
@@ -72,7 +72,7 @@ class TestValues:
 
         family = make_family("CartPole")
         with pytest.raises(MatrixError, match="Got 'mine' instead"):
-            Recipe.of(Mine(family, family.space()))
+            MatrixRecipe.of(Mine(family, family.space()))
 
 
 class TestDirectory:
@@ -105,11 +105,12 @@ class TestDirectory:
         ],
     )
     def test_damaged(self, text, tmp_path, recipe):
-        (tmp_path / "recipe.json").write_bytes(text.encode("latin-1"))
-        for use in (lambda: load_recipe(tmp_path / "recipe.json"), lambda: at(tmp_path, recipe)):
+        path = tmp_path / "recipe.json"
+        path.write_bytes(text.encode("latin-1"))
+        for use in (lambda: MatrixRecipe.load(path), lambda: at(tmp_path, recipe)):
             with pytest.raises(MatrixError, match="recipe.json is damaged .*Put it back from a"):
                 use()
-        assert (tmp_path / "recipe.json").read_bytes() == text.encode("latin-1")
+        assert path.read_bytes() == text.encode("latin-1")
 
     def test_rows_of_an_unknown_recipe(self, tmp_path, recipe):
         (tmp_path / "rows").mkdir()

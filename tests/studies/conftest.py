@@ -8,6 +8,9 @@ from small_study import REGIONS, open_small, outcome
 
 HERE = Path(__file__).parent
 
+#: A script without `if __name__`, on purpose.
+collect_ignore = ["killed_evaluation.py"]
+
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):

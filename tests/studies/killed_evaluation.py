@@ -23,4 +23,4 @@ def watch(event):
 
 os.environ[TROUBLES] = sys.argv[2]
 Workers.start_seconds = 0.0
-open_rough(sys.argv[1], MANY_SLOPES, episodes=10).run(budget=1, observer=watch)
+open_rough(sys.argv[1], MANY_SLOPES, episodes=10).run(budget=1, callbacks=[watch])

@@ -81,8 +81,17 @@ class Odd(gymnasium.Env):
 )
 def test_what_can_never_be_trained_leaves_no_directory(function, options, error, message, tmp_path):
     with pytest.raises(error, match=message) as caught:
-        Study.open(tmp_path / "study", function, space=SPACE, trainer_options=options)
+        Study.open(
+            tmp_path / "study", function, space=SPACE, trainer="sb3", trainer_options=options
+        )
     assert isinstance(caught.value, SdmbtlError)
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("function", [sees_more_and_more, chooses_twice, raises_at_reset])
+def test_the_usual_trainer_refuses_it_too(function, tmp_path):
+    with pytest.raises(SdmbtlError, match="annot be|battery"):
+        Study.open(tmp_path / "study", function, space=SPACE)
     assert not (tmp_path / "study").exists()
 
 

@@ -48,7 +48,7 @@ def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
         if event.stage == "trained":
             set_troubles(troubles)
 
-    study.run(budget=1, observer=spoil)
+    study.run(budget=1, callbacks=[spoil])
     (trial,) = study.trials
     assert trial.status == "finished"
     assert int(np.isnan(trial.row).sum()) == 4
@@ -83,7 +83,7 @@ def test_the_command_line_shows_and_fills_failed_targets(tmp_path):
         if event.stage == "trained":
             set_troubles({0.2: "raises"} if event.trial.index != 0 else {1.0: "raises"})
 
-    study.run(budget=1, observer=spoil)
+    study.run(budget=1, callbacks=[spoil])
     shown = plain(command("status", study.path))
     assert "policy 0 could not be evaluated on 1 of 5 targets: The environment failed" in shown
     assert f"sdmbtl evaluate {study.path} --missing" in shown
@@ -109,7 +109,7 @@ def test_nothing_evaluated_is_a_failure_that_keeps_the_policy(tmp_path):
             set_troubles(dict.fromkeys(SLOPES, "raises") if event.stage == "trained" else {})
 
     with pytest.raises(StudyError, match="on 3 contexts in a row.*stuck.*kept.*--missing"):
-        study.run(budget=4, observer=spoil)
+        study.run(budget=4, callbacks=[spoil])
     assert [t.status for t in study.trials] == ["failed"] * 3
     assert [study.policy_state(t) for t in study.trials] == ["intact"] * 3
     assert [t.run.attempt for t in study.trials] == [0] * 3
@@ -128,7 +128,7 @@ def test_fresh_evaluation_with_a_failing_target(tmp_path, whole):
 
 def test_progress_of_an_evaluation_is_told(whole, tmp_path):
     events = []
-    open_rough(tmp_path / "study").run(budget=1, observer=events.append)
+    open_rough(tmp_path / "study").run(budget=1, callbacks=[events.append])
     counts = [(e.steps, e.total_steps) for e in events if e.stage == "evaluating"]
     assert counts[0] == (0, 5)
     assert counts[-1] == (5, 5)
@@ -165,7 +165,7 @@ def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, 
 
     study = open_rough(tmp_path / "study", MANY_SLOPES, episodes=10)
     with pytest.raises(KeyboardInterrupt):
-        study.run(budget=1, observer=interrupt)
+        study.run(budget=1, callbacks=[interrupt])
     assert seen
     assert not any(child.is_alive() for child in seen)
     assert [t.status for t in study.trials] == ["pending"]

@@ -1,19 +1,16 @@
 """What random actions do is measured once, and policies that do no better are named."""
 
-import io
-
 import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from rich.console import Console
-from sdmbtl.cli.progress import RunDisplay
 
 from sdmbtl import ContextSpace
+from sdmbtl.callbacks import LineDisplay
 from sdmbtl.cli.status import summary
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.errors import TrainingError
-from sdmbtl.studies import Event, Study
+from sdmbtl.studies import Study
 from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
 from sdmbtl.trainers.random_actions import play_random_actions
 
@@ -175,15 +172,16 @@ def test_the_nearest_target_is_compared_with(tmp_path):
 def test_such_a_policy_is_named(coins, tmp_path, monkeypatch, choice, where):
     monkeypatch.setattr(Coins, "idle", True)
     study = open_study(tmp_path / "study", coins, **choice)
-    study.run(budget=1)
+    events = []
+    study.run(budget=1, callbacks=[events.append])
     (entry,) = study.status()["rounds"]
     assert entry["no_better_than_random"]
     lines = summary(study.status())
     assert "No better than random actions where trained: policy 0." in lines
     assert f"Random actions: coverage {study.random_actions.mean / 104:.3f}." in lines
-    shown = Console(file=io.StringIO(), width=200)
-    display = RunDisplay(study, shown)
-    display(Event("finished", study.trials[0]))
-    said = shown.file.getvalue().splitlines()[1].strip()
+    lines = []
+    LineDisplay(study, lines.append, every=None)(events[-1])
+    said = lines[1].strip()
+    assert said == events[-1].warning
     assert said.startswith(f"policy 0 does no better in its own {where} than random actions do (m")
     assert "(--steps)" in said

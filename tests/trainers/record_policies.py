@@ -23,8 +23,8 @@ import torch
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
-from sdmbtl.matrices.factory import MatrixFactory
-from sdmbtl.matrices.recipe import Recipe
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.studies import Study
 from sdmbtl.trainers import TrainingJob, make_trainer
@@ -108,7 +108,7 @@ def matrix():
     """A matrix of four targets and a multi-task policy."""
     space = SPACES["CartPole"]
     trainer = make_trainer("ppo", make_family("CartPole", space=space), space, **PPO)
-    recipe = Recipe.of(trainer, episodes=2, seed=3, multi_task=(2,))
+    recipe = MatrixRecipe.of(trainer, episodes=2, seed=3, multi_task=(2,))
     with tempfile.TemporaryDirectory() as place:
         made = MatrixFactory(Path(place) / "matrix", recipe).make(1)
     arrays = made.returns, made.source_returns, made.episode_variance, made.multi_task[2]

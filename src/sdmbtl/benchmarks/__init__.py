@@ -4,8 +4,10 @@ from sdmbtl.benchmarks.benchmark import Benchmark
 from sdmbtl.benchmarks.matrix_problem import MatrixProblem
 from sdmbtl.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
 from sdmbtl.benchmarks.problem import Problem
+from sdmbtl.benchmarks.region_oracle import greedy_sources
 from sdmbtl.benchmarks.result import BenchmarkResult
 from sdmbtl.benchmarks.simulate import Run, simulate
+from sdmbtl.benchmarks.simulate_regions import RegionSimulation, simulate_regions
 from sdmbtl.benchmarks.synthetic import (
     SyntheticProblem,
     further_configurations,
@@ -17,11 +19,14 @@ __all__ = [
     "BenchmarkResult",
     "MatrixProblem",
     "Problem",
+    "RegionSimulation",
     "Run",
     "SyntheticProblem",
     "further_configurations",
+    "greedy_sources",
     "paper_configurations",
     "real_benchmark",
     "simulate",
+    "simulate_regions",
     "synthetic_benchmark",
 ]

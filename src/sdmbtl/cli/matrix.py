@@ -30,7 +30,7 @@ from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.matrices import TransferDataset
-    from sdmbtl.matrices.factory import MatrixFactory
+    from sdmbtl.matrices.matrix_factory import MatrixFactory
 
 
 def matrix(
@@ -107,13 +107,13 @@ def _factory(
     trainer_options: dict[str, Any],
     **settings: Any,
 ) -> MatrixFactory:
-    from sdmbtl.matrices.factory import MatrixFactory
-    from sdmbtl.matrices.recipe import Recipe
+    from sdmbtl.matrices.matrix_factory import MatrixFactory
+    from sdmbtl.matrices.matrix_recipe import MatrixRecipe
     from sdmbtl.trainers import make_trainer
 
     made = make_trainer(trainer, family, family.space(), **trainer_options)
     made.check_environment()
-    return MatrixFactory(path, Recipe.of(made, **settings))
+    return MatrixFactory(path, MatrixRecipe.of(made, **settings))
 
 
 def _made(

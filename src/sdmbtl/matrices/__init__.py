@@ -1,7 +1,16 @@
 """Transfer matrices: shipped ones, making them by real training, describing them."""
 
 from sdmbtl.matrices.dataset import TransferDataset
-from sdmbtl.matrices.shipped import load_matrix, matrix_names
+from sdmbtl.matrices.region_dataset import RegionDataset
+from sdmbtl.matrices.shipped import load_matrix, load_regions, matrix_names, region_names
 from sdmbtl.matrices.transfer_matrices import TransferMatrices
 
-__all__ = ["TransferDataset", "TransferMatrices", "load_matrix", "matrix_names"]
+__all__ = [
+    "RegionDataset",
+    "TransferDataset",
+    "TransferMatrices",
+    "load_matrix",
+    "load_regions",
+    "matrix_names",
+    "region_names",
+]

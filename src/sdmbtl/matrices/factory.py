@@ -1,32 +1,36 @@
-"""The matrix factory: every policy on every target, for several seeds."""
+"""What every matrix factory does: policies on every target, for several seeds, resumable."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.lock import exclusive
-from sdmbtl.matrices.dataset import TransferDataset
 from sdmbtl.matrices.recipe import Recipe, keep_recipe
 from sdmbtl.matrices.software import keep_software, software_of
-from sdmbtl.matrices.transfer_matrices import TransferMatrices
-from sdmbtl.matrices.units import Rows, Unit, compute_with_retries, units
+from sdmbtl.matrices.storage import Dataset
+from sdmbtl.matrices.units import AnyRows, AnyUnit, Computation, compute_with_retries
 from sdmbtl.parallel import compute_all
 
 #: Called with the work done and the work in all, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]
 
 
-class MatrixFactory:
+AnyRecipe = TypeVar("AnyRecipe", bound=Recipe)
+AnyDataset = TypeVar("AnyDataset", bound=Dataset)
+
+
+class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
     """Makes the matrix of a recipe in a directory, piece by piece.
 
     Every piece is written when it is done, so that work continues where it was, whatever ended it.
@@ -40,7 +44,10 @@ class MatrixFactory:
         MatrixError: If another recipe was begun in that directory, or it cannot be written.
     """
 
-    def __init__(self, out: str | Path, recipe: Recipe, name: str | None = None) -> None:
+    #: What a piece of work gives.
+    rows_type: type[AnyRows]
+
+    def __init__(self, out: str | Path, recipe: AnyRecipe, name: str | None = None) -> None:
         self.out = out = Path(out)
         self.recipe = recipe
         self.name = out.resolve().name if name is None else name
@@ -54,6 +61,23 @@ class MatrixFactory:
             raise MatrixError(
                 f"Cannot write to {str(out)!r}: {error.strerror}. Choose another directory."
             ) from None
+
+    # -- what a kind of matrix defines ---------------------------------------------------------
+
+    @abstractmethod
+    def units(self, seed: int) -> list[AnyUnit]:
+        """The work of one seed; the same each time."""
+
+    @property
+    @abstractmethod
+    def computation(self) -> Computation[AnyUnit, AnyRows]:
+        """What does a piece of work; it is sent to other processes."""
+
+    @abstractmethod
+    def assemble(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> AnyDataset:
+        """A data set of what was computed for each seed."""
+
+    # -- what they share -----------------------------------------------------------------------
 
     @property
     def path(self) -> Path:
@@ -70,9 +94,7 @@ class MatrixFactory:
         paths = (self.out / unit.path for unit in self._missing(seeds))
         return [path for path in paths if path.exists()]
 
-    def make(
-        self, seeds: int, *, jobs: int = 1, progress: Progress | None = None
-    ) -> TransferDataset:
+    def make(self, seeds: int, *, jobs: int = 1, progress: Progress | None = None) -> AnyDataset:
         """Do all work that is not done yet, or whose file is damaged, and write the matrix.
 
         Args:
@@ -97,40 +119,23 @@ class MatrixFactory:
                 dataset.save(self.path)
         return dataset
 
-    def assembled(self, seeds: int) -> TransferDataset:
+    def assembled(self, seeds: int) -> AnyDataset:
         """The first seeds as a data set.
 
         Raises:
             MatrixError: If one of them is not finished.
         """
         whole_number("seeds", seeds, low=1, error=MatrixError)
-        each = [self._seed(seed) for seed in range(seeds)]
-        single = [[rows for unit, rows in seed if unit.multi_task is None] for seed in each]
+        return self.assemble([self._seed(seed) for seed in range(seeds)])
 
-        def stacked(attribute: str) -> NDArray[np.float64]:
-            return np.stack([np.concatenate([getattr(r, attribute) for r in s]) for s in single])
-
-        return TransferDataset(
-            TransferMatrices(self.recipe.space, stacked("returns")),
-            stacked("source_returns"),
-            stacked("episode_variance"),
-            {
-                k: np.concatenate(
-                    [rows.returns for seed in each for u, rows in seed if u.multi_task == k]
-                )
-                for k in self.recipe.multi_task
-            },
-            self._card(seeds, [rows.cost for seed in each for _, rows in seed]),
-        )
-
-    def finished(self) -> TransferDataset:
+    def finished(self) -> AnyDataset:
         """All seeds that are finished, up to the first that is not, as a data set.
 
         Raises:
             MatrixError: If none is.
         """
         seeds = 0
-        while all(self._rows(unit) is not None for unit in units(self.recipe, seeds)):
+        while all(self._rows(unit) is not None for unit in self.units(seeds)):
             seeds += 1
         if not seeds:
             raise MatrixError(
@@ -143,7 +148,7 @@ class MatrixFactory:
 
     def _do_what_is_missing(self, seeds: int, jobs: int, progress: Progress | None) -> None:
         todo = self._missing(seeds)
-        total = seeds * sum(unit.weight for unit in units(self.recipe, 0))
+        total = seeds * sum(unit.weight for unit in self.units(0))
         done = total - sum(unit.weight for unit in todo)
         if progress:
             progress(done, total, "")
@@ -151,19 +156,22 @@ class MatrixFactory:
             return
         with self._writing():
             keep_software(self._software_path)
-        # Seed by seed, and the longest first: then no process waits long for the others.
-        todo.sort(key=lambda unit: (unit.seed, -unit.weight))
-        for unit, rows in self._results(todo, min(jobs, len(todo))):
+        for unit, rows in self._results(todo, jobs):
             with self._writing():
                 rows.save(self.out / unit.path, self.recipe.space)
             done += unit.weight
             if progress:
                 progress(done, total, unit.label)
 
-    def _results(self, todo: list[Unit], jobs: int) -> Iterator[tuple[Unit, Rows]]:
-        """The rows of the units as they are finished."""
+    def _results(self, todo: list[AnyUnit], jobs: int) -> Iterator[tuple[AnyUnit, AnyRows]]:
+        """The rows of the units as they are finished, one stage after the other."""
+        # Seed by seed, and the longest first: then no process waits long for the others.
+        ordered = sorted(todo, key=lambda unit: (unit.stage, unit.seed, -unit.weight))
+        compute = partial(compute_with_retries, self.computation)
         try:
-            yield from compute_all(partial(compute_with_retries, self.recipe), todo, jobs)
+            for _, stage in groupby(ordered, key=lambda unit: unit.stage):
+                units = list(stage)
+                yield from compute_all(compute, units, min(jobs, len(units)))
         except BrokenProcessPool as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "
@@ -178,7 +186,7 @@ class MatrixFactory:
 
     def _delete_leftovers(self) -> None:
         """Delete what a process that was killed left half written."""
-        for pattern in (".*.tmp", "rows/seed-*/.*.tmp"):
+        for pattern in (".*.tmp", "*/seed-*/.*.tmp"):
             for leftover in self.out.glob(pattern):
                 leftover.unlink()
 
@@ -202,17 +210,21 @@ class MatrixFactory:
 
     # -- what is there -------------------------------------------------------------------------
 
-    def _missing(self, seeds: int) -> list[Unit]:
-        every = (unit for seed in range(seeds) for unit in units(self.recipe, seed))
-        return [unit for unit in every if self._rows(unit) is None]
+    def is_done(self, unit: AnyUnit) -> bool:
+        """Whether everything that a piece of work gives is there."""
+        return self._rows(unit) is not None
+
+    def _missing(self, seeds: int) -> list[AnyUnit]:
+        every = (unit for seed in range(seeds) for unit in self.units(seed))
+        return [unit for unit in every if not self.is_done(unit)]
 
     @property
     def _software_path(self) -> Path:
         return self.out / "software.json"
 
-    def _seed(self, seed: int) -> list[tuple[Unit, Rows]]:
+    def _seed(self, seed: int) -> list[tuple[AnyUnit, AnyRows]]:
         found = []
-        for unit in units(self.recipe, seed):
+        for unit in self.units(seed):
             rows = self._rows(unit)
             if rows is None:
                 raise MatrixError(
@@ -221,14 +233,16 @@ class MatrixFactory:
             found.append((unit, rows))
         return found
 
-    def _rows(self, unit: Unit) -> Rows | None:
-        return Rows.load(self.out / unit.path, self.recipe.space, unit.n_policies)
+    def _rows(self, unit: AnyUnit) -> AnyRows | None:
+        return self.rows_type.load(self.out / unit.path, self.recipe.space, unit.n_policies)
 
-    def _card(self, seeds: int, costs: list[NDArray[np.float64]]) -> dict[str, Any]:
+    def card(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> dict[str, Any]:
+        """How the rows of some seeds came about, as JSON data."""
+        costs = [rows.cost for seed in each for _, rows in seed]
         training, evaluation, steps, _ = np.sum(costs, axis=0).tolist()
         return {
             "name": self.name,
-            "seeds": seeds,
+            "seeds": len(each),
             "recipe": self.recipe.to_dict(),
             "cost": {
                 "training_cpu_seconds": round(training, 3),

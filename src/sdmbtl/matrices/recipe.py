@@ -1,4 +1,4 @@
-"""What a transfer matrix comes out of: environments, training, evaluation, seeds."""
+"""What every matrix comes out of: environments, training, evaluation, seeds."""
 
 from __future__ import annotations
 
@@ -18,9 +18,6 @@ from sdmbtl.json_data import differences
 from sdmbtl.trainers import Trainer, TrainerSpec, trainer_names
 from sdmbtl.trainers.registry import AUTO
 
-#: Number of source policies whose steps together the multi-task policies are trained with.
-MULTI_TASK_POLICIES = (6, 12, 50)
-
 _PUT_BACK = (
     "Put it back from a copy (a matrix.json has it as 'recipe'), or choose another directory."
 )
@@ -37,7 +34,6 @@ class Recipe:
         training: `Trainer.settings()`.
         episodes: Episodes for each policy on each target.
         seed: Root of every random number.
-        multi_task: Multi-task policies get the steps of these numbers of source policies.
     """
 
     family: dict[str, Any]
@@ -46,7 +42,6 @@ class Recipe:
     training: dict[str, Any]
     episodes: int = 10
     seed: int = 0
-    multi_task: tuple[int, ...] = MULTI_TASK_POLICIES
 
     def __post_init__(self) -> None:
         for name in ("family", "targets", "training"):
@@ -60,23 +55,15 @@ class Recipe:
                 f"processes can make it: {', '.join(t for t in trainer_names() if t != AUTO)}. "
                 f"Got {self.trainer!r} instead."
             )
-        numbers = {
-            "episodes": whole_number("episodes", self.episodes, low=1, error=MatrixError),
-            "seed": whole_number("seed", self.seed, low=0, error=MatrixError),
-            "multi_task": self._checked_multi_task(),
-        }
-        for name, value in numbers.items():
-            object.__setattr__(self, name, value)
+        self.put(
+            episodes=whole_number("episodes", self.episodes, low=1, error=MatrixError),
+            seed=whole_number("seed", self.seed, low=0, error=MatrixError),
+        )
 
-    def _checked_multi_task(self) -> tuple[int, ...]:
-        numbers = {whole_number("multi_task", b, low=1, error=MatrixError) for b in self.multi_task}
-        if numbers and "total_timesteps" not in self.training:
-            raise MatrixError(
-                "The steps of multi-task policies are counted in those of the others, but "
-                f"'training' has no 'total_timesteps': {short_text(self.training)}. "
-                "Use multi_task=()."
-            )
-        return tuple(sorted(numbers))
+    def put(self, **checked: Any) -> None:
+        """Set attributes to what they are after the checks; for the initialisation only."""
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     @classmethod
     def of(cls, trainer: Trainer, **settings: Any) -> Self:
@@ -107,8 +94,8 @@ class Recipe:
             MatrixError: If it is something else.
         """
         try:
-            return cls(**{**data, "multi_task": tuple(data["multi_task"])})
-        except (KeyError, TypeError) as error:
+            return cls(**data)
+        except TypeError as error:
             raise MatrixError(f"This is not a recipe of a matrix: {error}.") from None
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,18 +107,26 @@ class Recipe:
         """The contexts: sources and targets."""
         return ContextSpace.from_dict(self.targets)
 
-    def specification(self, multi_task: int | None = None) -> TrainerSpec:
-        """How policies are trained; a multi-task one with `k` policies' steps.
-
-        A policy for all contexts must see which one it is in.
-        """
-        settings = dict(self.training)
-        if multi_task is not None:
-            steps = settings["total_timesteps"] * multi_task
-            settings |= {"total_timesteps": steps, "observe_context": True}
+    def specification(self, **changes: Any) -> TrainerSpec:
+        """How policies are trained, with some settings of the training changed."""
         options = {name: v for name, v in self.family["options"].items() if name != "space"}
         environment = {"name": self.family["name"], "options": options}
-        return TrainerSpec(environment, self.targets, self.trainer, settings)
+        return TrainerSpec(environment, self.targets, self.trainer, {**self.training, **changes})
+
+    @classmethod
+    def load(cls, path: Path) -> Self:
+        """Read a recipe from a file.
+
+        Raises:
+            MatrixError: If it is damaged.
+            FileNotFoundError: If there is none.
+        """
+        try:
+            recipe = cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
+            len(recipe.space)  # raises if this is not a space
+        except ValueError as error:
+            raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
+        return recipe
 
 
 def keep_recipe(path: Path, recipe: Recipe) -> None:
@@ -149,25 +144,10 @@ def keep_recipe(path: Path, recipe: Recipe) -> None:
             )
         write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
         return
-    changed = differences(load_recipe(path).to_dict(), wanted)
+    changed = differences(recipe.load(path).to_dict(), wanted)
     if changed:
         raise MatrixError(
             f"The matrix in {str(path.parent)!r} was begun with other settings:\n"
             + "\n".join(f"  {line}" for line in changed)
             + "\nGive the same settings, or another directory."
         )
-
-
-def load_recipe(path: Path) -> Recipe:
-    """Read a recipe.
-
-    Raises:
-        MatrixError: If it is damaged.
-        FileNotFoundError: If there is none.
-    """
-    try:
-        recipe = Recipe.from_dict(json.loads(path.read_text(encoding="utf-8")))
-        len(recipe.space)  # raises if this is not a space
-    except ValueError as error:
-        raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
-    return recipe

@@ -8,6 +8,10 @@ from pathlib import Path
 from sdmbtl.checks import did_you_mean
 from sdmbtl.errors import MatrixError
 from sdmbtl.matrices.dataset import TransferDataset
+from sdmbtl.matrices.region_dataset import RegionDataset
+
+#: How the names of data sets of regions begin.
+REGIONS = "regions-"
 
 
 def folder() -> Path:
@@ -17,7 +21,12 @@ def folder() -> Path:
 
 def matrix_names() -> tuple[str, ...]:
     """Every name that `load_matrix` knows."""
-    return tuple(sorted(path.stem for path in folder().glob("*.npz")))
+    return tuple(name for name in _names() if not name.startswith(REGIONS))
+
+
+def region_names() -> tuple[str, ...]:
+    """Every name that `load_regions` knows."""
+    return tuple(name for name in _names() if name.startswith(REGIONS))
 
 
 def load_matrix(name: str | Path) -> TransferDataset:
@@ -29,8 +38,30 @@ def load_matrix(name: str | Path) -> TransferDataset:
     Raises:
         MatrixError: If there is no such data set, or the file is damaged or another's.
     """
-    if name in matrix_names():
-        return TransferDataset.load(folder() / f"{name}.npz")
+    return TransferDataset.load(_find(name, matrix_names()))
+
+
+def load_regions(name: str | Path) -> RegionDataset:
+    """Load a data set of regions by one of the `region_names()`, or by its path.
+
+    Raises:
+        MatrixError: As `load_matrix`.
+    """
+    return RegionDataset.load(_find(name, region_names()))
+
+
+def _names() -> list[str]:
+    return sorted(path.stem for path in folder().glob("*.npz"))
+
+
+def _find(name: str | Path, names: tuple[str, ...]) -> Path:
+    """The file of a data set.
+
+    Raises:
+        MatrixError: If there is none.
+    """
+    if name in names:
+        return folder() / f"{name}.npz"
     path = Path(name)
     if path.is_dir():
         if not (path / "matrix.npz").is_file():
@@ -40,9 +71,9 @@ def load_matrix(name: str | Path) -> TransferDataset:
             )
         path = path / "matrix.npz"
     if not path.is_file():
-        known = ", ".join(matrix_names()) or "none"
         raise MatrixError(
-            f"There is no matrix {str(name)!r}. With the package come: {known}; others are given "
-            f"by their path.{did_you_mean(str(name), matrix_names())}"
+            f"There is no matrix {str(name)!r}. With the package come: "
+            f"{', '.join(names) or 'none'}; others are given by their path."
+            f"{did_you_mean(str(name), names)}"
         )
-    return TransferDataset.load(path)
+    return path

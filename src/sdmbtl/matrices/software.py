@@ -23,7 +23,8 @@ def software() -> dict[str, Any]:
         "python": found["python"],
         "machine": platform.machine(),
         "code": code_fingerprint(
-            "sdmbtl.matrices.factory", "sdmbtl.trainers", "sdmbtl.environments"
+            *("sdmbtl.matrices.matrix_factory", "sdmbtl.matrices.region_factory"),
+            *("sdmbtl.trainers", "sdmbtl.environments"),
         ),
     }
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import process_time
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +15,6 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.matrices.recipe import Recipe
-from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import Failure, TrainerSpec, Training, TrainingJob, evaluate, train
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
@@ -22,43 +24,44 @@ ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
-class Unit:
+class Unit(ABC):
     """Some policies of one seed.
 
     Attributes:
         seed: Number of the seed.
-        sources: The targets that they are trained on, one each; none for a multi-task policy.
-        multi_task: For a multi-task policy, its steps counted in source policies.
     """
 
     seed: int
-    sources: tuple[int, ...] = ()
-    multi_task: int | None = None
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of its file."""
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What to show for it."""
+
+    @property
+    @abstractmethod
+    def n_policies(self) -> int:
+        """How many policies it is."""
 
     @property
     def path(self) -> Path:
         """Its file, in the directory of the matrix."""
-        folder = Path("rows") / f"seed-{self.seed}"
-        if self.multi_task is not None:
-            return folder / f"multi-task-{self.multi_task}.npz"
-        return folder / f"{self.sources[0]:05}.npz"
-
-    @property
-    def label(self) -> str:
-        """What to show for it."""
-        if self.multi_task is not None:
-            return f"seed {self.seed}, multi-task with the steps of {self.multi_task}"
-        return f"seed {self.seed}, sources {self.sources[0]} to {self.sources[-1]}"
-
-    @property
-    def n_policies(self) -> int:
-        """How many policies it is."""
-        return len(self.sources) or 1
+        return Path("rows") / f"seed-{self.seed}" / f"{self.name}.npz"
 
     @property
     def weight(self) -> int:
         """How much training it is, in source policies."""
-        return self.multi_task or len(self.sources)
+        return self.n_policies
+
+    @property
+    def stage(self) -> int:
+        """Units of earlier stages are done before: it may start from their policies."""
+        return 0
 
 
 @dataclass(frozen=True)
@@ -84,32 +87,35 @@ class Rows:
         save_arrays(path, kind=KIND, space=space, arrays=vars(self))
 
     @classmethod
-    def load(cls, path: Path, space: ContextSpace, n_policies: int) -> Rows | None:
+    def load(cls, path: Path, space: ContextSpace, n_policies: int) -> Self | None:
         """Read rows back; None if there are none, or they are damaged or of other contexts."""
         try:
-            found, arrays = load_arrays(path, kind=KIND, arrays=cls.__annotations__)
+            found, arrays = load_arrays(path, kind=KIND, arrays=[f.name for f in fields(cls)])
         except (FileNotFoundError, MatrixError):
             return None
         rows = cls(**arrays)
-        return rows if found == space and rows._fit(n_policies, len(space)) else None
+        return rows if found == space and rows.fit(n_policies, len(space)) else None
 
-    def _fit(self, c: int, n: int) -> bool:
-        shapes = ((c, n), (c,), (c,), (4,))  # in the order of the attributes
+    def fit(self, c: int, n: int) -> bool:
+        """Whether they are of c policies on n targets, and finite numbers."""
+        shapes = {"returns": (c, n), "source_returns": (c,), "episode_variance": (c,), "cost": (4,)}
+        arrays = vars(self)
         return all(
-            array.shape == shape and array.dtype == np.float64 and bool(np.isfinite(array).all())
-            for array, shape in zip(vars(self).values(), shapes, strict=True)
+            arrays[name].shape == shape
+            and arrays[name].dtype == np.float64
+            and bool(np.isfinite(arrays[name]).all())
+            for name, shape in shapes.items()
         )
 
 
-def units(recipe: Recipe, seed: int) -> list[Unit]:
-    """The work of one seed. Which policies are trained side by side belongs to the recipe."""
-    n, chunk = len(recipe.space), recipe.training.get("chunk", 1)
-    rows = [Unit(seed, tuple(range(i, min(i + chunk, n)))) for i in range(0, n, chunk)]
-    return [*rows, *[Unit(seed, multi_task=k) for k in recipe.multi_task]]
+AnyUnit = TypeVar("AnyUnit", bound=Unit)
+AnyRows = TypeVar("AnyRows", bound=Rows)
+#: Trains and evaluates the policies of a unit once; called with the number of the attempt.
+Computation = Callable[[AnyUnit, int], AnyRows]
 
 
-def compute_with_retries(recipe: Recipe, unit: Unit) -> Rows:
-    """Train and evaluate; the same recipe and unit give the same rows.
+def compute_with_retries(compute: Computation[AnyUnit, AnyRows], unit: AnyUnit) -> AnyRows:
+    """Train and evaluate, with other seeds if that fails.
 
     Raises:
         TrainingError: If it failed with each of several seeds.
@@ -118,7 +124,7 @@ def compute_with_retries(recipe: Recipe, unit: Unit) -> Rows:
     for attempt in range(ATTEMPTS):
         began = process_time()
         try:
-            rows = compute(recipe, unit, attempt)
+            rows = compute(unit, attempt)
             break
         except TrainingError as error:
             wasted += process_time() - began
@@ -131,33 +137,28 @@ def compute_with_retries(recipe: Recipe, unit: Unit) -> Rows:
     return replace(rows, cost=rows.cost + np.array([wasted, 0, 0, attempt]))
 
 
-def compute(recipe: Recipe, unit: Unit, attempt: int) -> Rows:
-    """Train and evaluate once.
+def train_and_evaluate(
+    recipe: Recipe, spec: TrainerSpec, jobs: Sequence[TrainingJob], seeds: Sequence[int]
+) -> tuple[list[Training], Rows]:
+    """Train policies together, and evaluate each on all targets with a seed of its own.
 
     Raises:
         TrainingError: If it failed.
     """
-    spec = recipe.specification(unit.multi_task)
     began = process_time()
-    runs = _trained(spec, _jobs(recipe, unit, attempt))
+    runs = _trained(spec, jobs)
     trained = process_time()
-    key = "evaluation" if unit.multi_task is None else f"multi-task {unit.multi_task} evaluation"
+    targets, episodes = recipe.space.targets, recipe.episodes
     played = np.stack(
         [
-            evaluate(
-                spec,
-                training.policy,
-                recipe.space.targets,
-                episodes=recipe.episodes,
-                seed=derived_seed(recipe.seed, key, unit.seed, *unit.sources[i : i + 1]),
-            ).complete()
-            for i, training in enumerate(runs)
+            evaluate(spec, training.policy, targets, episodes=episodes, seed=seed).complete()
+            for training, seed in zip(runs, seeds, strict=True)
         ]
     )
     evaluated = process_time()
-    variance = played.var(axis=2, ddof=1) if recipe.episodes > 1 else np.zeros(played.shape[:2])
+    variance = played.var(axis=2, ddof=1) if episodes > 1 else np.zeros(played.shape[:2])
     steps = sum(training.steps for training in runs)
-    return Rows(
+    return runs, Rows(
         returns=played.mean(axis=2),
         source_returns=np.array([training.source_return for training in runs]),
         episode_variance=variance.mean(axis=1),
@@ -165,20 +166,7 @@ def compute(recipe: Recipe, unit: Unit, attempt: int) -> Rows:
     )
 
 
-def _jobs(recipe: Recipe, unit: Unit, attempt: int) -> list[TrainingJob]:
-    targets = recipe.space.targets
-    if unit.multi_task is not None:
-        key = f"multi-task {unit.multi_task} training"
-        seed = derived_seed(recipe.seed, key, unit.seed, attempt)
-        return [TrainingJob(targets, seed, attempt)]
-    seeds = [derived_seed(recipe.seed, "training", unit.seed, n, attempt) for n in unit.sources]
-    return [
-        TrainingJob(targets[[source]], seed, attempt)
-        for source, seed in zip(unit.sources, seeds, strict=True)
-    ]
-
-
-def _trained(spec: TrainerSpec, jobs: list[TrainingJob]) -> list[Training]:
+def _trained(spec: TrainerSpec, jobs: Sequence[TrainingJob]) -> list[Training]:
     """All of them: which policies are trained together belongs to the recipe."""
     runs = []
     for result in train(spec, jobs):

@@ -21,7 +21,7 @@ from sdmbtl.trainers.rollout import LANES
 from sdmbtl.trainers.spec import TrainerSpec
 
 _DIED = (
-    "A worker process of an evaluation died, perhaps for lack of memory, or because the "
+    "A worker process died in an evaluation, perhaps for lack of memory, or because the "
     "environment crashed. Nothing that was recorded is lost."
 )
 
@@ -72,14 +72,12 @@ def evaluate(
     def report(count: int, _: int) -> None:
         _report(progress, done + count, len(numbers))
 
-    def play_here(part: Sequence[int]) -> Evaluation:
-        return _evaluate_part(trainer, policy, vectors, episodes, seed, part, report)
-
-    sent = (spec.to_dict(), policy_bytes(policy))
-    elsewhere = partial(_evaluate_elsewhere, *sent, vectors, episodes, seed)
+    what = vectors, episodes, seed
+    here = partial(_evaluate_part, trainer, policy, report, *what)
+    elsewhere = partial(_evaluate_elsewhere, spec.to_dict(), policy_bytes(policy), *what)
     shared = workers if _can_be_shared(trainer) else None
     try:
-        for part, played in _play_parts(numbers, episodes, play_here, elsewhere, shared):
+        for part, played in _play_parts(numbers, episodes, here, elsewhere, shared):
             returns[list(part)] = played.returns[list(part)]
             errors |= played.errors
             done += len(part)
@@ -113,7 +111,7 @@ def _play_parts(
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
     # As many as are played side by side; fewer if there are few, of which each may take minutes.
-    least = min(math.ceil(LANES / episodes), math.ceil(len(numbers) / FEWEST_PARTS))
+    least = min(max(LANES // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
     if workers is not None and not workers.started and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()
@@ -131,7 +129,7 @@ def _play_parts(
 def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:
     """Parts that become smaller, so that all processes end at about the same time."""
     while len(numbers):
-        size = max(least, math.ceil(len(numbers) / (3 * processes)))
+        size = least * math.ceil(len(numbers) / (2 * processes * least))  # no lane is left alone
         yield numbers[:size]
         numbers = numbers[size:]
 
@@ -139,11 +137,11 @@ def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Seque
 def _evaluate_part(
     trainer: Trainer,
     policy: Policy,
+    progress: EvaluationProgress | None,
     contexts: NDArray[np.float64],
     episodes: int,
     seed: int,
     only: Sequence[int],
-    progress: EvaluationProgress | None = None,
 ) -> Evaluation:
     """Evaluate some of the contexts; whatever goes wrong is an error on a context."""
     try:
@@ -175,7 +173,7 @@ def _evaluate_elsewhere(
 ) -> Evaluation:
     """What a worker process does; it makes trainer and policy once."""
     trainer = TrainerSpec.from_dict(spec).make_trainer()
-    return _evaluate_part(trainer, _load_once(policy), contexts, episodes, seed, only)
+    return _evaluate_part(trainer, _load_once(policy), None, contexts, episodes, seed, only)
 
 
 @lru_cache(maxsize=1)

@@ -56,8 +56,8 @@ class HostPPOTrainer(Trainer):
             their sums of rewards.
         space: The context space.
         observe_context: Whether policies see their context; see `Trainer`.
-        processes: Worker processes for several jobs. They are spawned, so a script needs its
-            `if __name__ == "__main__":`.
+        processes: Worker processes for several jobs. A family that cannot be made again by name
+            is trained in this process.
         env_processes: Processes in which the environments of one job are stepped. The outcome
             does not depend on it.
         max_agents: Agents at once in a parallel environment; as many as are possible if left out.

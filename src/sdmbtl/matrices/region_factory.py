@@ -1,0 +1,77 @@
+"""The factory of matrices whose sources are regions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.matrices.factory import Factory
+from sdmbtl.matrices.region_dataset import RegionDataset
+from sdmbtl.matrices.region_recipe import RegionRecipe
+from sdmbtl.matrices.region_units import (
+    RegionRows,
+    RegionUnit,
+    compute_region_unit,
+    policy_path,
+    region_units,
+)
+from sdmbtl.matrices.units import Computation
+
+
+class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]):
+    """Makes generalists and specialists, each on every target; see `Factory`."""
+
+    rows_type = RegionRows
+
+    def units(self, seed: int) -> list[RegionUnit]:
+        """The work of one seed."""
+        return region_units(self.recipe, seed)
+
+    @property
+    def computation(self) -> Computation[RegionUnit, RegionRows]:
+        """What does a piece of work."""
+        return partial(compute_region_unit, self.recipe, self.out)
+
+    def is_done(self, unit: RegionUnit) -> bool:
+        """Whether the rows are there, and the policies that others start from."""
+        policies = (policy_path(self.out, unit.seed, number) for number in unit.parents)
+        return super().is_done(unit) and all(path.exists() for path in policies)
+
+    def assemble(self, each: Sequence[Sequence[tuple[RegionUnit, RegionRows]]]) -> RegionDataset:
+        """A data set of what was computed for each seed."""
+
+        def stacked(attribute: str) -> NDArray[np.float64]:
+            return np.stack([_in_order(seed, attribute) for seed in each])
+
+        curves = stacked("curves")
+        return RegionDataset(
+            self.recipe.space,
+            self.recipe.sources,
+            stacked("returns"),
+            stacked("source_returns"),
+            stacked("episode_variance"),
+            curves[0, :, :, 0],
+            curves[..., 1],
+            self.card(each),
+        )
+
+
+def _in_order(seed: Sequence[tuple[RegionUnit, RegionRows]], attribute: str) -> NDArray[np.float64]:
+    """(S, ...) one row for each source; curves that are shorter are filled up with NaN."""
+    by_number: dict[int, Any] = {}
+    for unit, rows in seed:
+        by_number |= zip(unit.sources, getattr(rows, attribute), strict=True)
+    ordered = [np.asarray(by_number[number]) for number in range(len(by_number))]
+    longest = max((len(row) for row in ordered if row.ndim == 2), default=0)
+    return np.stack(
+        [
+            np.pad(row, ((0, longest - len(row)), (0, 0)), constant_values=np.nan)
+            if row.ndim == 2
+            else row
+            for row in ordered
+        ]
+    )
