@@ -23,8 +23,6 @@ EVALUATIONS = 10
 #: middle, and at most so large.
 NARROWEST, WIDEST = 0.5, 10.0
 
-_USUAL = {"total_timesteps": 100_000, "eval_episodes": 5}
-
 
 def complete_settings(
     given: Mapping[str, Any], environment: str | None, observations: FlatObservations
@@ -36,7 +34,7 @@ def complete_settings(
         environment: What Gymnasium calls the environment, if it knows it.
         observations: What is observed.
     """
-    settings = {**_USUAL, **RECOMMENDED.get(environment or "", {}), **given}
+    settings = {**RECOMMENDED.get(environment or "", {}), **given}
     settings.setdefault("norm_obs", not observations.is_within(NARROWEST, WIDEST))
     settings.setdefault("norm_reward", True)
     defaults = {field.name: field.default for field in fields(PPOSettings)}
