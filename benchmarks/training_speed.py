@@ -5,8 +5,9 @@
 batched: environments that are pure functions, on CartPole; each library's PPO with its own
 defaults and 8 environments.
 
-host: Gymnasium's own environments; the same network, environments, rollout, epochs and minibatch
-for all. SBX (stable-baselines in JAX, `pip install sbx-rl`) is left out if it is not installed.
+host: Gymnasium's own environments, and our walker, whose step is leaner, against Gymnasium's; the
+same network, environments, rollout, epochs and minibatch for all. SBX (stable-baselines in JAX,
+`pip install sbx-rl`) is left out if it is not installed.
 
 Compilation is timed by itself. Written to results/training-speed.json; the other part stays.
 """
@@ -19,23 +20,26 @@ import os
 import resource
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+import numpy as np
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.trainers import Trainer, TrainerSpec, TrainingJob, make_trainer, train
 from sdmbtl.trainers.ppo import HostPPOTrainer
 
 RESULT = Path(__file__).parent.parent / "results" / "training-speed.json"
 SB3_STEPS = 49_152
-HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3")
+HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3", "BipedalWalker")
+#: Our families among them, and what others have instead.
+OURS = {"BipedalWalker": "BipedalWalker-v3"}
 #: The same for all in the part "host"; hidden layers of 64 and 64 units with tanh.
 NUM_ENVS, NUM_STEPS, MINIBATCH, EPOCHS = 8, 256, 64, 10
 
@@ -79,7 +83,10 @@ def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:
 def host_training(environment: str) -> Callable[[int], float]:
     """Our PPO on the host: a function that trains a few iterations and gives its CPU-seconds."""
     space = ContextSpace(unused=[0.0, 1.0])
-    family = FactoryFamily(lambda _: gymnasium.make(environment), space)
+    family: EnvironmentFamily = FactoryFamily(lambda _: gymnasium.make(environment), space)
+    if environment in OURS:
+        family = make_family(environment)
+        space = family.space()
     trainer = HostPPOTrainer(
         family,
         space,
@@ -89,7 +96,8 @@ def host_training(environment: str) -> Callable[[int], float]:
         minibatch_size=MINIBATCH,
         update_epochs=EPOCHS,
     )
-    job = TrainingJob(space.targets[:1], 0)
+    usual = [[family.defaults[name] for name in space.names]]
+    job = TrainingJob(np.array(usual), 0)
     state, lanes = trainer.begin(job), trainer.open_lanes(job)
     lanes.start(state.lanes)
 
@@ -110,7 +118,7 @@ def library_training(library: str, environment: str) -> Callable[[int], float]:
     torch.set_num_threads(1)
     algorithm = import_module({"sb3": "stable_baselines3", "sbx": "sbx"}[library]).PPO
     sizes = {"n_steps": NUM_STEPS, "batch_size": MINIBATCH, "n_epochs": EPOCHS}
-    envs = make_vec_env(environment, n_envs=NUM_ENVS, seed=0)
+    envs = make_vec_env(OURS.get(environment, environment), n_envs=NUM_ENVS, seed=0)
     more = {"device": "cpu"} if library == "sb3" else {}
     model = algorithm("MlpPolicy", envs, seed=0, **sizes, **more)
 
@@ -122,12 +130,12 @@ def library_training(library: str, environment: str) -> Callable[[int], float]:
     return train_for
 
 
-def measure_host(repeats: int) -> dict[str, Any]:
-    """Steps per CPU-second on Gymnasium's environments, and ratios against stable-baselines3."""
+def measure_host(environments: Sequence[str], repeats: int) -> dict[str, Any]:
+    """Steps per CPU-second of each environment, and ratios against stable-baselines3."""
     libraries = ["sb3", *(["sbx"] if find_spec("sbx") else [])]
     iterations = {"ppo": 4, "sb3": 1, "sbx": 2}
     table: dict[str, Any] = {}
-    for environment in HOST:
+    for environment in environments:
         training = {
             "ppo": host_training(environment),
             **{name: library_training(name, environment) for name in libraries},
@@ -146,8 +154,7 @@ def measure_host(repeats: int) -> dict[str, Any]:
             "first_iteration_cpu_seconds": warm_up,
         }
         print(json.dumps({environment: table[environment]}, indent=1), flush=True)
-    sizes = {"num_envs": NUM_ENVS, "num_steps": NUM_STEPS, "minibatch_size": MINIBATCH}
-    return {"settings": {**sizes, "update_epochs": EPOCHS}, "environments": table}
+    return table
 
 
 def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
@@ -198,6 +205,7 @@ def main() -> None:
     parser.add_argument("--contexts", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--part", choices=("batched", "host", "all"), default="all")
+    parser.add_argument("--only", nargs="+", choices=HOST, default=HOST, help="of the part host")
     arguments = parser.parse_args()
     result: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.is_file() else {}
     result |= {"cores": len(os.sched_getaffinity(0)), "versions": versions((*CORE, *TRAINING))}
@@ -206,9 +214,16 @@ def main() -> None:
         result["command"] = f"{command} --contexts {arguments.contexts}"
         result |= measure_batched(arguments.contexts, arguments.repeats)
     if arguments.part in ("host", "all"):
+        before = result.get("host", {}).get("environments", {})
         result["host"] = {
             "command": f"{command} --part host",
-            **measure_host(arguments.repeats),
+            "settings": {
+                "num_envs": NUM_ENVS,
+                "num_steps": NUM_STEPS,
+                "minibatch_size": MINIBATCH,
+                "update_epochs": EPOCHS,
+            },
+            "environments": before | measure_host(arguments.only, arguments.repeats),
         }
     print(json.dumps(result, indent=1))
     RESULT.write_text(json.dumps(result, indent=1) + "\n")

@@ -133,7 +133,7 @@ class Workers:
             )
         others = multiprocessing.active_children()
         try:
-            with environment_variables(SINGLE_THREADED), _without_script():
+            with environment_variables(SINGLE_THREADED), without_script():
                 return self._pool.submit(function, item)  # which may start a process
         finally:
             self._children += [c for c in multiprocessing.active_children() if c not in others]
@@ -162,7 +162,7 @@ def environment_variables(values: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def _without_script() -> Iterator[None]:
+def without_script() -> Iterator[None]:
     """Keep a process that is started from running this one's script.
 
     It needs nothing of it, and a script without `if __name__ == "__main__":` would begin anew.

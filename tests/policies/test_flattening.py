@@ -60,15 +60,16 @@ def _flatten_from_start(space, value):
 def test_images_are_scaled_by_their_bounds():
     flat = FlatObservations(spaces.Box(0, 255, (2, 2, 1), np.uint8))
     np.testing.assert_allclose(flat(np.array([0, 51, 102, 255], np.uint8)), [0, 0.2, 0.4, 1])
-    assert flat.is_small(1.0)
+    assert flat.is_within(0.5, 1.0)
     assert not flat.is_plain
 
 
-def test_what_is_small_and_what_is_plain():
-    assert FlatObservations(spaces.Box(-2.0, 2.0, (3,))).is_small(2.0)
-    assert not FlatObservations(spaces.Box(-2.0, 2.5, (3,))).is_small(2.0)
-    assert not FlatObservations(spaces.Box(-np.inf, np.inf, (3,))).is_small(10.0)
-    assert FlatObservations(NESTED).is_small(1.0)
+def test_what_needs_no_normalisation_and_what_is_plain():
+    assert FlatObservations(spaces.Box(-2.0, 2.0, (3,))).is_within(0.5, 2.0)
+    assert not FlatObservations(spaces.Box(-2.0, 2.5, (3,))).is_within(0.5, 2.0)
+    assert not FlatObservations(spaces.Box(-0.07, 0.07, (3,))).is_within(0.5, 2.0)
+    assert not FlatObservations(spaces.Box(-np.inf, np.inf, (3,))).is_within(0.5, 10.0)
+    assert FlatObservations(NESTED).is_within(0.5, 1.0)
     assert FlatObservations(OBSERVED[0]).is_plain
     assert not FlatObservations(spaces.Box(-1.0, 1.0, (3, 1))).is_plain
 

@@ -54,7 +54,7 @@ class Drawn(Trainer):
 
     name = "drawn"
 
-    def train_chunk(self, jobs, progress=None):
+    def train_chunk(self, jobs, progress=None, checkpoint=None):
         layer = np.random.default_rng().normal(size=(4, 2))
         policy = MlpPolicy([layer], [np.zeros(2)], np.zeros(4), np.ones(4))
         return [Training(policy, 1, 0.0) for _ in jobs]

@@ -12,6 +12,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
+from sdmbtl.studies import Study
 from sdmbtl.trainers import TrainerSpec, TrainingJob, make_trainer, train
 from sdmbtl.trainers.ppo import BatchedPPOTrainer, HostPPOTrainer
 from sdmbtl.trainers.ppo.host_lanes import open_lanes
@@ -162,7 +163,7 @@ def test_nested_observations_and_actions_that_do_not_start_at_zero():
 def test_bounds_of_all_kinds():
     space = ContextSpace(target=[1.0, 3.0])
     trainer = made(Aim, space, total_timesteps=16_384, learning_rate=2e-3, gamma=0.5)
-    assert trainer.settings()["norm_obs"] is False  # they are small
+    assert trainer.settings()["norm_obs"] is False  # they are within fit bounds
     training = train_one(trainer, space.targets[:1])
     assert training.source_return > -12
     again = policy_from_bytes(policy_bytes(training.policy))
@@ -338,6 +339,17 @@ def test_a_policy_for_all_agents():
     few = made(Traffic, space, **{**SMALL, "max_agents": 1})
     with pytest.raises(TrainingError, match="more agents at once than 'max_agents' = 1"):
         train_one(few, space.targets)
+
+
+def test_a_study_of_several_agents(tmp_path):
+    space = ContextSpace(length=[3.0, 5.0])
+    options = {**SMALL, "total_timesteps": 640, "max_agents": 3, "gamma": 0.5}
+    study = Study.open(
+        tmp_path / "study", "host_environments:Traffic", space=space, trainer_options=options
+    )
+    study.run(budget=1, rules=[])
+    assert study.trainer.name == "ppo"
+    assert ((study.returns > 0) & (study.returns <= 1)).all()
 
 
 def test_an_environment_of_several_agents_is_no_gymnasium_one():

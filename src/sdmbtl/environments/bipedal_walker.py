@@ -58,12 +58,11 @@ class BipedalWalker(EnvironmentFamily):
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
             "total_timesteps": 5_000_000,
-            "num_envs": 32,
+            "num_envs": 16,
             "gamma": 0.999,
-            "clip_coef": 0.18,
-            "eval_episodes": 10,
             "norm_obs": True,
             "norm_reward": True,
+            "eval_episodes": 10,
         },
         "sb3": {
             "total_timesteps": 5_000_000,

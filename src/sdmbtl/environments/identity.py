@@ -39,9 +39,11 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
         "spec": name, longest episode and arguments, of a registered environment;
         "packages": the versions of what it comes from.
     """
-    env = family.build(family.full_context(context), None)
-    maker, made = _plain(family.made_by()), type(env.unwrapped)
-    spec = {} if env.spec is None else _describe(env.spec)
+    env: Any = family.build(family.full_context(context), None)
+    # One of several agents has neither of the two, or has them empty.
+    maker, made = _plain(family.made_by()), type(getattr(env, "unwrapped", env))
+    known = getattr(env, "spec", None)
+    spec = {} if known is None else _describe(known)
     env.close()
     return {
         "source": {**_source(made), **_source(maker)},

@@ -47,14 +47,21 @@ class FlatObservations:
             and np.issubdtype(space.dtype, np.floating)
         )
 
-    def is_small(self, limit: float) -> bool:
-        """Whether no entry of a vector can be larger than a limit."""
-        flat = spaces.flatten_space(self.space)
+    def is_within(self, narrowest: float, widest: float) -> bool:
+        """Whether the space bounds every entry, and as well as a network likes it.
+
+        Args:
+            narrowest: Half the width of an entry is at least this.
+            widest: No entry is larger than this.
+        """
         if isinstance(self.space, spaces.Box) and self.space.dtype == np.uint8:
             return True
-        return isinstance(flat, spaces.Box) and bool(
-            (np.abs(flat.low) <= limit).all() and (np.abs(flat.high) <= limit).all()
-        )
+        flat = spaces.flatten_space(self.space)
+        if not isinstance(flat, spaces.Box) or not flat.is_bounded():
+            return False
+        low, high = flat.low.astype(np.float64), flat.high.astype(np.float64)
+        largest = np.maximum(np.abs(low), np.abs(high))
+        return bool(((high - low) / 2 >= narrowest).all() and (largest <= widest).all())
 
     def __call__(self, observation: Any) -> NDArray[np.float32]:
         """(O,) of one observation, (n, O) of a batch of them.

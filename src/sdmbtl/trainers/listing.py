@@ -73,6 +73,7 @@ def _own_settings(found: type[Trainer]) -> list[Setting]:
     more = [
         Setting(f.name, None if f.default is MISSING else f.default, meanings.get(f.name, ""))
         for f in fields(found.settings_class)
+        if f.name not in parameters  # which has its own default for it
     ]
     return own + more
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.parallel import ParallelEnv
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.base import Evaluation, EvaluationProgress
@@ -71,20 +72,42 @@ def _play(
     try:
         options = {"context": context} if family.use_of(env) == "space" else None
         observations, _ = env.reset(seed=seed, options=options)
-        sums = dict.fromkeys(observations, 0.0)
-        for _ in range(limit):
-            if not env.agents:
-                return float(sum(sums.values()) / len(sums))
-            actions = {
-                agent: policy.act(_with_context(observations[agent], coordinates))
-                for agent in env.agents
-            }
+        act = lambda seen: policy.act(_with_context(seen, coordinates))  # noqa: E731
+        total, _ = play_agents(env, observations, act, limit)
+        if total is None:
+            raise no_end(limit)
+        return total
+    finally:
+        env.close()
+
+
+def play_agents(
+    env: ParallelEnv,
+    observations: Mapping[Any, Any],
+    act: Callable[[Any], Any],
+    most_steps: int,
+) -> tuple[float | None, int]:
+    """Play an episode of several agents to its end.
+
+    Args:
+        env: The environment, after its reset.
+        observations: Those of the reset.
+        act: The action of an agent for its observation.
+        most_steps: After which it is given up.
+
+    Returns:
+        The mean over all agents of their sums of rewards, None if the episode did not end; steps.
+    """
+    sums = dict.fromkeys(observations, 0.0)
+    for steps in range(most_steps + 1):
+        if not env.agents:
+            return sum(sums.values()) / len(sums), steps
+        if steps < most_steps:
+            actions = {agent: act(observations[agent]) for agent in env.agents}
             observations, rewards, *_ = env.step(actions)
             for agent in {*actions, *observations}:
                 sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
-        raise no_end(limit)
-    finally:
-        env.close()
+    return None, most_steps
 
 
 def _with_context(observation: Any, coordinates: NDArray[np.float64]) -> Any:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.parallel import is_parallel_env, spaces_of
 from sdmbtl.trainers.environment_errors import name_context_in_errors
+from sdmbtl.trainers.parallel_rollout import play_agents
 
 
 def play_random_actions(
@@ -42,24 +45,33 @@ def play_random_actions(
         context = space.context(contexts[number])
         own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
         with name_context_in_errors(context):
-            environment = family.make(context)
+            env: Any = family.build(family.full_context(context), None)
             try:
-                returns[number, episode], taken = _play_episode(environment, own_seed, left)
+                returns[number, episode], taken = _play_episode(
+                    family, env, context, own_seed, left
+                )
             finally:
-                environment.close()
+                env.close()
         left -= taken
         if left <= 0:
             break
     return returns
 
 
-def _play_episode(environment: ContextualEnv, seed: int, most_steps: int) -> tuple[float, int]:
+def _play_episode(
+    family: EnvironmentFamily, env: Any, context: dict[str, float], seed: int, most_steps: int
+) -> tuple[float, int]:
     """The return of an episode, NaN if it does not end in time, and its steps."""
-    environment.reset(seed=seed)
-    environment.action_space.seed(seed)
+    options = {"context": family.full_context(context)} if family.use_of(env) == "space" else None
+    actions = spaces_of(env)[1]
+    actions.seed(seed)
+    observation, _ = env.reset(seed=seed, options=options)
+    if is_parallel_env(env):
+        mean, steps = play_agents(env, observation, lambda _: actions.sample(), most_steps)
+        return (float("nan") if mean is None else mean), steps
     total = 0.0
     for step in range(1, most_steps + 1):
-        _, reward, terminated, truncated, _ = environment.step(environment.action_space.sample())
+        _, reward, terminated, truncated, _ = env.step(actions.sample())
         total += float(reward)
         if terminated or truncated:
             return total, step

@@ -12,7 +12,12 @@ from typing import Any
 
 from sdmbtl.environments.registry import make_family
 from sdmbtl.errors import SdmbtlError, TrainingError
-from sdmbtl.parallel import SINGLE_THREADED, begin_worker, environment_variables
+from sdmbtl.parallel import (
+    SINGLE_THREADED,
+    begin_worker,
+    environment_variables,
+    without_script,
+)
 from sdmbtl.trainers.ppo.lanes import Episodes, LaneState, make_lane
 from sdmbtl.trainers.ppo.rollout_arrays import (
     RolloutArrays,
@@ -114,7 +119,7 @@ class SpreadLanes(HostLanes):
         self._parts = [range(*pair) for pair in pairwise(ends)]
         self._pipes: list[Connection] = []
         self._workers: list[Any] = []
-        with environment_variables(SINGLE_THREADED):
+        with environment_variables(SINGLE_THREADED), without_script():
             for part in self._parts:
                 here, there = context.Pipe()
                 arguments = (there, family, portable, shape, memory, part, parallel)

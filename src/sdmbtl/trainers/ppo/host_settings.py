@@ -19,10 +19,9 @@ ENOUGH_UPDATES = 25
 LARGEST_BATCH = 2048
 #: Evaluations in a training run, besides that after the first update.
 EVALUATIONS = 10
-#: Observations within this size need no normalisation.
-SMALL_OBSERVATIONS = 10.0
-
-_USUAL = {"total_timesteps": 100_000, "eval_episodes": 5}
+#: Observations need no normalisation if each entry is at least so wide, on either side of its
+#: middle, and at most so large.
+NARROWEST, WIDEST = 0.5, 10.0
 
 
 def complete_settings(
@@ -35,8 +34,8 @@ def complete_settings(
         environment: What Gymnasium calls the environment, if it knows it.
         observations: What is observed.
     """
-    settings = {**_USUAL, **RECOMMENDED.get(environment or "", {}), **given}
-    settings.setdefault("norm_obs", not observations.is_small(SMALL_OBSERVATIONS))
+    settings = {**RECOMMENDED.get(environment or "", {}), **given}
+    settings.setdefault("norm_obs", not observations.is_within(NARROWEST, WIDEST))
     settings.setdefault("norm_reward", True)
     defaults = {field.name: field.default for field in fields(PPOSettings)}
     sizes = {

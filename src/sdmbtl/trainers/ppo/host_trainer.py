@@ -56,13 +56,21 @@ class HostPPOTrainer(Trainer):
             their sums of rewards.
         space: The context space.
         observe_context: Whether policies see their context; see `Trainer`.
-        processes: Worker processes for several jobs. They are spawned, so a script needs its
-            `if __name__ == "__main__":`.
+        processes: Worker processes for several jobs. A family that cannot be made again by name
+            is trained in this process.
         env_processes: Processes in which the environments of one job are stepped. The outcome
             does not depend on it.
         max_agents: Agents at once in a parallel environment; as many as are possible if left out.
+        total_timesteps: Environment steps for each policy, rounded up to whole iterations.
+        num_steps: Steps of each environment in an iteration; if left out, so many that there are
+            at least 25 iterations, of at most 2048 steps in all environments.
+        norm_obs: Whether observations are normalised by their running mean and variance; if left
+            out, they are, unless their bounds are fit for a network.
         norm_reward: Whether rewards are divided by the standard deviation of the discounted
-            return in training.
+            return in training; if left out, they are.
+        eval_every: Iterations between two evaluations on the training contexts; if left out, so
+            many that there are about ten.
+        eval_episodes: Episodes of such an evaluation; the best policy is kept.
         max_episode_steps: An episode of an evaluation that has not ended after so many steps is
             an error.
         **settings: Of `PPOSettings`.
@@ -85,7 +93,12 @@ class HostPPOTrainer(Trainer):
         processes: int = 1,
         env_processes: int = 1,
         max_agents: int | None = None,
+        total_timesteps: int = 100_000,
+        num_steps: int | None = None,
+        norm_obs: bool | None = None,
         norm_reward: bool | None = None,
+        eval_every: int | None = None,
+        eval_episodes: int = 5,
         max_episode_steps: int = 100_000,
         **settings: Any,
     ) -> None:
@@ -98,18 +111,23 @@ class HostPPOTrainer(Trainer):
         self.env_processes = whole_number("env_processes", env_processes, low=1, error=TrainerError)
         self.environment = examine(family, max_agents)
         self.max_agents = max_agents
-        if self.observe_context and not self.environment.observations.is_plain:
-            raise TrainerError(
-                "The context can be appended to observations that are vectors of floats. "
-                f"{family.name!r} has {self.environment.observations.space}. Flatten them in "
-                "'build', or use observe_context=False."
-            )
-        given = settings if norm_reward is None else {**settings, "norm_reward": norm_reward}
+        self._check_observed_context()
+        given = {
+            **settings,
+            "total_timesteps": total_timesteps,
+            "num_steps": num_steps,
+            "norm_obs": norm_obs,
+            "norm_reward": norm_reward,
+            "eval_every": eval_every,
+            "eval_episodes": eval_episodes,
+        }
         complete = complete_settings(
-            given, self.environment.registered, self.environment.observations
+            {name: value for name, value in given.items() if value is not None},
+            self.environment.registered,
+            self.environment.observations,
         )
-        norm_reward = complete.pop("norm_reward")
-        self.norm_reward = truth_value("norm_reward", norm_reward, error=TrainerError)
+        chosen = complete.pop("norm_reward")
+        self.norm_reward = truth_value("norm_reward", chosen, error=TrainerError)
         self.ppo_settings = PPOSettings(**complete)
         self._scale = ActionScale(self.environment.actions)
         self.form = self.environment.policy_form(
@@ -123,9 +141,19 @@ class HostPPOTrainer(Trainer):
             self.environment.is_parallel,
         )
 
+    def _check_observed_context(self) -> None:
+        if self.observe_context and not self.environment.observations.is_plain:
+            raise TrainerError(
+                "The context can be appended to observations that are vectors of floats. "
+                f"{self.family.name!r} has {self.environment.observations.space}. Flatten them in "
+                "'build', or use observe_context=False."
+            )
+
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
-        settings = {**super().settings(), **asdict(self.ppo_settings)}
+        names = ("observe_context", "env_processes", "max_agents", "norm_reward")
+        own = {name: getattr(self, name) for name in (*names, "max_episode_steps")}
+        settings = {**own, **asdict(self.ppo_settings)}
         return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
 
     def train_chunk(

@@ -18,6 +18,10 @@ _LANDER = {
 }
 
 RECOMMENDED: Mapping[str, Mapping[str, Any]] = {
+    "Acrobot-v1": {"update_epochs": 4, "gae_lambda": 0.94},
+    "MountainCar-v0": {"num_envs": 16, "update_epochs": 4, "gae_lambda": 0.98},
     "Pendulum-v1": {"gamma": 0.9, "learning_rate": 1e-3},
     "LunarLander-v3": _LANDER,
+    "BipedalWalker-v3": {"num_envs": 16, "gamma": 0.999},
+    "Hopper-v5": {"gamma": 0.999, "gae_lambda": 0.99},
 }
