@@ -4,8 +4,8 @@
 
 A process trains one policy of Gymnasium's Pendulum (stepped by Python) or of CartPole (compiled)
 with checkpoints, and is killed with SIGKILL at a random moment after its first report; the next
-one continues. When all kills are done it runs to its end, and the bytes of its policy are compared with
-those of a run that was left alone. Written to results/killed-training.json.
+one continues. When all kills are done it runs to its end, and the bytes of its policy are compared
+with those of a run that was left alone. Written to results/killed-training.json.
 """
 
 from __future__ import annotations
