@@ -25,8 +25,8 @@ def test_a_run_shows_regions_parents_and_steps(regions, command):
     assert texts[0].endswith(" steps")
     assert texts[1].startswith("whole space, from policy 0, ")
     assert texts[2].endswith(", 2,048 steps")
-    lines = result.stderr.splitlines()
-    for line, text in zip(lines[1:], texts, strict=True):
+    lines = [line for line in result.stderr.splitlines() if "own return" in line]
+    for line, text in zip(lines, texts, strict=True):
         assert f"  {text}  own return " in line
     shown = result.stdout.split("Next:")[0]
     assert max(map(len, shown.splitlines())) <= 80

@@ -150,22 +150,22 @@ def test_a_failed_attempt_is_shown(command, tiny, tmp_path, monkeypatch):
     failures = iter([FloatingPointError("the weights exploded")])
     train = BatchedPPOTrainer.train_chunk
 
-    def sometimes(self, jobs, progress=None):
+    def sometimes(self, jobs, *more):
         for failure in failures:
             raise failure
-        return train(self, jobs, progress)
+        return train(self, jobs, *more)
 
     monkeypatch.setattr(BatchedPPOTrainer, "train_chunk", sometimes)
     result = command(
         "run", "CartPole", "--space", tiny, *QUICK, "--budget", 1, "--out", tmp_path / "s"
     )
-    failed, finished = result.stderr.splitlines()[1:]
+    failed, finished = result.stderr.splitlines()[1:3]
     assert "attempt 1 failed, trying again with another seed: FloatingPointError" in failed
     assert finished.startswith("1/1  policy 0")
 
 
 def test_contexts_that_failed_may_be_tried_again(command, tiny, tmp_path, monkeypatch):
-    def never(self, jobs, progress=None):
+    def never(self, jobs, *more):
         raise FloatingPointError("the weights exploded")
 
     arguments = ["--space", tiny, *QUICK, "--budget", 2, "--out", tmp_path / "s"]

@@ -342,10 +342,10 @@ class TestFailures:
         def fail(seeds):
             train = BatchedPPOTrainer.train_chunk
 
-            def maybe(self, jobs, progress=None):
+            def maybe(self, jobs, *more):
                 if jobs[0].seed in seeds:
                     raise TrainingError(f"Seed {jobs[0].seed} is not finite.")
-                return train(self, jobs, progress)
+                return train(self, jobs, *more)
 
             monkeypatch.setattr(BatchedPPOTrainer, "train_chunk", maybe)
 

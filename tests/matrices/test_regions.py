@@ -122,7 +122,7 @@ class TestMaking:
                 recipe.space.targets,
                 episodes=2,
                 seed=derived_seed(3, "evaluation", 0, number),
-            )
+            ).complete()
             assert np.array_equal(dataset.returns[0, number], played.mean(axis=1))
             assert dataset.source_returns[0, number] == run.source_return
             assert dataset.curve(0, number) == tuple(run.curve)

@@ -12,7 +12,7 @@ from generalists.long_runs import LongRuns
 from generalists.measuring import Measured
 from generalists.methods import Method
 from sdmbtl.environments import make_family
-from sdmbtl.trainers import TrainingJob
+from sdmbtl.trainers import Evaluation, TrainingJob
 
 OURS = "generalist-first"
 DATA = DataSet("CartPole wide", "CartPole")
@@ -28,7 +28,7 @@ class NumberedTrainer:
     def evaluate(self, policy, contexts, *, episodes, seed):
         self.calls.append((policy, seed, len(contexts)))
         targets = np.array([DATA.space.index(c) for c in contexts])
-        return np.repeat((policy + targets / 1000)[:, None], episodes, axis=1)
+        return Evaluation(np.repeat((policy + targets / 1000)[:, None], episodes, axis=1))
 
 
 def test_targets_get_the_policy_with_the_best_record_by_then():

@@ -11,6 +11,7 @@ from small_study import POINTS, REGIONS, TRAINER, open_small, outcome
 from sdmbtl import ContextSpace, Levels
 from sdmbtl.environments import make_family
 from sdmbtl.errors import ConfigurationError, SelectorError, StudyError
+from sdmbtl.parallel import Workers
 from sdmbtl.policies import load_notes, load_policy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
@@ -22,7 +23,7 @@ KILLED = -signal.SIGKILL
 
 
 def jobs_of(study):
-    loop = Loop(study, lambda _: None)
+    loop = Loop(study, lambda _: None, Workers(0))
     return [loop._job(trial) for trial in study.trials]
 
 

@@ -262,7 +262,7 @@ def test_on_many_contexts_few_episodes_are_played(monkeypatch, contexts, episode
 
     def reported(self, policy, contexts, *, episodes, seed):
         played.append((len(contexts), episodes))
-        return np.ones((len(contexts), episodes))
+        return Evaluation(np.ones((len(contexts), episodes)))
 
     monkeypatch.setattr(StableBaselinesTrainer, "evaluate", reported)
     job = TrainingJob(np.linspace(0.5, 2.0, contexts)[:, None], seed=0)
