@@ -17,7 +17,7 @@ run: setup
 	$(BIN)/sdmbtl run CartPole --space wide --budget 12 --min-gain 0.002 --out runs/cartpole
 
 test: setup lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: setup
 	$(BIN)/ruff check .
