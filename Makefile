@@ -14,7 +14,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 run: setup
-	$(BIN)/sdmbtl run CartPole --space wide --budget 12 --min-gain 0.002 --out runs/cartpole
+	$(BIN)/sdmbtl run CartPole --space wide --budget 12 --min-gain 0.005 --out runs/cartpole
 
 test: setup lint
 	$(BIN)/python -m pytest -n 2 --dist loadfile
