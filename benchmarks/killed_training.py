@@ -33,8 +33,8 @@ from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.trainers import Checkpoints, TrainerSpec, Training, TrainingJob, make_trainer, train
 
 RESULT = Path(__file__).parent.parent / "results" / "killed-training.json"
-#: Steps of the run, of either form: about a minute on one core.
-STEPS = {"host": 600_000, "batched": 2_000_000}
+#: Steps of the run, of either form: more than are taken between all kills.
+STEPS = {"host": 2_000_000, "batched": 6_000_000}
 
 
 def make_pendulum(context: dict[str, float]) -> gymnasium.Env[Any, Any]:
@@ -76,9 +76,15 @@ def start(form: str, folder: Path, seconds: float) -> subprocess.Popen[str]:
 
 
 def kill_after(process: subprocess.Popen[str], wait: float) -> list[tuple[float, int]]:
-    """Kill a run some seconds after its first report: times and steps of its reports."""
+    """Kill a run some seconds after its first report: times and steps of its reports.
+
+    Raises:
+        SystemExit: If it was at its end before.
+    """
     reports: list[tuple[float, int]] = []
     for line in process.stdout or ():
+        if not line.strip().isdigit():
+            raise SystemExit("The run was at its end before all kills. Give fewer --kills.")
         if line.strip() != "0":  # which says that it compiles
             reports.append((time.monotonic(), int(line)))
             if reports[-1][0] - reports[0][0] >= wait:

@@ -52,6 +52,22 @@ def test_who_cannot_be_entered_leaves_nobody_open(study):
     assert notes.notes == ["entered", LookupError]
 
 
+def test_an_error_at_the_end_is_a_warning(study, caplog):
+    class Unreachable:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            raise OSError("the server is gone")
+
+        def __call__(self, event):
+            pass
+
+    with CallbackList([Unreachable()]):
+        pass
+    assert "A callback failed at the end of the run." in caplog.text
+
+
 def test_an_error_is_a_warning_once(study, caplog):
     def faulty(event):
         raise ZeroDivisionError

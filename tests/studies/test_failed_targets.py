@@ -76,6 +76,31 @@ def test_failed_targets_are_nan_and_filled_in_later(tmp_path, whole):
     assert outcome(study)["policies"] == outcome(whole)["policies"]
 
 
+def test_missing_ones_are_filled_in_by_changed_environments_and_without_lost_policies(tmp_path):
+    study = open_rough(tmp_path / "study")
+    study.run(budget=1)
+
+    def spoil(event):
+        if event.stage == "trained":
+            set_troubles(dict.fromkeys(SLOPES[1:], "raises"))
+
+    study.run(budget=2, callbacks=[spoil])
+    set_troubles({})
+    (record,) = study.database.facts()["environments"]
+    record["identity"]["source"] = {"rough_walk": "as it was before"}
+    study.database.set_fact("environments", [record])
+    (study.path / "checkpoints").mkdir()
+    (study.path / "checkpoints" / "of-the-old-ones.npz").write_text("")
+    missing = int(np.isnan(study.trials[1].row).sum())
+    study.policy_path(0).unlink()
+    again = Study.open(study.path, accept_changes=True)
+    assert again.evaluate_missing() == {"missing": missing, "left": 0}
+    assert not list((study.path / "checkpoints").iterdir())
+    again.policy_path(1).unlink()
+    again.record(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
+    assert again.evaluate_missing()["left"] == len(SLOPES), "a policy that is lost is passed over"
+
+
 def test_the_command_line_shows_and_fills_failed_targets(tmp_path):
     study, command = open_rough(tmp_path / "study"), Command()
 

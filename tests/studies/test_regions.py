@@ -114,6 +114,24 @@ def test_killed_and_resumed(stage, number, tmp_path, run_script, finished_region
     assert outcome(study) == outcome(finished_regions)
 
 
+def test_a_lost_generalist_and_its_continuation_come_back(tmp_path):
+    """In one batch: what the second is trained on depends on the row of the first."""
+    study = open_small(tmp_path / "study", **REGIONS, batch=2)
+    study.run(budget=4)
+    before = outcome(study)["policies"]
+    (continued,) = [t for t in study.trials if t.parent == 0 and t.width == 1]
+    for number in (0, continued.id):
+        study.policy_path(number).unlink()
+    repair(study.path)
+    again = Study.open(study.path)
+    again.run(budget=4)
+    lost = {study.policy_path(n).name for n in (0, continued.id)}
+    after = outcome(again)["policies"]
+    contexts = [Loop(s, lambda _: None, Workers(0))._contexts(continued) for s in (study, again)]
+    assert np.array_equal(*contexts)
+    assert [f for f in after if f[0] not in lost] == [f for f in before if f[0] not in lost]
+
+
 def test_total_steps(tmp_path):
     study = open_small(tmp_path / "study", **REGIONS)
     assert study.run(total_steps=3000) == "4,096 of 3,000 environment steps are used"

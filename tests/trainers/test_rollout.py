@@ -286,6 +286,16 @@ def test_environments_are_used_again_where_that_is_safe(monkeypatch, built_for):
     assert len(made) == (2 if built_for == "context" else 6)
 
 
+def test_an_environment_that_cannot_be_closed_costs_nothing(monkeypatch):
+    def refuse(self):
+        raise OSError("the window is gone")
+
+    monkeypatch.setattr(Fragile, "close", refuse)
+    played = play([[0.0], [0.0]], family=FRAGILE, episodes=2)
+    assert played.errors == {}
+    assert (played.returns == 6.0).all()
+
+
 def test_observations_must_be_arrays():
     class Parts(Fragile):
         observation_space = spaces.Dict({"x": spaces.Graph(spaces.Discrete(2), None)})

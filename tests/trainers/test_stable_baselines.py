@@ -489,6 +489,11 @@ def test_a_family_without_a_name_is_trained_in_this_process(noted):
 def test_a_family_registered_here_is_not_known_elsewhere():
     assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
 
+    class Mine(type(make_family("cartpole"))):
+        """Has the name of its parent, and is another one."""
+
+    assert not can_be_made_anywhere(Mine())
+
     class Own(type(make_family("cartpole"))):
         name = "OwnCartPole"
 

@@ -43,7 +43,10 @@ class CallbackList:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stack.__exit__(kind, error, traceback)
+        try:
+            self._stack.__exit__(kind, error, traceback)
+        except Exception:
+            logger.warning("A callback failed at the end of the run.", exc_info=True)
 
     def __call__(self, event: Event) -> None:
         """Tell every callback."""

@@ -177,6 +177,11 @@ def check_spaces_are_the_same_in_all_contexts(
     """What a policy sees and does has one form, or no policy could be transferred."""
     contexts = (space.middle(), *_ends(space))
     envs = [(c, family.build(family.full_context(c), None)) for c in contexts]
+    if any(is_parallel_env(env) for _, env in envs):
+        raise FamilyError(
+            f"{family.name!r} makes environments of several agents, which only the trainer 'ppo' "
+            "plays."
+        )
     for kind in ("observation_space", "action_space"):
         (first_context, first), *others = [(c, getattr(env, kind)) for c, env in envs]
         for context, other in others:

@@ -222,7 +222,8 @@ def _policy_files(path: Path) -> list[Path]:
 
 
 def _leftovers(path: Path) -> list[Path]:
-    return sorted([*path.glob(".*.tmp*"), *(path / "policies").glob(".*.tmp*")])
+    folders = (path, path / "policies", path / "checkpoints")
+    return sorted(leftover for folder in folders for leftover in folder.glob(".*.tmp*"))
 
 
 def _restore(path: Path, database: StudyDatabase) -> list[str]:

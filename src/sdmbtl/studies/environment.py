@@ -46,6 +46,7 @@ def check_identity(
         ConfigurationError: If something has changed and is not accepted.
     """
     from sdmbtl.environments.identity import compare
+    from sdmbtl.trainers import Checkpoints
 
     now = _identify(training)
     changes, releases = compare(recorded["identity"], now)
@@ -54,6 +55,8 @@ def check_identity(
         with study.database.locked():
             records = study.database.facts()[ENVIRONMENTS]
             study.database.set_fact(ENVIRONMENTS, [*records, new])
+        # What was half trained in the old environments would continue in the new ones.
+        Checkpoints.of_study(study.path).clear()
         return
     if changes:
         raise ConfigurationError(

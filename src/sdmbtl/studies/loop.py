@@ -58,7 +58,7 @@ class Loop:
         self.workers = workers
         self.checkpoints: Checkpoints | None = None
         if checkpoint_seconds is not None:
-            self.checkpoints = Checkpoints(study.path / "checkpoints", checkpoint_seconds)
+            self.checkpoints = Checkpoints.of_study(study.path, checkpoint_seconds)
 
     def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
         """Continue until a rule holds; returns why it stopped."""
@@ -90,7 +90,8 @@ class Loop:
         """Evaluate each policy that is here on the targets on which it was not."""
         for trial in self.study.trained:
             missing = trial.row is None or np.isnan(trial.row).any()
-            if trial.status in ("finished", "failed") and missing:
+            is_here = self.study.policy_state(trial) == "intact"
+            if trial.status in ("finished", "failed") and missing and is_here:
                 self._evaluate(trial)
 
     def _gave_up(self, trial: Trial, failures: int) -> StudyError:
@@ -153,7 +154,13 @@ class Loop:
                 raise self._wrong_parent(later[0])
             if ready:
                 self._train(ready)
+            if later:  # what a policy is trained on may depend on its parent's row
+                self._evaluate_trained(ready)
             untrained = later
+        self._evaluate_trained(trials)
+
+    def _evaluate_trained(self, trials: Sequence[Trial]) -> None:
+        """Evaluate what is trained and not evaluated."""
         for number in [t.id for t in trials]:
             trial = self.study.trials[number]
             if trial.status == "pending" and _run(trial).policy_sha256 is not None:

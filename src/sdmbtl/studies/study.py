@@ -539,6 +539,7 @@ class Study:
             How many returns were `missing` before, and are `left` now; a return is that of one
             policy on one target.
         """
+        _ = self.training  # which records accepted changes, and needs the lock for that
         with self._alone(), Workers(available_cores() - 1) as workers:
             before = count_missing(self)
             with CallbackList(callbacks) as tell:

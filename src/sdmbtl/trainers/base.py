@@ -277,9 +277,10 @@ class Trainer(ABC):
         """Every setting that changes the outcome, as JSON data.
 
         These are the keyword arguments of the constructor, which are kept under their names;
-        `processes` changes nothing.
+        numbers of processes change nothing.
         """
-        return {n: getattr(self, n) for n in self.own_settings() if n != "processes"}
+        own = self.own_settings()
+        return {n: getattr(self, n) for n in own if n not in ("processes", "env_processes")}
 
     @classmethod
     def own_settings(cls) -> tuple[str, ...]:

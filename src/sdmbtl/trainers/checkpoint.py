@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,11 @@ class Checkpoints:
 
     def __post_init__(self) -> None:
         finite_number("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
+
+    @classmethod
+    def of_study(cls, path: Path, seconds: float = 60.0) -> Self:
+        """The checkpoints of a study, in a folder of its directory."""
+        return cls(path / "checkpoints", seconds)
 
     def of(self, specification: Mapping[str, Any], jobs: Sequence[TrainingJob]) -> Checkpoint:
         """The checkpoint of jobs that are trained together.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -221,7 +222,7 @@ class _Rollout:
                     progress(done, len(self._schedule))
         finally:
             for lane in lanes.values():
-                lane.environment.close()
+                _close(lane.environment)
 
     def _step_all(self, lanes: Mapping[int, _Lane], actions: Any, limit: int) -> list[int]:
         """One step in each lane; those whose episode has ended."""
@@ -252,7 +253,7 @@ class _Rollout:
         if last is not None and following is not None and following[0] == number and last.reusable:
             used = last.environment
         elif last is not None:
-            last.environment.close()
+            _close(last.environment)
         while following is not None:
             try:
                 return self._begin(*following, used)
@@ -269,6 +270,12 @@ class _Rollout:
         if known is None or episode < known[0]:
             self.errors[number] = episode, error
         self._schedule.end(number, failed=True)
+
+
+def _close(environment: ContextualEnv) -> None:
+    """Close an environment whose episodes are over: what that raises changes none of them."""
+    with suppress(Exception):
+        environment.close()
 
 
 def no_end(steps: int) -> TrainingError:
