@@ -142,9 +142,6 @@ class Traffic:
         cut = {agent: over and not left[agent] for agent in actions}
         return observations, rewards, left, cut, {agent: {} for agent in actions}
 
-    def close(self):
-        pass
-
     def _enter(self):
         agent = f"vehicle {self.count}"
         self.count += 1

@@ -91,6 +91,18 @@ def test_a_start_from_a_parent_is_continued_too(run, tmp_path):
     assert content(train(spec, children, None, checkpoints)) == expected
 
 
+def test_an_interruption_is_kept_even_if_nothing_is_due(run, tmp_path):
+    spec, jobs = run
+    expected = content(train(spec, jobs))
+    checkpoints = Checkpoints(tmp_path, 3600.0)
+    with pytest.raises(KilledError):
+        train(spec, jobs, kill_after(9), checkpoints)
+    steps = []
+    again = train(spec, jobs, lambda done, *_: steps.append(done), checkpoints)
+    assert content(again) == expected
+    assert len(steps) <= 6, "where it was"
+
+
 def test_it_is_written_only_when_due(run, tmp_path):
     spec, jobs = run
     train(spec, jobs, None, Checkpoints(tmp_path / "checkpoints", 3600.0))

@@ -104,7 +104,9 @@ TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
 StepsOption = Annotated[
     int | None,
     training_option(
-        help="Environment steps for each policy: total_timesteps.", show_default="as ENV needs"
+        help="Environment steps of the policy for the whole space, which takes them in two "
+        "halves, and of each point: total_timesteps.",
+        show_default="as ENV needs",
     ),
 ]
 SpecialistStepsOption = Annotated[

@@ -43,6 +43,7 @@ class Limits:
             TotalSteps(self.total_steps)
         if self.min_gain is not None:
             NoGain(self.min_gain, self.patience)
+        arguments.seconds(self.time)
 
     @property
     def given(self) -> bool:
@@ -167,6 +168,7 @@ def resume(
                 "--total-steps, --time or --min-gain."
             )
         if retry_failed:
+            _ = study.training  # refuses changed environments before anything is changed
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
         _run(study, limits, output, signals)

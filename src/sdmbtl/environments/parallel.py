@@ -52,6 +52,13 @@ def is_parallel_env(env: object) -> TypeGuard[ParallelEnv]:
     )
 
 
+def close_env(env: object) -> None:
+    """Close an environment; one of several agents need not have anything to close."""
+    close = getattr(env, "close", None)
+    if close is not None:
+        close()
+
+
 def spaces_of(env: gymnasium.Env[Any, Any] | ParallelEnv) -> tuple[Any, Any]:
     """What a policy sees and does in an environment of one or several agents.
 

@@ -8,7 +8,8 @@ import json
 import time
 import warnings
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -110,14 +111,25 @@ class Checkpoint:
         except (EOFError, OSError, KeyError, ValueError, zipfile.BadZipFile):
             return None  # the run begins anew, as it would without checkpoints
 
+    @contextmanager
+    def kept(self, take: Callable[[], Snapshot]) -> Iterator[None]:
+        """Write where the run is when that is due, and at once if it is interrupted meanwhile."""
+        try:
+            yield
+        except BaseException:
+            self._save(take())
+            raise
+        self.save_when_due(take)
+
     def save_when_due(self, take: Callable[[], Snapshot]) -> None:
         """Write where the run is, if the last time is long enough ago.
 
         A disk that is full does not end the run: it continues without checkpoints.
         """
-        if time.monotonic() < self._due:
-            return
-        snapshot = take()
+        if time.monotonic() >= self._due:
+            self._save(take())
+
+    def _save(self, snapshot: Snapshot) -> None:
         packed = io.BytesIO()
         data = np.frombuffer(json.dumps(snapshot.data).encode(), dtype=np.uint8)
         np.savez(packed, allow_pickle=False, **{_DATA: data, **snapshot.arrays})

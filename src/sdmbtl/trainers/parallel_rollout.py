@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import ParallelEnv
+from sdmbtl.environments.parallel import ParallelEnv, close_env
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.base import Evaluation, EvaluationProgress
@@ -78,7 +78,7 @@ def _play(
             raise no_end(limit)
         return total
     finally:
-        env.close()
+        close_env(env)
 
 
 def play_agents(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import is_parallel_env, spaces_of
+from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
 from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.trainers.parallel_rollout import play_agents
 
@@ -51,7 +51,7 @@ def play_random_actions(
                     family, env, context, own_seed, left
                 )
             finally:
-                env.close()
+                close_env(env)
         left -= taken
         if left <= 0:
             break

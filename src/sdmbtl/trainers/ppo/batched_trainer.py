@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields
 from functools import lru_cache, partial
 from typing import Any
@@ -137,10 +138,10 @@ class BatchedPPOTrainer(Trainer):
                 states, tasks, jnp.arange(first, last), jnp.int32(iterations)
             )
             curve.append((last * size, np.asarray(means, dtype=np.float64)))
-            if checkpoint is not None:
-                checkpoint.save_when_due(partial(_take_snapshot, states, curve, last))
-            if progress is not None:
-                progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
+            take = partial(_take_snapshot, states, curve, last)
+            with nullcontext() if checkpoint is None else checkpoint.kept(take):
+                if progress is not None:
+                    progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
         return [
             Training(
                 policy=self._make_policy(states, number, job),

@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from sdmbtl.checks import whole_number
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import is_parallel_env, spaces_of
+from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
 from sdmbtl.errors import PolicyError, TrainerError
 from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.trainers.ppo.distributions import Distribution, Gaussian, MultiCategorical
@@ -106,7 +106,7 @@ def examine(family: EnvironmentFamily, max_agents: int | None) -> HostEnvironmen
     except PolicyError as error:
         raise TrainerError(f"The trainer 'ppo' cannot be used on {family.name}. {error}") from None
     finally:
-        env.close()
+        close_env(env)
 
 
 def _check_agents(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, fields
 from typing import Any
 
@@ -239,11 +240,14 @@ class HostPPOTrainer(Trainer):
                 self.iterate(state, lanes, job, total)
                 if self._is_evaluated(state.iteration, total):
                     self._evaluate_progress(state, job)
-                if progress is not None:
-                    size = settings.batch_size
-                    progress(state.iteration * size, total * size, state.curve[-1][1])
-                if checkpoint is not None:
-                    checkpoint.save_when_due(lambda: state.take_snapshot(lanes.states()))
+                with (
+                    nullcontext()
+                    if checkpoint is None
+                    else checkpoint.kept(lambda: state.take_snapshot(lanes.states()))
+                ):
+                    if progress is not None:
+                        size = settings.batch_size
+                        progress(state.iteration * size, total * size, state.curve[-1][1])
         finally:
             lanes.close()
         assert state.best is not None  # noqa: S101 (the last iteration is evaluated)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import spaces_of
+from sdmbtl.environments.parallel import close_env, spaces_of
 from sdmbtl.errors import FamilyError, TrainingError
 from sdmbtl.policies.flattening import FlatObservations
 from sdmbtl.trainers.environment_errors import name_context_in_errors
@@ -110,7 +110,7 @@ class Lane(ABC):
     def close(self) -> None:
         """Close the environment."""
         if self._env is not None:
-            self._env.close()
+            close_env(self._env)
             self._env = None
 
     @abstractmethod
