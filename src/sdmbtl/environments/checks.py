@@ -20,7 +20,7 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import is_parallel_env
+from sdmbtl.environments.parallel import close_env, is_parallel_env
 from sdmbtl.environments.registry import can_be_made_anywhere, make_family
 from sdmbtl.errors import ContextError, FamilyError
 
@@ -317,7 +317,7 @@ def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> s
         if any(terminated or truncated for *_, terminated, truncated in _steps(env, actions)):
             return None
     finally:
-        env.close()
+        close_env(env)
     return (
         f"The environment {family.name!r} has no time limit: in the context {context} an episode "
         f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "

@@ -19,6 +19,7 @@ import gymnasium
 
 from sdmbtl.by_name import search_current_directory
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.parallel import close_env
 from sdmbtl.fingerprint import module_fingerprints, text_fingerprint
 from sdmbtl.json_data import differences
 from sdmbtl.software import versions
@@ -44,7 +45,7 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
     maker, made = _plain(family.made_by()), type(getattr(env, "unwrapped", env))
     known = getattr(env, "spec", None)
     spec = {} if known is None else _describe(known)
-    env.close()
+    close_env(env)
     return {
         "source": {**_source(made), **_source(maker)},
         "spec": spec,
