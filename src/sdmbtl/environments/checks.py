@@ -21,7 +21,7 @@ from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env
-from sdmbtl.environments.registry import can_be_made_anywhere, make_family
+from sdmbtl.environments.registry import has_known_name, make_family
 from sdmbtl.errors import ContextError, FamilyError
 
 #: Steps of an episode that are compared.
@@ -390,7 +390,7 @@ def check_context_can_be_observed(family: EnvironmentFamily, space: ContextSpace
 
 def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace) -> None:
     """The settings are JSON, and another process makes the same family of them."""
-    if not can_be_made_anywhere(family):
+    if not has_known_name(family):
         return  # a function of this process, or registered only here
     settings = json.loads(json.dumps(family.settings()))
     again = make_family(settings["name"], **settings["options"])

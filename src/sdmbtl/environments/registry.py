@@ -99,8 +99,16 @@ def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) ->
 def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
     """Whether `make_family` makes it again in another process.
 
-    That knows the families of this package and what can be imported by name, but nothing that
-    was registered here.
+    A subclass of a family of this package may have the same name, and is another one.
+    """
+    return has_known_name(family) and (":" in family.name or type(family) in OWN_FAMILIES)
+
+
+def has_known_name(family: EnvironmentFamily) -> bool:
+    """Whether `make_family` knows its name in every process.
+
+    It knows the families of this package and what can be imported by name, but nothing that was
+    registered here.
     """
     try:
         name = family.settings()["name"]
@@ -108,7 +116,7 @@ def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
         return False
     if isinstance(family, GymnasiumFamily):
         return family.is_known_everywhere
-    return ":" in name or type(family) in OWN_FAMILIES  # a subclass has the same name
+    return ":" in name or name in {known.name for known in OWN_FAMILIES}
 
 
 def register_environments() -> None:
