@@ -135,7 +135,7 @@ def main() -> None:
     for form in forms:
         result["forms"][form] = measure(form, given.kills, given.seconds, given.longest)
         print(form, result["forms"][form])
-    result["command"] = f"python benchmarks/killed_training.py --kills {given.kills}"
+    result["command"] = " ".join(["python", "benchmarks/killed_training.py", *sys.argv[1:]])
     result["versions"] = versions((*CORE, *TRAINING))
     write_atomically(RESULT, (json.dumps(result, indent=1) + "\n").encode())
 
