@@ -208,7 +208,12 @@ def test_the_papers_walker_contexts():
     space = make_family("bipedal-walker").space("paper")
     assert space.shape == (8, 8, 8)
     assert space.bounds == {"friction": (0.5, 4.0), "scale": (6.0, 48.0), "gravity": (2.0, 16.0)}
-    assert make_family("bipedal-walker").space() == space
+
+
+def test_the_usual_walker_contexts_can_be_walked_in():
+    space = make_family("bipedal-walker").space()
+    assert space.shape == (3, 3, 3)
+    assert space.bounds == {"friction": (0.5, 4.0), "scale": (20.0, 40.0), "gravity": (5.0, 15.0)}
 
 
 def test_a_copy_of_the_walkers_module_is_consistent_and_private():

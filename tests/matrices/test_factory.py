@@ -308,6 +308,43 @@ class TestFinished:
             MatrixFactory(begun, recipe).make(1, jobs=0)
 
 
+class TestTakingOver:
+    def test_others_are_added_to_the_seeds_of_a_data_set(
+        self, tmp_path, recipe, reference, monkeypatch
+    ):
+        first = MatrixFactory(tmp_path / "first", recipe).make(1)
+        later = {**software.software(), "python": "9.9"}
+        monkeypatch.setattr(software, "software", lambda: later)
+        factory = MatrixFactory(tmp_path / "both", recipe, name="first")
+        factory.take_over(load_matrix(tmp_path / "first"))
+        assert factory.finished().card == first.card
+        labels = []
+        both = factory.make(2, progress=lambda *step: labels.append(step))
+        assert [label for *_, label in labels] == [
+            "",
+            "seed 1, sources 0 to 3",
+            "seed 1, sources 4 to 7",
+            "seed 1, multi-task with the steps of 2",
+        ]
+        assert np.array_equal(both.returns, reference.dataset.returns)
+        assert np.array_equal(both.multi_task[2], reference.dataset.multi_task[2])
+        assert both.card["python"] == "9.9"
+        assert [e["python"] for e in both.card["earlier_software"]] == [first.card["python"]]
+
+    def test_what_is_there_stays(self, begun, recipe, reference):
+        before = {path: path.read_bytes() for path in begun.rglob("*.npz")}
+        MatrixFactory(begun, recipe).take_over(load_matrix(reference.path))
+        assert {path: path.read_bytes() for path in begun.rglob("*.npz")}.items() >= before.items()
+
+    def test_another_recipe(self, tmp_path, small_recipe, reference):
+        factory = MatrixFactory(tmp_path / "other", small_recipe(episodes=3))
+        with pytest.raises(
+            MatrixError, match="made in another way.*\n  episodes: recorded 2, now 3"
+        ):
+            factory.take_over(load_matrix(reference.path))
+        assert not list(factory.out.glob("rows/*"))
+
+
 class TestTwoProcesses:
     def test_one_at_a_time_but_looking_is_allowed(self, begun, recipe, reference):
         (begun / "rows/seed-1/00004.npz").unlink()

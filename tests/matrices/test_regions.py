@@ -167,6 +167,16 @@ class TestMaking:
         save_arrays(path, kind=kind, space=space, arrays=arrays)
         assert RegionFactory(begun, region_recipe()).damaged(1) == [path]
 
+    def test_seeds_of_a_data_set_are_taken_over(self, tmp_path, region_recipe, regions):
+        factory = RegionFactory(tmp_path / "few", region_recipe())
+        factory.take_over(load_regions(regions.path))
+        labels = []
+        again = factory.make(1, progress=lambda *step: labels.append(step))
+        assert labels == [(20, 20, "")]
+        assert factory.path.read_bytes() == regions.bytes
+        assert again.card == regions.dataset.card
+        assert not any(map(factory.is_done, factory.units(1)))
+
     def test_another_recipe(self, begun, region_recipe):
         with pytest.raises(MatrixError, match="centers: recorded 4, now 3"):
             RegionFactory(begun, region_recipe(centers=3))

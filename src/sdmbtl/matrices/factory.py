@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -15,11 +16,12 @@ import numpy as np
 
 from sdmbtl.checks import whole_number
 from sdmbtl.errors import MatrixError, TrainingError
+from sdmbtl.json_data import differences
 from sdmbtl.lock import exclusive
 from sdmbtl.matrices.recipe import Recipe, keep_recipe
-from sdmbtl.matrices.software import keep_software, software_of
+from sdmbtl.matrices.software import keep_software, software_of, take_over_software
 from sdmbtl.matrices.storage import Dataset
-from sdmbtl.matrices.units import AnyRows, AnyUnit, Computation, compute_with_retries
+from sdmbtl.matrices.units import AnyRows, AnyUnit, Computation, compute_with_retries, shared_out
 from sdmbtl.parallel import compute_all
 
 #: Called with the work done and the work in all, in policies, and what was finished.
@@ -77,6 +79,10 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
     def assemble(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> AnyDataset:
         """A data set of what was computed for each seed."""
 
+    @abstractmethod
+    def rows_of(self, dataset: AnyDataset, unit: AnyUnit) -> AnyRows:
+        """What a piece of work gave, read back from a data set; its cost is filled in later."""
+
     # -- what they share -----------------------------------------------------------------------
 
     @property
@@ -118,6 +124,30 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             with self._writing():
                 dataset.save(self.path)
         return dataset
+
+    def take_over(self, dataset: AnyDataset) -> None:
+        """Begin with the seeds of a finished data set, so that others can be added to them.
+
+        What is in the directory already stays. Returns are as the data set's file has them:
+        rounded, where they are not whole.
+
+        Raises:
+            MatrixError: If it comes out of another recipe.
+        """
+        changed = differences(dict(dataset.card["recipe"]), self.recipe.to_dict())
+        if changed:
+            raise MatrixError(
+                f"The data set {dataset.name!r} was made in another way, so its seeds do not "
+                "belong into this matrix:\n" + "\n".join(f"  {line}" for line in changed)
+            )
+        units = [unit for seed in range(dataset.card["seeds"]) for unit in self.units(seed)]
+        costs = shared_out(dataset.card["cost"], [unit.weight for unit in units])
+        with self._alone(), self._writing():
+            take_over_software(self._software_path, dataset.card)
+            for unit, cost in zip(units, costs, strict=True):
+                if self._rows(unit) is None:
+                    rows = replace(self.rows_of(dataset, unit), cost=cost)
+                    rows.save(self.out / unit.path, self.recipe.space)
 
     def assembled(self, seeds: int) -> AnyDataset:
         """The first seeds as a data set.
@@ -247,7 +277,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             "cost": {
                 "training_cpu_seconds": round(training, 3),
                 "evaluation_cpu_seconds": round(evaluation, 3),
-                "training_steps": int(steps),
+                "training_steps": round(steps),
                 "trained_again": int(sum(cost[3] > 1 for cost in costs)),
             },
             **software_of(self._software_path),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -37,9 +38,16 @@ class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]
         return partial(compute_region_unit, self.recipe, self.out)
 
     def is_done(self, unit: RegionUnit) -> bool:
-        """Whether the rows are there, and the policies that others start from."""
-        policies = (policy_path(self.out, unit.seed, number) for number in unit.parents)
-        return super().is_done(unit) and all(path.exists() for path in policies)
+        """Whether the rows are there, and the policies that others have yet to start from."""
+        if not super().is_done(unit):
+            return False
+        missing = {n for n in unit.parents if not policy_path(self.out, unit.seed, n).exists()}
+        return not missing or all(map(self.is_done, self._children(unit.seed, missing)))
+
+    def _children(self, seed: int, parents: AbstractSet[int]) -> list[RegionUnit]:
+        """The work of a seed that starts from the policies of these sources."""
+        sources = self.recipe.sources
+        return [u for u in self.units(seed) if any(sources[n].parent in parents for n in u.sources)]
 
     def assemble(self, each: Sequence[Sequence[tuple[RegionUnit, RegionRows]]]) -> RegionDataset:
         """A data set of what was computed for each seed."""
@@ -57,6 +65,20 @@ class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]
             curves[0, :, :, 0],
             curves[..., 1],
             self.card(each),
+        )
+
+    def rows_of(self, dataset: RegionDataset, unit: RegionUnit) -> RegionRows:
+        """What a piece of work gave, read back from a data set."""
+        numbers = list(unit.sources)
+        each = (unit.seed, numbers)
+        there = ~np.isnan(dataset.curve_steps[numbers[0]])  # all sources of a unit are alike
+        curves = np.stack([dataset.curve_steps[numbers], dataset.curves[each]], axis=-1)
+        return RegionRows(
+            dataset.returns[each],
+            dataset.source_returns[each],
+            dataset.episode_variance[each],
+            np.zeros(4),
+            curves[:, there],
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.software import TRAINING, versions
 
 _PACKAGES = ("sdmbtl", "numpy", *TRAINING)
+#: What `software` tells, in a card among other things.
+_FIELDS = ("versions", "python", "machine", "code")
 
 
 def software() -> dict[str, Any]:
@@ -34,6 +37,15 @@ def keep_software(path: Path) -> None:
     known = _recorded(path)
     if not known or known[-1] != software():
         write_atomically(path, (json.dumps([*known, software()], indent=1) + "\n").encode())
+
+
+def take_over_software(path: Path, card: Mapping[str, Any]) -> None:
+    """Begin the file of all that worked on a matrix with what the card of a data set says."""
+    if path.exists():
+        return
+    latest = {name: card[name] for name in _FIELDS if name in card}
+    known = [*card.get("earlier_software", []), latest]
+    write_atomically(path, (json.dumps(known, indent=1) + "\n").encode())
 
 
 def software_of(path: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from time import process_time
@@ -135,6 +135,24 @@ def compute_with_retries(compute: Computation[AnyUnit, AnyRows], unit: AnyUnit) 
             f"seeds. The last time: {cause}"
         )
     return replace(rows, cost=rows.cost + np.array([wasted, 0, 0, attempt]))
+
+
+def shared_out(cost: Mapping[str, float], weights: Sequence[int]) -> list[NDArray[np.float64]]:
+    """What a card says that all pieces together cost, by the work that each of them was.
+
+    Args:
+        cost: Of the card.
+        weights: How much training each piece was.
+
+    Returns:
+        For each piece what `Rows.cost` is.
+    """
+    names = ("training_cpu_seconds", "evaluation_cpu_seconds", "training_steps")
+    total = np.array([cost[name] for name in names], dtype=np.float64)
+    attempts = np.ones(len(weights))
+    attempts[: int(cost["trained_again"])] = 2
+    shares = np.asarray(weights) / sum(weights)
+    return [np.array([*(share * total), n]) for share, n in zip(shares, attempts, strict=True)]
 
 
 def train_and_evaluate(
