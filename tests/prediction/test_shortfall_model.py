@@ -9,7 +9,10 @@ from sdmbtl.prediction.shortfall_model import Form, RegionRun, ShortfallModel
 
 SPACE = ContextSpace(a=np.linspace(0, 1, 9), b=np.linspace(0, 1, 9))
 UNITS = SPACE.unit_targets
-MODEL = ShortfallModel(forms=(Form(0.25, "best", 0.5, 0.6), Form(0.0, "scratch", 1.0, 0.4)))
+REACH = 0.3
+MODEL = ShortfallModel(
+    forms=(Form(0.25, "best", 0.5, 0.6), Form(0.0, "scratch", 1.0, 0.4)), usual_reach=REACH
+)
 FIRST = 100.0 * UNITS[:, 0]
 
 
@@ -21,7 +24,7 @@ def brute_shape(center, width, reach):
     return np.array(shape)
 
 
-def specialist(center, share, reach=0.3, before=FIRST, form=0, **options):
+def specialist(center, share, reach=REACH, before=FIRST, form=0, **options):
     """A run that removes exactly a share of the shortfall."""
     shape = brute_shape(center, MODEL.forms[form].width, reach)
     row = before + share * shape * (100.0 - before)
@@ -39,7 +42,7 @@ def test_the_shape_is_the_distance_from_the_region(width):
 def test_before_any_specialist_the_share_is_that_of_the_form():
     fitted = MODEL.fit(SPACE, FIRST, [])
     center = np.array([[0.0, 0.5]])
-    expected = 0.6 * brute_shape(center[0], 0.25, 0.3) * (100.0 - FIRST)
+    expected = 0.6 * brute_shape(center[0], 0.25, REACH) * (100.0 - FIRST)
     assert np.allclose(fitted.specialists(0, center)[0], expected)
     assert np.allclose(fitted.gains(center, FIRST)[0], expected.mean())
 
@@ -53,8 +56,8 @@ def test_gains_are_the_means_of_the_improvements():
 
 def test_what_came_as_predicted_changes_nothing():
     fitted = MODEL.fit(SPACE, FIRST, [specialist([0.0, 0.5], 0.6)])
-    assert fitted.reach == 0.3
-    factors = (fitted._of_all, fitted._of_form, fitted._of_level, fitted._of_cell)
+    assert fitted.reach == REACH
+    factors = (fitted._of_all, fitted._of_form, fitted._of_level, fitted._alike(UNITS, 0.25))
     assert all(np.allclose(factor, 1.0) for factor in factors)
 
 
@@ -64,9 +67,27 @@ def test_one_failure_of_a_promise_changes_each_factor_by_its_weight():
     assert fitted._of_form == pytest.approx([2 / 3, 1.0])
     assert fitted._of_level[0] == pytest.approx(1 / 2)
     assert fitted._of_level[-1] > 0.9
-    cells = fitted._of_cell[fitted._cells]
-    assert cells[SPACE.nearest([0.0, 0.5])] == pytest.approx(1 / 2, abs=0.02)
-    assert cells[SPACE.nearest([1.0, 1.0])] == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_failure_of_a_promise_is_expected_again_of_those_that_are_alike():
+    center = [0.0, 0.5]
+    fitted = MODEL.fit(SPACE, FIRST, [specialist(center, 0.0)])
+    near = brute_shape(center, 0.25, fitted.reach)
+    fell_short = 0.6 * near**2 * (100.0 - FIRST) > 1e-6  # elsewhere nothing was promised
+    for other, width, power in (
+        (center, 0.25, 1.0),
+        ([0.25, 0.5], 0.25, np.exp(-1.0)),
+        ([0.25, 0.25], 0.25, np.exp(-1.0)),
+        (center, 0.0, 0.5),
+        ([0.0, 1.0], 0.0, 0.5 * np.exp(-4.0)),
+    ):
+        factors = fitted._alike(np.array([other]), width)[0]
+        assert np.allclose(factors[fell_short], (0.5 / 1.5) ** (power * near[fell_short]))
+        assert np.allclose(factors[~fell_short], 1.0, atol=1e-3)
+    # Next to where it failed, a region of its own may well do better.
+    share = fitted.specialists(0, np.array([center, [0.25, 0.75]])) / (100.0 - FIRST + 1e-9)
+    beside = SPACE.nearest([0.125, 0.625])
+    assert share[1, beside] > 1.5 * share[0, beside]
 
 
 def test_more_than_promised_is_believed_up_to_a_limit():
@@ -82,7 +103,9 @@ def test_the_reach_is_found(reach):
         before = np.maximum(before, runs[-1].row)
     assert MODEL.fit(SPACE, FIRST, runs).reach == reach
     one = MODEL.fit(SPACE, FIRST, runs[:1]).reach
-    assert min(reach, 0.3) <= one <= max(reach, 0.3), "one run may leave it nearer to the usual one"
+    assert min(reach, REACH) <= one <= max(reach, REACH), (
+        "one run may leave it nearer to the usual one"
+    )
 
 
 def test_the_best_grows_with_the_runs():
@@ -94,11 +117,12 @@ def test_the_best_grows_with_the_runs():
 def test_a_failed_run_is_evidence_about_its_form_only():
     fitted = MODEL.fit(SPACE, FIRST, [specialist([0.0, 0.5], 0.0, has_failed=True)])
     assert fitted._of_form == pytest.approx([2 / 3, 1.0])
-    assert (fitted._of_all, fitted._of_level.min(), fitted._of_cell.min()) == (1, 1, 1)
+    assert (fitted._of_all, fitted._of_level.min()) == (1, 1)
+    assert (fitted._alike(UNITS, 0.25) == 1).all()
 
 
 @pytest.mark.parametrize(
-    ("late_gain", "share"), [(None, 0.12), (50.0, 0.12), (2.5, 0.05), (0.0, 0.02)]
+    ("late_gain", "share"), [(None, 0.06), (50.0, 0.06), (2.5, 0.05), (0.0, 0.01)]
 )
 def test_the_generalist_follows_its_learning_curve(late_gain, share):
     fitted = MODEL.fit(SPACE, FIRST, [], late_gain)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,7 @@ USUAL_FORMS = (
     Form(0.25, "best", 0.5, 0.65),
     Form(0.25, "generalist", 1.0, 0.7),
     Form(0.5, "best", 0.5, 0.25),
+    Form(0.125, "best", 0.5, 0.6),
     Form(0.0, "best", 0.5, 0.45),
     Form(0.25, "scratch", 0.5, 0.35),
     Form(0.25, "scratch", 1.0, 0.5),
@@ -87,8 +88,11 @@ class ShortfallModel:
     """Improvement(y) = share · exp(-(distance of y from the region / reach)²) · shortfall(y).
 
     The share is that of the form, corrected by four factors that begin at 1: for all specialists,
-    for the form, for how well a target is solved already, and for its part of the space. After
-    every run each is multiplied by (weight + came / predicted) / (weight + 1).
+    for the form, for how well a target is solved already, and for what specialists around nearly
+    the same centre did on the target. After every run each is multiplied by
+    (weight + came / predicted) / (weight + 1). What a region next to a target could not do says
+    little about a region around the target, and the other way round: so the last factor differs
+    with both, and its power falls with the distance between the centres.
 
     Attributes:
         forms: Ways of training a specialist.
@@ -98,22 +102,26 @@ class ShortfallModel:
         reaches: Reaches that are tried, in unit coordinates, and
         usual_reach: the one to expect before there are specialists.
         reach_weight: How much a reach must fit better to be preferred to the usual one.
-        weights: Of what is assumed, in runs: for all specialists, a form, a level, a part of the
-            space, the continued generalist.
+        weights: Of what is assumed, in runs: for all specialists, a form, a level, specialists
+            that are alike, the continued generalist.
         levels: Number of levels of "how well a target is solved".
-        cells: Number of parts of the space.
+        cells: Number of parts of the space over which what came is averaged.
+        alike: Distance between centres over which specialists are alike, in unit coordinates.
+        other_width: How much a specialist says about one of another width, 0 to 1.
         largest_surprise: A run counts as at most so many times what was predicted.
     """
 
     forms: tuple[Form, ...] = USUAL_FORMS
-    continued: float = 0.12
-    flat: float = 0.02
+    continued: float = 0.06
+    flat: float = 0.01
     reaches: tuple[float, ...] = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.9)
-    usual_reach: float = 0.3
+    usual_reach: float = 0.2
     reach_weight: float = 0.3
-    weights: tuple[float, float, float, float, float] = (4.0, 2.0, 1.0, 1.0, 1.0)
+    weights: tuple[float, float, float, float, float] = (4.0, 2.0, 1.0, 0.5, 1.0)
     levels: int = 4
     cells: int = 64
+    alike: float = 0.25
+    other_width: float = 0.5
     largest_surprise: float = 2.0
 
     def fit(
@@ -162,6 +170,20 @@ class ShortfallModel:
         return self.reaches[int(np.argmin(errors))]
 
 
+class _Experience(NamedTuple):
+    """What a specialist says about those that are like it.
+
+    Attributes:
+        center: (D,) centre of its region.
+        width: Width of its region.
+        log_factors: (N,) what the logarithm of their share on each target changes by.
+    """
+
+    center: NDArray[np.float64]
+    width: float
+    log_factors: NDArray[np.float64]
+
+
 @dataclass
 class ShortfallFit:
     """What was learned so far; `best` and the factors change with every run.
@@ -193,7 +215,7 @@ class ShortfallFit:
         columns = self.space.unit_targets.T
         self._values = [np.unique(column, return_inverse=True) for column in columns]
         self._cells = space_cells(self.space, self.model.cells)
-        self._of_cell = np.ones(int(self._cells.max()) + 1)
+        self._experience: list[_Experience] = []
         self._of_continuing = 1.0
 
     # -- predictions -----------------------------------------------------------------------------
@@ -209,9 +231,10 @@ class ShortfallFit:
             best: (N,) the returns to improve on; the best so far if left out.
         """
         best = self.best if best is None else best
-        improvement = self.shape(centers, self.model.forms[form].width, self.reach)
-        improvement *= self._expected_share(form, best) * np.maximum(self.ceiling - best, 0.0)
-        return improvement
+        width = self.model.forms[form].width
+        share = self._expected_share(form, best) * self._alike(centers, width)
+        shape = self.shape(centers, width, self.reach)
+        return np.asarray(shape * np.minimum(share, 1.0) * np.maximum(self.ceiling - best, 0.0))
 
     def gains(self, centers: NDArray[np.float64], best: NDArray[np.float64]) -> NDArray[np.float64]:
         """(F, m) expected rises of the (N,) best returns' mean, by form and by (m, D) centre."""
@@ -219,9 +242,14 @@ class ShortfallFit:
         shortfall = np.maximum(self.ceiling - best, 0.0) / len(best)
         gains = np.empty((len(forms), len(centers)))
         for width in {form.width for form in forms}:
-            shape = self.shape(centers, width, self.reach)
+            shape, alike = self.shape(centers, width, self.reach), self._alike(centers, width)
+            weighted, most = shape * alike, float(alike.max())
             for number in (n for n, form in enumerate(forms) if form.width == width):
-                gains[number] = shape @ (self._expected_share(number, best) * shortfall)
+                share = self._expected_share(number, best)
+                if most * float(share.max()) <= 1:  # nearly always, and faster
+                    gains[number] = weighted @ (share * shortfall)
+                else:
+                    gains[number] = (shape * np.minimum(share * alike, 1.0)) @ shortfall
         return gains
 
     def generalist(self, best: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -244,18 +272,30 @@ class ShortfallFit:
         self, centers: NDArray[np.float64], width: float, reach: float
     ) -> NDArray[np.float64]:
         """(m, N) 1 on the targets in each region, falling with the distance from it."""
-        shape = np.ones((len(centers), len(self.space)))
+        # Target by target: whole rows are copied, which is several times faster than columns.
+        shape = np.ones((len(self.space), len(centers)))
         # On a grid a dimension has few values: the exponential is taken of those only.
         for center, (values, place) in zip(centers.T, self._values, strict=True):
-            beyond = np.maximum(np.abs(np.subtract.outer(center, values)) - width / 2, 0.0)
-            shape *= np.exp(-((beyond / reach) ** 2))[:, place]
-        return shape
+            beyond = np.maximum(np.abs(np.subtract.outer(values, center)) - width / 2, 0.0)
+            shape *= np.exp(-((beyond / reach) ** 2))[place]
+        return shape.T
 
     def _expected_share(self, form: int, best: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(N,) share of the shortfall that a specialist is expected to remove in its region."""
+        """(N,) share of the shortfall that specialists of a form are expected to remove."""
         base = self.model.forms[form].share * self._of_all * self._of_form[form]
-        factors = self._of_level[self._level(best)] * self._of_cell[self._cells]
-        return np.asarray(np.minimum(base * factors, 1.0))
+        return np.asarray(base * self._of_level[self._level(best)])
+
+    def _alike(self, centers: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+        """(m, N) factors for what specialists that were alike did on each target."""
+        if not self._experience:
+            return np.ones((len(self.space), len(centers))).T
+        seen = [experience.center for experience in self._experience]
+        same = np.array([experience.width == width for experience in self._experience])
+        away = np.abs(centers[:, None] - np.array(seen)).max(axis=2)
+        power = np.exp(-((away / self.model.alike) ** 2))
+        power *= np.where(same, 1.0, self.model.other_width)
+        log_factors = np.array([experience.log_factors for experience in self._experience])
+        return np.asarray(np.exp(log_factors.T @ power.T)).T
 
     def _level(self, best: NDArray[np.float64]) -> NDArray[np.intp]:
         """(N,) how well each target is solved, from 0 on."""
@@ -279,8 +319,9 @@ class ShortfallFit:
 
     def _learn_of_specialists(self, run: RegionRun, form: int, came: NDArray[np.float64]) -> None:
         self._specialists += 1
-        all_weight, form_weight, level_weight, cell_weight, _ = self.model.weights
-        near = self.shape(run.center[None], self.model.forms[form].width, self.reach)[0]
+        all_weight, form_weight, level_weight, alike_weight, _ = self.model.weights
+        width = self.model.forms[form].width
+        near = self.shape(run.center[None], width, self.reach)[0]
         # Near its region only: elsewhere it may be better by chance, and nothing was promised.
         predicted = self.specialists(form, run.center[None])[0] * near
         came = came * near
@@ -290,33 +331,23 @@ class ShortfallFit:
             return
         self._of_all *= float((all_weight + surprise) / (all_weight + 1.0))
         levels = self._level(self.best)
-        share = _sums(predicted, levels, self._of_level) / max(predicted.sum(), 1e-300)
-        self._of_level *= self._updates(
-            came, predicted, levels, np.minimum(2.0 * share, 1.0), level_weight
-        )
-        counts = np.bincount(self._cells)
-        share = _sums(near, self._cells, self._of_cell) / counts
-        self._of_cell *= self._updates(came, predicted, self._cells, share, cell_weight)
+        share = _sums(predicted, levels, self.model.levels) / max(predicted.sum(), 1e-300)
+        surprise = self._mean_surprise(came, predicted, levels, self.model.levels)
+        counted = np.minimum(2.0 * share, 1.0)
+        self._of_level *= (level_weight + counted * surprise) / (level_weight + counted)
+        surprise = self._mean_surprise(came, predicted, self._cells, int(self._cells.max()) + 1)
+        factors = (alike_weight + surprise[self._cells]) / (alike_weight + 1.0)
+        self._experience.append(_Experience(run.center, width, near * np.log(factors)))
 
-    def _updates(
+    def _mean_surprise(
         self,
         came: NDArray[np.float64],
         predicted: NDArray[np.float64],
         group: NDArray[np.intp],
-        counted: NDArray[np.float64],
-        weight: float,
+        groups: int,
     ) -> NDArray[np.float64]:
-        """(G,) by what the factors of groups of targets change.
-
-        Args:
-            came: (N,) improvements.
-            predicted: (N,) what was predicted.
-            group: (N,) the group of each target.
-            counted: (G,) how much of a run each group has seen, 0 to 1.
-            weight: Weight of what is assumed, in runs.
-        """
-        surprise = self._surprise(_sums(came, group, counted), _sums(predicted, group, counted))
-        return np.asarray((weight + counted * surprise) / (weight + counted))
+        """(G,) what came in each group of (N,) targets, as a multiple of what was predicted."""
+        return self._surprise(_sums(came, group, groups), _sums(predicted, group, groups))
 
     def _surprise(
         self, came: NDArray[np.float64] | float, predicted: NDArray[np.float64] | float
@@ -337,8 +368,6 @@ class ShortfallFit:
         )
 
 
-def _sums(
-    values: NDArray[np.float64], group: NDArray[np.intp], groups: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _sums(values: NDArray[np.float64], group: NDArray[np.intp], groups: int) -> NDArray[np.float64]:
     """(G,) sums of (N,) values by group."""
-    return np.asarray(np.bincount(group, weights=values, minlength=len(groups)))
+    return np.asarray(np.bincount(group, weights=values, minlength=groups))
