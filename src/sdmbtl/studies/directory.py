@@ -42,9 +42,8 @@ def is_study(path: Path) -> bool:
         return False
     if path.is_dir():
         names = {p.name for p in path.iterdir() if not p.name.startswith(".study.")}
-        if names <= {"policies", "study.lock", "study.run.lock"} and not any(
-            path.glob("policies/*")
-        ):
+        ours = {"policies", "study.lock", "study.run.lock"}
+        if names <= ours and not any(path.glob("policies/*")):
             return False
     raise StudyError(
         f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
