@@ -32,13 +32,13 @@ def run_script():
     paths = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": paths}
 
-    def run(script, *arguments):
+    def run(script, *arguments, timeout=120):
         return subprocess.run(
             [sys.executable, str(HERE / script), *map(str, arguments)],
             capture_output=True,
             text=True,
             env=environment,
-            timeout=120,
+            timeout=timeout,
         )
 
     return run
