@@ -9,7 +9,7 @@ processes that are harmed at a random moment of their writing:
 - full: such a write fails instead, as on a full disk.
 
 After each, all that was recorded must be there, unchanged, and each study must end with the same
-bytes. Training is a stand-in that takes no time; its policies depend on who is trained beside them.
+bytes. Training is a stand-in that takes no time.
 """
 
 import hashlib
@@ -27,55 +27,23 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from stand_ins import STAND_INS, make_study, run_quickly
 
-import sdmbtl.trainers
-from sdmbtl import ContextSpace, SdmbtlError
-from sdmbtl.policies.mlp import MlpPolicy
+from sdmbtl import SdmbtlError
 from sdmbtl.studies import Study
-from sdmbtl.studies import study as study_module
 from sdmbtl.studies.doctor import examine
-from sdmbtl.trainers import Evaluation, Training
 
 KINDS = ("kill", "late", "torn", "full")
-POLICIES = 4
 REFUSED = 3
 
 #: Statements that read only, before and after which nothing can be lost.
 READING = ("SELECT", "PRAGMA")
 
 
-def train(spec, jobs, progress, checkpoints, finished):
-    beside = [job.seed for job in jobs]
-    finished({place: train_one(job, beside) for place, job in enumerate(jobs)})
-
-
-def train_one(job, beside):
-    rng = np.random.default_rng([job.seed, *beside])
-    weights, biases = (
-        [rng.normal(size=(4, 64)), rng.normal(size=(64, 2))],
-        [np.ones(64), np.ones(2)],
-    )
-    policy = MlpPolicy(weights, biases, np.zeros(4), np.ones(4))
-    return Training(policy, 64, float(weights[0].mean()), [(64, 1.0)])
-
-
-def evaluate(spec, policy, contexts, *, episodes, seed, **_):
-    rng = np.random.default_rng([seed, policy.weights[0].view(np.uint32)[0, 0]])
-    return Evaluation(rng.normal(size=(len(contexts), episodes)))
-
-
-def make_study(path):
-    space = ContextSpace(length=np.linspace(0.1, 2.0, 64))
-    Study.open(path, "CartPole", space=space, selector="random", width=0, episodes=2, batch=2)
-
-
 def run_study(path):
-    """Run a study with the stand-ins for training, evaluation and random actions."""
-    sdmbtl.trainers.train, sdmbtl.trainers.evaluate = train, evaluate
-    study_module.measure_random_actions = lambda study: None
-    Study.training = None
-    Study.warn_of_environment = lambda study: None
-    Study.open(path).run(POLICIES, progress=False, log_every=None, checkpoint_seconds=None)
+    for place, name, value in STAND_INS:
+        setattr(place, name, value)
+    run_quickly(path)
 
 
 def outcome(path):

@@ -295,10 +295,10 @@ class StudyDatabase:
         has come into the place of the database.
         """
         if self.is_behind(StudyDatabase(self.backup_path)):
-            with self._explained(writing=True):
+            with self._explained(writing=True, file=self.backup_path):
                 self.backup_path.rename(free_name(self.backup_path.with_name("later-study.db")))
         with (
-            self._explained(writing=True),
+            self._explained(writing=True, file=self.backup_path),
             replaced_atomically(self.backup_path) as temporary,
         ):
             with self.opened() as source, closing(_connect(temporary)) as copy:
@@ -439,8 +439,9 @@ class StudyDatabase:
             yield database
 
     @contextmanager
-    def _explained(self, *, writing: bool = False) -> Iterator[None]:
+    def _explained(self, *, writing: bool = False, file: Path | None = None) -> Iterator[None]:
         """Tell a damaged file from one that cannot be read, or written, at present."""
+        file = file or self.path
         try:
             yield
         except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
@@ -453,15 +454,18 @@ class StudyDatabase:
                     f"({error}). Nothing was written. Try again when it has ended."
                 ) from None
             if writing:
-                raise cannot_write(self.path, error) from None
-            raise StudyError(
-                f"Cannot read {str(self.path)!r}: {error}. If another process is writing, try "
-                "again; otherwise check that the file may be read."
-            ) from None
+                raise cannot_write(file, error) from None
+            raise self._unreadable(error) from None
         except OSError as error:
-            if not writing:
-                raise
-            raise cannot_write(self.path, error.strerror or error) from None
+            if writing:
+                raise cannot_write(file, error.strerror or error) from None
+            raise self._unreadable(error.strerror or error) from None
+
+    def _unreadable(self, reason: object) -> StudyError:
+        return StudyError(
+            f"Cannot read {str(self.path)!r}: {reason}. If another process is writing, try again; "
+            "otherwise check that the file may be read."
+        )
 
     def _damaged(self, reason: object = "a record has changed on disk") -> DamagedStudyError:
         return DamagedStudyError(

@@ -318,8 +318,9 @@ def _restore(path: Path, database: StudyDatabase) -> list[str]:
     copy = StudyDatabase(database.backup_path)
     if _copy_trouble(copy) is not None:
         return []
-    records = _joined(copy.intact_records(), database.intact_records())
-    later = len(records) - len(copy.intact_records())
+    known = copy.intact_records()
+    records = _joined(known, database.intact_records())
+    later = sum(key[0] != "seal" and known.get(key) != record for key, record in records.items())
     done = []
     for name in ("study.db", "study.db-journal"):  # the journal belongs to the damaged file
         if os.path.lexists(path / name):
@@ -328,7 +329,7 @@ def _restore(path: Path, database: StudyDatabase) -> list[str]:
             done.append(f"Kept the damaged {name} as {aside.name}.")
     database.rebuild(records.values())
     done.append("Put the copy of the database in its place.")
-    if later > 0:
+    if later:
         done.append(f"Took over {later} later records, which were intact.")
     return done
 
