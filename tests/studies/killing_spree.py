@@ -46,10 +46,10 @@ def run_study(path):
     run_quickly(path)
 
 
-def outcome(path):
-    """Policies, rows and facts of a study: all that must be the same in the end."""
+def outcome(path, files="*"):
+    """Policies, trials and returns of a study: all that must be the same in the end."""
     study = Study.open(path)
-    files = sorted((path / "policies").iterdir())
+    files = sorted((path / "policies").glob(files))
     policies = [(f.name, hashlib.sha256(f.read_bytes()).hexdigest()) for f in files]
     trials = [json.dumps(trial.to_dict()) for trial in study.trials]
     return policies, trials, study.returns.tobytes()
