@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from killing_spree import outcome
-from stand_ins import run_quickly
+from stand_ins import STAND_INS, run_quickly
 
 from sdmbtl.errors import BusyError, SdmbtlError, StudyError
 from sdmbtl.studies import Study
@@ -75,9 +75,20 @@ def treasure(tmp_path):
     return path
 
 
+@pytest.fixture(scope="module")
+def finished_once(blank, tmp_path_factory):
+    path = tmp_path_factory.mktemp("finished") / "study"
+    shutil.copytree(blank, path)
+    with pytest.MonkeyPatch.context() as patch:
+        for stand_in in STAND_INS:
+            patch.setattr(*stand_in)
+        run_quickly(path)
+    return path
+
+
 @pytest.fixture
-def done(quick):
-    run_quickly(quick)
+def done(quick, finished_once):
+    shutil.copytree(finished_once, quick, dirs_exist_ok=True)
     return quick
 
 
@@ -161,7 +172,7 @@ def test_a_repair_does_what_it_can(done, monkeypatch):
     monkeypatch.setattr(type(done), "rename", stuck)
     found = repair(done)
     assert any(
-        "0001.safetensors is a directory, not a file: kept as damaged-" in d for d in found.repaired
+        "0001.safetensors is a directory, not a file: kept as 0001" in d for d in found.repaired
     )
     assert any("Could not be repaired" in f.text for f in found.findings)
     monkeypatch.undo()

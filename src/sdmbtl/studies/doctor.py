@@ -303,7 +303,7 @@ def _obstacles(path: Path) -> Iterator[tuple[Path, str]]:
 
 def _move_aside(place: Path, found: str) -> list[str]:
     """Give what is in the place of a file another name; a link is moved, not followed."""
-    aside = free_name(place.with_name(f"damaged-{place.name}"))
+    aside = free_name(place.with_name(f"{place.name}.damaged"))
     place.rename(aside)
     return [f"{found}: kept as {aside.name}."]
 
