@@ -77,6 +77,10 @@ class StudyError(SdmbtlError, RuntimeError):
     """A study cannot be opened or continued; what it has recorded is kept."""
 
 
+class BusyError(StudyError):
+    """Another process is at work in a study; the same call succeeds when that has ended."""
+
+
 class ConfigurationError(StudyError, ValueError):
     """A study was opened with another configuration than it was made with."""
 

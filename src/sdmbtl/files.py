@@ -1,11 +1,30 @@
-"""Files that are written completely, or not at all."""
+"""Files that are written completely, or not at all, and only where they belong."""
 
 from __future__ import annotations
 
 import os
+import re
+import socket
+import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+#: What may be in the place of a file.
+_KINDS = {
+    stat.S_IFREG: "a file",
+    stat.S_IFDIR: "a directory",
+    stat.S_IFLNK: "a link",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+}
+
+#: Name of a file that is being written, with the host and the number of the process that does.
+_TEMPORARY = re.compile(r"\..+\.sdmbtl-(?P<host>.+)-(?P<process>\d+)\.tmp(-journal|-wal|-shm)?")
+
+#: Seconds after which a file that another host was writing is taken for left over.
+_ABANDONED = 24 * 3600.0
 
 
 @contextmanager
@@ -13,11 +32,13 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
     """Write a file under another name, then put it in its place.
 
     A reader sees the old file or the new one, never half; so does whoever comes after a crash.
+    What processes that were killed have left half written in the same directory is deleted.
 
     Yields:
         The path to write to.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    delete_leftovers(path.parent)
+    temporary = path.with_name(f".{path.name}.sdmbtl-{_host()}-{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)
     try:
         yield temporary
@@ -31,8 +52,67 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that it is on disk completely, or not there at all."""
-    with replaced_atomically(path) as temporary:
-        temporary.write_bytes(content)
+    with replaced_atomically(path) as temporary, temporary.open("xb") as file:
+        file.write(content)
+
+
+def delete_leftovers(folder: Path) -> None:
+    """Delete what was being written in a directory by processes that have ended.
+
+    Of another host it is not known which processes have: what is a day old is deleted.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:  # to write comes first
+        for entry in entries:
+            if is_leftover(Path(entry.path)):
+                Path(entry.path).unlink(missing_ok=True)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a file is one that was being written by a process that has ended."""
+    name = _TEMPORARY.fullmatch(path.name)
+    if name is None:
+        return False
+    try:
+        status = path.lstat()
+    except OSError:
+        return False
+    if not stat.S_ISREG(status.st_mode):
+        return False
+    if time.time() - status.st_mtime > _ABANDONED:
+        return True
+    return name["host"] == _host() and not _is_alive(int(name["process"]))
+
+
+def obstacle(path: Path, root: Path) -> str | None:
+    """What stands in the way of a file: links are not followed, and nothing but a file is opened.
+
+    Args:
+        path: The file.
+        root: A directory above it. What this is, and what is above it, does not matter.
+
+    Returns:
+        Such as "study.db is a link, not a file"; None for a file, or nothing.
+    """
+    parts = path.relative_to(root).parts
+    for depth in range(1, len(parts) + 1):
+        place = root.joinpath(*parts[:depth])
+        wanted = stat.S_IFREG if depth == len(parts) else stat.S_IFDIR
+        try:
+            kind = stat.S_IFMT(place.lstat().st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if kind != wanted:
+            return f"{place.name} is {_KINDS.get(kind, 'a device')}, not {_KINDS[wanted]}"
+    return None
+
+
+def free_name(path: Path) -> Path:
+    """The path, with a number at its end if something has that name already."""
+    candidate, number = path, 1
+    while os.path.lexists(candidate):
+        number += 1
+        candidate = path.with_name(f"{path.name}.{number}")
+    return candidate
 
 
 def sync_directory(path: Path) -> None:
@@ -44,3 +124,20 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _host() -> str:
+    return re.sub(r"[^\w.-]", "_", socket.gethostname())
+
+
+def _is_alive(process: int) -> bool:
+    """Whether a process of this host runs; where that cannot be asked, it is taken to."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):  # it is somebody else's
+        return True
+    return True

@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import os
+import socket
+import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import numpy as np
+
 from sdmbtl.errors import SdmbtlError
+from sdmbtl.files import obstacle
 
 try:
     import fcntl
 except ModuleNotFoundError:  # Windows has none: nothing keeps two processes apart there
     fcntl = None  # type: ignore[assignment]
 
+#: Seconds between two looks at a lock that is taken: at first, and after a long wait.
+_FIRST_PAUSE, _LAST_PAUSE = 0.05, 0.005
+
 
 @contextmanager
 def exclusive(
-    path: Path, *, doing: str, meanwhile: str = "", error: type[SdmbtlError] = SdmbtlError
+    path: Path,
+    *,
+    doing: str,
+    meanwhile: str = "",
+    error: type[SdmbtlError] = SdmbtlError,
+    busy: type[SdmbtlError] | None = None,
+    wait: float = 0.0,
 ) -> Iterator[None]:
     """Hold the lock of a directory; the system lets it go when the process ends, however it ends.
 
@@ -26,26 +41,82 @@ def exclusive(
         doing: What the process does that holds it, for the message of the others.
         meanwhile: What the others can do until it ends, at the end of that message.
         error: Type of the errors.
+        busy: Type of the error if another process holds it; `error` if left out.
+        wait: Seconds to wait for it.
 
     Raises:
-        SdmbtlError: Of the type `error`, if another process holds it, or it cannot be written.
+        SdmbtlError: Of the type `busy`, if another process holds it; of the type `error`, if it
+            cannot be written, or something else is in its place.
     """
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = _open(path)
     except OSError as failure:
         raise error(f"Cannot write to {str(path.parent)!r}: {failure.strerror}.") from None
+    except ValueError as failure:
+        raise error(
+            f"Cannot lock {str(path.parent)!r}: {failure}. It was neither read nor written. Move "
+            "it away, then try again."
+        ) from None
     try:
         if fcntl is not None:
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip() or "unknown"
-                raise error(
-                    f"Another process (number {holder}) is {doing} in {str(path.parent)!r}. "
-                    f"Wait until it ends, or stop it{meanwhile}."
-                ) from None
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+                is_ours = _acquire(descriptor, wait)
+            except OSError as failure:
+                raise error(f"Cannot lock {str(path.parent)!r}: {failure.strerror}.") from None
+            if not is_ours:
+                waited = f" It did not end within {wait:g} s." if wait else ""
+                raise (busy or error)(
+                    f"Another process ({_holder(descriptor)}) is {doing} in "
+                    f"{str(path.parent)!r}.{waited} Wait until it ends, or stop it{meanwhile}."
+                )
+            with suppress(OSError):  # who holds it is a courtesy: a full disk may do without
+                os.ftruncate(descriptor, 0)
+                os.pwrite(descriptor, f"{os.getpid()} {socket.gethostname()}".encode(), 0)
         yield
     finally:
         os.close(descriptor)
+
+
+def _open(path: Path) -> int:
+    """Open a lock file, and nothing else: it is written to.
+
+    Raises:
+        ValueError: If something else is in its place.
+    """
+    found = obstacle(path, path.parent)
+    if found is not None:
+        raise ValueError(found)
+    # What comes into its place at this very moment is not followed or waited for, either.
+    careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | careful, 0o644)
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_nlink <= 1:
+        return descriptor
+    os.close(descriptor)
+    raise ValueError(f"{path.name} is another name of a file, not one of its own")
+
+
+def _acquire(descriptor: int, wait: float) -> bool:
+    """Try to lock until the time is over; returns whether it is ours.
+
+    Who has waited longest looks most often, so that nobody is passed over for long.
+    """
+    end, pause, rng = time.monotonic() + wait, _FIRST_PAUSE, np.random.default_rng()
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            left = end - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(left, pause * rng.uniform(0.5, 1.0)))
+            pause = max(0.95 * pause, _LAST_PAUSE)
+        else:
+            return True
+
+
+def _holder(descriptor: int) -> str:
+    """Who holds a lock, in words."""
+    number, _, host = os.pread(descriptor, 300, 0).decode(errors="replace").partition(" ")
+    where = f" on {host}" if host not in ("", socket.gethostname()) else ""
+    return f"number {number if number.isdigit() else 'unknown'}{where}"

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
+from sdmbtl.errors import BusyError
 from sdmbtl.studies import Study
 
 ROW = json.dumps([1, 2, 3, 4, 5, 6, 7, 8])
@@ -206,3 +207,31 @@ def test_status_names_a_policy_far_below_the_others(command, tmp_path):
     lines = command("status", tmp_path / "s").stdout.splitlines()
     named = [line for line in lines if "may have failed" in line]
     assert named == ["policy 7 is far below the others: its training may have failed"]
+
+
+def test_a_study_that_others_write_to_is_waited_for(command, study):
+    held = Study.open(study).database.locked()
+    with held:
+        for words in (["ask", study], ["tell", study, "-"]):
+            result = command(*words, "--wait", 0.01, given=ROW, status=75)
+            assert "is writing to the study" in result.stderr
+            assert "did not end within 0.01 s" in result.stderr
+            assert not result.stdout
+    assert "recorded as finished" in command("tell", study, "-", given=ROW).stdout
+
+
+def test_of_several_rows_it_is_said_which_are_recorded(command, study, monkeypatch):
+    """Whoever is refused in the middle knows what is left to report."""
+    command("ask", study)
+    tell, told = Study.tell, []
+
+    def busy(self, *arguments, **options):
+        told.append(arguments)
+        if len(told) == 2:
+            raise BusyError("Another process is writing.")
+        return tell(self, *arguments, **options)
+
+    monkeypatch.setattr(Study, "tell", busy)
+    rows = "".join(json.dumps({"id": i, "returns": json.loads(ROW)}) + "\n" for i in range(2))
+    result = command("tell", study, "-", given=rows, status=75)
+    assert "Row 2 of 2; 1 before it is recorded: Another process" in result.stderr

@@ -390,9 +390,12 @@ def test_doctor(command, trained, copied):
     (copied / "policies" / "0001.safetensors").write_bytes(b"rust")
     ill = command("doctor", copied, status=1)
     assert "problem" in ill.stdout
-    assert "--repair" in ill.stdout
+    assert "--retrain-missing" in ill.stdout
     assert command.json("doctor", copied, status=1)["healthy"] is False
-    command("doctor", copied, "--repair")
+    command("doctor", copied, "--repair", status=1)
+    rounds = command.json("status", copied)["rounds"]
+    assert rounds == command.json("status", trained[0])["rounds"], "no returns are given up"
+    command("resume", copied, "--retrain-missing", "--quiet")
     assert command.json("doctor", copied)["healthy"] is True
 
 

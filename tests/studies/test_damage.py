@@ -103,11 +103,15 @@ def test_lost_policy(how, copied, reference):
     diagnosis = examine(copied)
     assert f"0001.safetensors is {how}" in diagnosis.findings[1].text
     fixed = repair(copied)
-    assert fixed.repaired == ["Policy 1 will be trained again when the study is resumed."]
-    assert fixed.healthy
+    assert not fixed.repaired
+    assert "--retrain-missing" in fixed.findings[1].remedy
     study = Study.open(copied)
+    assert study.n_finished == 4, "a repair gives no returns up"
     study.run(budget=4)
+    assert examine(copied).findings == diagnosis.findings, "it is trained again on request only"
+    study.run(budget=4, retrain_missing=True)
     assert outcome(study) == reference
+    assert examine(copied).healthy
 
 
 def test_policy_lost_before_evaluation(tmp_path, reference):

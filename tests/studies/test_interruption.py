@@ -9,6 +9,7 @@ from small_study import open_small, outcome
 
 from sdmbtl import SdmbtlError
 from sdmbtl.errors import StudyError
+from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 
@@ -66,7 +67,7 @@ def test_keyboard_interrupt_in_training_is_not_a_failure(tmp_path, reference):
     with pytest.raises(KeyboardInterrupt):
         study.run(budget=4, callbacks=[interrupt])
     assert [t.status for t in study.trials] == ["finished", "pending"]
-    assert study.trials[1].run is None
+    assert study.trials[1].run == TrainingRun()
     study.run(budget=4)
     assert outcome(study) == reference
 
@@ -108,7 +109,7 @@ def test_only_one_process_at_a_time(tmp_path):
             messages.append(Study.open(path).status()["pending"])
 
     open_small(path).run(budget=1, callbacks=[meanwhile])
-    assert f"Another process (number {os.getpid()}) is working on the study" in messages[0]
+    assert f"Another process (number {os.getpid()}) is running the study" in messages[0]
     assert messages[1] == 1  # looking is allowed
 
 

@@ -38,6 +38,7 @@ from sdmbtl.studies import (
     TimeLimit,
     database,
 )
+from sdmbtl.studies.creation import create_study
 from sdmbtl.studies.doctor import examine
 from sdmbtl.trainers import Failure
 from sdmbtl.trainers.ppo import BatchedPPOTrainer
@@ -224,7 +225,7 @@ def test_making_a_study_twice_at_once_keeps_the_first(tmp_path):
     """The second process has looked before the first one made it."""
     first = Study.open(tmp_path / "study", space=SPACE)
     first.ask()
-    Study._create(tmp_path / "study", first.configuration, None)
+    create_study(tmp_path / "study", first.configuration, None, wait=0.0)
     assert len(Study.open(tmp_path / "study").trials) == 1
 
 
@@ -532,16 +533,18 @@ def test_what_is_pending_is_not_judged(tmp_path):
 
     study = open_small(tmp_path / "study")
     study.ask()
+    assert study.adopt_pending() == 1
     with pytest.raises(AssertionError, match="asked"):
         study.run(rules=[Asked()])
     assert study.n_finished == 1
 
 
 def test_what_is_pending_is_finished_first(tmp_path):
-    """A candidate that was asked for is trained, whatever the budget says."""
+    """A candidate that was chosen is trained, whatever the budget says."""
     study = open_small(tmp_path / "study")
     study.run(budget=1)
     study.ask()
+    assert study.adopt_pending() == 1
     assert study.run(budget=1) == "the budget of 1 policy is used"
     assert study.n_finished == 2
     assert not study.pending
@@ -912,10 +915,12 @@ def interrupt_at(stage):
 def test_no_more_than_a_batch_is_trained_at_once(tmp_path):
     study = open_small(tmp_path / "study", selector="independent")
     study.ask(3)
+    study.adopt_pending()
     study.run(budget=1)
     assert [t.status for t in study.trials] == ["finished", "finished", "finished"]
     sizes = []
     study.ask(2)
+    study.adopt_pending()
     study.run(budget=5, callbacks=[lambda e: e.stage == "trained" and sizes.append(e.trial.id)])
     assert sizes == [3, 4]
 

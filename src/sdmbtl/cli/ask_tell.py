@@ -19,6 +19,7 @@ from sdmbtl.cli.options import (
     JsonOption,
     SpecialistStepsOption,
     StudyArgument,
+    WaitOption,
     WidthOption,
 )
 from sdmbtl.cli.output import (
@@ -31,7 +32,7 @@ from sdmbtl.cli.output import (
 )
 from sdmbtl.cli.status import summary
 from sdmbtl.contexts import Source
-from sdmbtl.errors import DuplicateTellError, SdmbtlError
+from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
 from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def ask(
     seed: Annotated[int | None, typer.Option(help="Seed of a new study.", min=0)] = None,
     n: Annotated[int, typer.Option("-n", help="How many at once.", min=1)] = 1,
     attribute: AttributeOption = None,
+    wait: WaitOption = 30.0,
 ) -> None:
     """Choose contexts to be trained elsewhere.
 
@@ -87,7 +89,7 @@ def ask(
         )
     attributes = arguments.settings(attribute or (), "--attribute")
     if space is None:
-        study = Study.open(path)
+        study = Study.open(path, wait=wait)
     else:
         study = Study.open(
             path,
@@ -97,6 +99,7 @@ def ask(
             init=arguments.init(init),
             specialist_steps=specialist_steps,
             seed=seed or 0,
+            wait=wait,
         )
     for trial in study.ask(n):
         if attributes:
@@ -189,6 +192,7 @@ def tell(
         bool, typer.Option("--correct", help="Replace what was reported of it before.")
     ] = False,
     attribute: AttributeOption = None,
+    wait: WaitOption = 30.0,
     as_json: JsonOption = False,
 ) -> None:
     """Report what became of a context that was trained elsewhere.
@@ -203,7 +207,7 @@ def tell(
     _check_options(row, what, error, both=failed and cancelled, twice=repeat and correct)
     reports = _reports(row, number, context)
     attributes = arguments.settings(attribute or (), "--attribute")
-    study = Study.open(path)
+    study = Study.open(path, wait=wait)
     reported = []
     for place, report in enumerate(reports):
         try:
@@ -316,4 +320,5 @@ def _with_place(problem: SdmbtlError, place: int, number: int) -> SdmbtlError:
     if number == 1:
         return problem
     kept = f"; {place} before it {'is' if place == 1 else 'are'} recorded" if place else ""
-    return ArgumentError(f"Row {place + 1} of {number}{kept}: {problem}")
+    kind = BusyError if isinstance(problem, BusyError) else ArgumentError
+    return kind(f"Row {place + 1} of {number}{kept}: {problem}")

@@ -33,6 +33,14 @@ ContextOption = Annotated[
         help="The context, in one text or one option a value.",
     ),
 ]
+WaitOption = Annotated[
+    float,
+    typer.Option(
+        metavar="SECONDS",
+        help="Wait so long for another process that writes to the study; then exit status 75.",
+        min=0.0,
+    ),
+]
 AttributeOption = Annotated[
     list[str] | None,
     typer.Option("--attribute", metavar="KEY=VALUE", help="Attach a note to it, such as job=4711."),

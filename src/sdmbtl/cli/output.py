@@ -16,12 +16,15 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
-from sdmbtl.errors import SdmbtlError
+from sdmbtl.errors import BusyError, SdmbtlError
 from sdmbtl.json_data import as_json
 from sdmbtl.wording import shown_context
 
 #: Exit status of a program that was interrupted.
 INTERRUPTED = 130
+
+#: Exit status if another process is at work: the same command succeeds later (EX_TEMPFAIL).
+TRY_AGAIN = 75
 
 #: Which extra installs a package that a command may need.
 _EXTRAS = {
@@ -39,12 +42,14 @@ _CONTEXT_WIDTH = 28
 
 
 class ErrorsInWords(TyperGroup):
-    """Commands whose expected errors are a sentence and exit status 2, never a traceback."""
+    """Commands whose expected errors are a sentence and exit status 2 or 75, never a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         try:
             return super().invoke(ctx)
+        except BusyError as error:
+            fail(str(error), TRY_AGAIN)
         except SdmbtlError as error:
             fail(str(error))
         except BrokenPipeError:  # of `| head`; Typer ends quietly
@@ -60,11 +65,11 @@ class ErrorsInWords(TyperGroup):
             raise typer.Exit(INTERRUPTED) from None
 
 
-def fail(message: str) -> NoReturn:
+def fail(message: str, status: int = 2) -> NoReturn:
     """Say what is wrong and end."""
     typer.secho("Error: ", fg="red", bold=True, err=True, nl=False)
     typer.echo(message, err=True)
-    raise typer.Exit(2)
+    raise typer.Exit(status)
 
 
 def note(message: str) -> None:

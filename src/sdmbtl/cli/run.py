@@ -104,6 +104,7 @@ def run(
     episodes: options.EpisodesOption = 10,
     retries: options.RetriesOption = 1,
     accept_changes: options.AcceptChangesOption = False,
+    wait: options.WaitOption = 30.0,
 ) -> None:
     """Choose regions or contexts, train a policy on each, evaluate it on all targets.
 
@@ -132,6 +133,7 @@ def run(
             batch=batch,
             retries=retries,
             accept_changes=accept_changes,
+            wait=wait,
         )
         _run(study, limits, output, signals)
 
@@ -147,21 +149,36 @@ def resume(
         bool,
         typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
     ] = False,
+    retrain_missing: Annotated[
+        bool,
+        typer.Option(
+            "--retrain-missing",
+            help="First train policies again whose file is missing or damaged.",
+        ),
+    ] = False,
+    adopt_pending: Annotated[
+        bool,
+        typer.Option(
+            "--adopt-pending",
+            help="Train here what 'sdmbtl ask' gave out and nobody has reported.",
+        ),
+    ] = False,
     accept_changes: options.AcceptChangesOption = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
     log_every: options.LogEveryOption = "30s",
     tensorboard: options.TensorBoardOption = None,
+    wait: options.WaitOption = 30.0,
 ) -> None:
     """Continue a study with the settings it was made with.
 
     Without --budget, --total-steps, --time and --min-gain, it continues to
-    the last budget.
+    the last budget. What 'sdmbtl ask' gave out is left to who asked for it.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
     with _stoppable(path, limits, output) as signals:
-        study = opened_with_environment(path, accept_changes=accept_changes)
+        study = opened_with_environment(path, accept_changes=accept_changes, wait=wait)
         if not limits.given and study.budget is None:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
@@ -171,7 +188,11 @@ def resume(
             _ = study.training  # refuses changed environments before anything is changed
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
-        _run(study, limits, output, signals)
+        if adopt_pending:
+            _ = study.training
+            count = study.adopt_pending()
+            note(f"{counted(count, 'pending policy', 'pending policies')} will be trained here.")
+        _run(study, limits, output, signals, retrain_missing=retrain_missing)
 
 
 @contextmanager
@@ -182,7 +203,14 @@ def _stoppable(path: Path, limits: Limits, output: Output) -> Iterator[StopSigna
         yield signals
 
 
-def _run(study: Study, limits: Limits, output: Output, signals: StopSignals) -> None:
+def _run(
+    study: Study,
+    limits: Limits,
+    output: Output,
+    signals: StopSignals,
+    *,
+    retrain_missing: bool = False,
+) -> None:
     budget = limits.budget if limits.given else study.budget or DEFAULT_BUDGET
     with catch_warnings(action="ignore") if output.quiet else warnings_as_notes():
         _ = study.training  # whether its environments have changed, before anything else is said
@@ -200,6 +228,7 @@ def _run(study: Study, limits: Limits, output: Output, signals: StopSignals) -> 
         progress=not output.quiet,
         log_every=None if output.as_json else output.log_every,
         tensorboard=output.tensorboard,
+        retrain_missing=retrain_missing,
     )
     status = {**study.status(), "stopped": reason}
     if output.as_json:

@@ -30,19 +30,22 @@ if TYPE_CHECKING:
 WORST = 5
 
 
-def opened_with_environment(path: Path, *, accept_changes: bool = False) -> Study:
+def opened_with_environment(
+    path: Path, *, accept_changes: bool = False, wait: float = 30.0
+) -> Study:
     """Open a study whose policies are trained here.
 
     Args:
         path: The directory.
         accept_changes: Whether the code of its environments may have been edited.
+        wait: Seconds to wait for another process that writes.
 
     Raises:
         ArgumentError: If they are trained elsewhere, so that they are not here.
     """
     from sdmbtl.studies import Study
 
-    study = Study.open(path, accept_changes=accept_changes)
+    study = Study.open(path, accept_changes=accept_changes, wait=wait)
     if study.configuration.family is None:
         place = quote(str(path))
         raise ArgumentError(

@@ -34,7 +34,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
 #: What is accepted as a trial: the trial, its id, its source, or the context it is a point of.
 TrialLike = Trial | int | Source | ContextLike

@@ -21,6 +21,8 @@ Status = Literal["pending", "finished", "failed", "cancelled"]
 class TrainingRun:
     """What only a study knows of a trial: how its policy came about.
 
+    A pending trial that has one is trained by the study; one without, by whoever asked for it.
+
     Attributes:
         attempt: Number of the present, or last, attempt at training.
         errors: Messages of the attempts that failed.
@@ -28,6 +30,8 @@ class TrainingRun:
         training_return: Mean return on its own source in training, once trained.
         curve: (steps, mean return) during training.
         policy_sha256: Checksum of the policy file, once trained.
+        company: Id and attempt of each trial that was trained side by side with it, itself
+            included, once trained: alone it would come out with other rounding.
     """
 
     attempt: int = 0
@@ -36,12 +40,15 @@ class TrainingRun:
     training_return: float | None = None
     curve: tuple[tuple[int, float], ...] = ()
     policy_sha256: str | None = None
+    company: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingRun:
         """Read back what `asdict` gave; lists become tuples again."""
         curve = tuple((int(steps), float(value)) for steps, value in data["curve"])
-        return cls(**{**data, "errors": tuple(data["errors"]), "curve": curve})
+        company = tuple((int(number), int(attempt)) for number, attempt in data["company"])
+        errors = tuple(data["errors"])
+        return cls(**{**data, "errors": errors, "curve": curve, "company": company})
 
 
 @dataclass(frozen=True)

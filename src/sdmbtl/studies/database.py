@@ -1,8 +1,9 @@
 """The state of a study in one SQLite file.
 
 Every change is one transaction: after a crash at any moment the file holds the state before the
-change or after it. Every record carries a checksum, and a copy of the file is kept as of the last
-finished policy, so that a damaged file is noticed and can be replaced.
+change or after it. Every record carries a checksum and all of them together a seal, so that one
+that has changed, is missing, or was put back is noticed. A copy of the file is kept as of the last
+finished policy, with which a damaged file can be repaired.
 
 Trials and their rows are read when a study is opened. The returns of single episodes, ten times as
 many numbers, are records of their own and are read when they are asked for.
@@ -12,8 +13,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -22,17 +25,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import DamagedStudyError, StudyError
-from sdmbtl.files import replaced_atomically
+from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
+from sdmbtl.files import free_name, obstacle, replaced_atomically
 from sdmbtl.lock import exclusive
 from sdmbtl.selectors import Trial
 
-VERSION = 4
+VERSION = 5
+
+_log = logging.getLogger(__name__)
 
 #: What SQLite reports when not the file but its surroundings are the trouble.
 _OUTER_CAUSES = (
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_LOCKED,
+    *(_BUSY := (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)),
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_READONLY,
@@ -41,14 +45,14 @@ _OUTER_CAUSES = (
 )
 
 # One table for all: facts by name, and by the id of a trial its record and row, the returns of its
-# episodes, the errors on targets, its times. The checksum stands before what may be long, to be
-# found without reading it.
+# episodes, the errors on targets, its times; and the seal. The checksum stands before what may be
+# long, to be found without reading it.
 _SCHEMA = """
 CREATE TABLE records (kind TEXT, key, digest TEXT, text TEXT, data BLOB, PRIMARY KEY (kind, key))
 """
 
-Kind = Literal["fact", "trial", "episodes", "errors", "seconds"]
-_Record = tuple[str, Any, str, str, bytes | None]
+Kind = Literal["fact", "trial", "episodes", "errors", "seconds", "seal"]
+Record = tuple[Kind, Any, str, str, bytes | None]
 
 
 class StudyDatabase:
@@ -56,10 +60,12 @@ class StudyDatabase:
 
     Args:
         path: The file.
+        wait: Seconds to wait for other processes that write.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, wait: float = 30.0) -> None:
         self.path = path
+        self.wait = wait
         self._connection: sqlite3.Connection | None = None
         #: Each trial that was read or written here, with its checksum.
         self._trials: dict[int, tuple[str, Trial]] = {}
@@ -70,16 +76,34 @@ class StudyDatabase:
         return self.path.with_suffix(".backup.db")
 
     def locked(self) -> AbstractContextManager[None]:
-        """Hold the lock of the study: one process at a time works on it.
+        """Hold the lock of the study, to write: one process at a time does, for a moment.
 
         Raises:
-            StudyError: If another process holds it.
+            BusyError: If another process holds it for longer than one waits.
+            StudyError: If it cannot be written.
         """
         return exclusive(
             self.path.with_suffix(".lock"),
-            doing="working on the study",
-            meanwhile=f"; 'sdmbtl status {self.path.parent}' may be used meanwhile",
+            doing="writing to the study",
+            meanwhile="; then do the same again",
             error=StudyError,
+            busy=BusyError,
+            wait=self.wait,
+        )
+
+    def running(self) -> AbstractContextManager[None]:
+        """Hold the lock of who trains and evaluates: one process at a time, without waiting.
+
+        Raises:
+            BusyError: If another process holds it.
+            StudyError: If it cannot be written.
+        """
+        return exclusive(
+            self.path.with_suffix(".run.lock"),
+            doing="running the study",
+            meanwhile="; status, ask and tell may be used meanwhile",
+            error=StudyError,
+            busy=BusyError,
         )
 
     @contextmanager
@@ -92,7 +116,7 @@ class StudyDatabase:
         if self._connection is not None:
             yield self._connection
             return
-        if not self.path.exists():
+        if not os.path.lexists(self.path):
             raise DamagedStudyError(
                 f"There is no database {str(self.path)!r}. Run: sdmbtl doctor {self.path.parent}"
             )
@@ -115,6 +139,7 @@ class StudyDatabase:
             database.execute(_SCHEMA)
             for name, value in {"version": VERSION, **facts}.items():
                 _put(database, "fact", name, value)
+            _put_seal(database, writes=1)
             database.commit()
 
     # -- facts ---------------------------------------------------------------------------------
@@ -147,13 +172,12 @@ class StudyDatabase:
         Only what has changed since, in another process, is read again.
         """
         with self._reading() as database:
-            every = _digests(database).items()
+            every = _sealed(database).items()
             now = {key: digest for (kind, key), digest in every if kind == "trial"}
-            if set(now) != set(range(len(now))):
-                raise ValueError("a trial is missing")
             for number, digest in now.items():
                 if number not in self._trials or self._trials[number][0] != digest:
-                    _, _, _, text, data = _one(database, "trial", number)
+                    # Another process may have changed it at this very moment: its own checksum.
+                    _, _, digest, text, data = _one(database, "trial", number)
                     row = None if data is None else _array(data)
                     trial = Trial.from_dict({**json.loads(text), "row": row}, number, space)
                     self._trials[number] = digest, trial
@@ -187,22 +211,26 @@ class StudyDatabase:
         errors: Mapping[int, Mapping[int, str]] | None = None,
         seconds: Mapping[tuple[int, str], float] | None = None,
     ) -> None:
-        """Add or replace trials, all of them or none.
+        """Add trials, or change those that were read here; all of them or none.
+
+        A trial that is new here is added, never put in the place of another one. One that another
+        process has changed since it was read stays as that one wrote it.
 
         Args:
             *trials: The trials.
             episodes: For trials with a new row, by id: the (N, E) returns it is the mean of.
             errors: For trials that were evaluated, by id and target: what went wrong there.
             seconds: By id and stage: how much longer that took, to be added.
+
+        Raises:
+            BusyError: If another process has written one of the trials since.
         """
         episodes = episodes or {}
         times = self.seconds() if seconds else {}
         written = {}
         with self._writing() as database:
             for trial in trials:
-                record = trial.updated(row=None).to_dict()
-                row = None if trial.row is None else _bytes(trial.row)
-                written[trial.id] = _put(database, "trial", trial.id, record, row), trial
+                written[trial.id] = self._put_trial(database, trial), trial
                 if trial.row is None or trial.id in episodes:
                     _delete(database, "episodes", trial.id)
                     _delete(database, "errors", trial.id)
@@ -234,23 +262,43 @@ class StudyDatabase:
             for kind in get_args(Kind):
                 for _ in _all(database, kind):
                     pass
+            _sealed(database)
 
     def back_up(self) -> None:
         """Bring the copy to the present state: what has changed since is written, if intact.
 
-        A copy that is missing or damaged is made anew.
+        A copy that is missing or damaged is made anew. If it cannot be written, that is logged:
+        everything is on record without it, and the next call makes up for it.
 
         Raises:
             DamagedStudyError: If what is to be copied is damaged; the copy stays as it was.
         """
         with self.opened():
-            if not self._brought_up_to_date(StudyDatabase(self.backup_path)):
-                self.make_backup()
+            try:
+                if not self._brought_up_to_date(StudyDatabase(self.backup_path)):
+                    self.make_backup()
+            except DamagedStudyError:
+                raise
+            except StudyError as error:
+                _log.warning(
+                    "Everything is recorded in %r, but its copy %r is not up to date (%s). The "
+                    "next write to the study makes up for it.",
+                    str(self.path),
+                    self.backup_path.name,
+                    str(error).partition(". ")[0],
+                )
 
     def make_backup(self) -> None:
-        """Make the copy anew, in full."""
+        """Make the copy anew, in full.
+
+        A copy that has later records than the database is kept under another name: an older file
+        has come into the place of the database.
+        """
+        if self.is_behind(StudyDatabase(self.backup_path)):
+            with self._explained(writing=True, file=self.backup_path):
+                self.backup_path.rename(free_name(self.backup_path.with_name("later-study.db")))
         with (
-            self._explained(writing=True),
+            self._explained(writing=True, file=self.backup_path),
             replaced_atomically(self.backup_path) as temporary,
         ):
             with self.opened() as source, closing(_connect(temporary)) as copy:
@@ -267,12 +315,14 @@ class StudyDatabase:
                 stack.enter_context(copy.opened())
                 copy.facts()  # of this release, and intact
                 with copy._reading() as there:
-                    before = _digests(there)
+                    before = _sealed(there)
             except StudyError:
+                return False
+            if self.is_behind(copy):
                 return False
             changed, gone = self._changes(before)
             try:
-                with copy._writing() as there:
+                with copy._changing() as there:
                     for key in gone:
                         _delete(there, *key)
                     for record in changed:
@@ -283,18 +333,90 @@ class StudyDatabase:
 
     def _changes(
         self, before: Mapping[tuple[Kind, Any], str]
-    ) -> tuple[list[_Record], list[tuple[Kind, Any]]]:
+    ) -> tuple[list[Record], list[tuple[Kind, Any]]]:
         """The records that are new or changed, and the keys of those that are gone."""
         try:
             with self._reading() as database:
-                now = _digests(database)
+                now = _sealed(database)
                 differing = [key for key, digest in now.items() if before.get(key) != digest]
                 records = [_one(database, *key) for key in differing]
         except DamagedStudyError:
             raise self._damaged() from None
         return records, [key for key in before if key not in now]
 
+    def is_behind(self, other: StudyDatabase) -> bool:
+        """Whether another file has a later state of the study; not if it is damaged."""
+        try:
+            other.facts()
+            with other._reading() as there:
+                _sealed(there)
+                later = _seal(there)
+        except StudyError:
+            return False
+        with self._reading() as here:
+            own = _seal(here)
+        return any(later[name] > own[name] for name in ("writes", "trials"))
+
+    def intact_records(self) -> dict[tuple[Kind, Any], Record]:
+        """Every record that can be read and has its checksum, also of a damaged file."""
+        found: dict[tuple[Kind, Any], Record] = {}
+        for order in ("ASC", "DESC"):  # up to the damage, from the front and from behind
+            try:
+                with self._reading() as database:
+                    scan = f"SELECT * FROM records ORDER BY rowid {order}"  # noqa: S608 (ours)
+                    for kind, key, digest, text, data in database.execute(scan):
+                        if _digest(kind, key, text, data) == digest:
+                            found[kind, key] = kind, key, digest, text, data
+            except StudyError:
+                continue
+        return found
+
+    def rebuild(self, records: Iterable[Record]) -> None:
+        """Make the file anew from records; it is there with all of them, or not at all."""
+        with (
+            self._explained(writing=True),
+            replaced_atomically(self.path) as temporary,
+            closing(_connect(temporary)) as database,
+        ):
+            database.execute(_SCHEMA)
+            writes = 0
+            for record in records:
+                if record[0] == "seal":
+                    writes = max(writes, json.loads(record[3])["writes"])
+                else:
+                    _insert(database, record)
+            _put_seal(database, writes=writes + 1)
+            database.commit()
+
     # -- inside --------------------------------------------------------------------------------
+
+    def _put_trial(self, database: sqlite3.Connection, trial: Trial) -> str:
+        """Add a trial, or change the one that was read here; returns its checksum."""
+        text = json.dumps(trial.updated(row=None).to_dict())
+        data = None if trial.row is None else _bytes(trial.row)
+        digest = _digest("trial", trial.id, text, data)
+        is_new = trial.id not in self._trials
+        try:
+            if is_new:
+                done = database.execute(
+                    "INSERT INTO records VALUES ('trial', ?, ?, ?, ?)",
+                    (trial.id, digest, text, data),
+                )
+            else:
+                done = database.execute(
+                    "UPDATE records SET digest = ?, text = ?, data = ? "
+                    "WHERE kind = 'trial' AND key = ? AND digest = ?",
+                    (digest, text, data, trial.id, self._trials[trial.id][0]),
+                )
+        except sqlite3.IntegrityError:
+            done = None
+        if done is None or done.rowcount != 1:
+            raise BusyError(
+                f"Trial {trial.id} of the study in {str(self.path.parent)!r} was "
+                f"{'added' if is_new else 'changed'} by another process meanwhile. That stays as "
+                "it is, and nothing else was written. Try again."
+            )
+        return digest
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -303,27 +425,47 @@ class StudyDatabase:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Change records, and seal them; a file that has lost some is not sealed again."""
+        with self._changing() as database:
+            _sealed(database)
+            writes = _seal(database)["writes"]
+            yield database
+            _put_seal(database, writes=writes + 1)
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
         with self.opened() as database, self._explained(writing=True), database:
+            database.execute("BEGIN IMMEDIATE")
             yield database
 
     @contextmanager
-    def _explained(self, *, writing: bool = False) -> Iterator[None]:
+    def _explained(self, *, writing: bool = False, file: Path | None = None) -> Iterator[None]:
         """Tell a damaged file from one that cannot be read, or written, at present."""
+        file = file or self.path
         try:
             yield
         except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OUTER_CAUSES:
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+            if code not in _OUTER_CAUSES:
                 raise self._damaged(error) from None
+            if code in _BUSY:
+                raise BusyError(
+                    f"Cannot use {str(self.path)!r} at present: another program has locked it "
+                    f"({error}). Nothing was written. Try again when it has ended."
+                ) from None
             if writing:
-                raise cannot_write(self.path, error) from None
-            raise StudyError(
-                f"Cannot read {str(self.path)!r}: {error}. If another process is writing, try "
-                "again; otherwise check that the file may be read."
-            ) from None
+                raise cannot_write(file, error) from None
+            raise self._unreadable(error) from None
         except OSError as error:
-            if not writing:
-                raise
-            raise cannot_write(self.path, error.strerror or error) from None
+            if writing:
+                raise cannot_write(file, error.strerror or error) from None
+            raise self._unreadable(error.strerror or error) from None
+
+    def _unreadable(self, reason: object) -> StudyError:
+        return StudyError(
+            f"Cannot read {str(self.path)!r}: {reason}. If another process is writing, try again; "
+            "otherwise check that the file may be read."
+        )
 
     def _damaged(self, reason: object = "a record has changed on disk") -> DamagedStudyError:
         return DamagedStudyError(
@@ -342,39 +484,82 @@ def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
 def cannot_write(path: Path, error: object, study: Path | None = None) -> StudyError:
     """The error for a file that could not be written."""
     return StudyError(
-        f"Cannot write to {str(path)!r}: {error}. Everything recorded so far is kept. Make room, "
-        f"or give access, then continue with: sdmbtl resume {study or path.parent}"
+        f"Cannot write to {str(path)!r}: {error}. This was not recorded; everything recorded "
+        "before is kept. Make room, or give access, then do the same again; a run continues with: "
+        f"sdmbtl resume {study or path.parent}"
     )
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    for name in (path.name, *(f"{path.name}-{end}" for end in ("journal", "wal", "shm"))):
+        found = obstacle(path.with_name(name), path.parent)
+        if found is not None:
+            raise ValueError(found)
     # One connection may serve a loop in one thread and who looks at it from another.
     database = sqlite3.connect(path, timeout=30.0, check_same_thread=False)
     database.execute("PRAGMA synchronous = FULL")
     return database
 
 
-def _digests(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
-    records = database.execute("SELECT kind, key, digest FROM records")
-    found = {(kind, key): digest for kind, key, digest in records}
+def _sealed(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
+    """The checksum of every record, all of which are there.
+
+    Raises:
+        ValueError: If one is missing, or is not the one that was written last.
+    """
+    # In one statement, so that no other process writes in between.
+    rows = database.execute(
+        "SELECT kind, key, digest, CASE kind WHEN 'seal' THEN text END FROM records"
+    ).fetchall()
+    found: dict[tuple[Kind, Any], str] = {(kind, key): digest for kind, key, digest, _ in rows}
     if not {kind for kind, _ in found} <= set(get_args(Kind)):
         raise ValueError("a record is not readable")
+    seals = [json.loads(text) for *_, text in rows if text is not None]
+    if len(seals) != 1:
+        raise ValueError("the seal of its records is missing")
+    here = {key for kind, key in found if kind == "trial"}
+    missing = [str(number) for number in range(seals[0]["trials"]) if number not in here]
+    if missing:
+        raise ValueError(f"trial {', '.join(missing)} of {seals[0]['trials']} is missing")
+    if _digest_of_all(found) != seals[0]["digest"]:
+        raise ValueError("a record is missing, or not the one that was written last")
     return found
 
 
-def _all(database: sqlite3.Connection, kind: Kind) -> Iterator[_Record]:
+def _seal(database: sqlite3.Connection) -> dict[str, Any]:
+    """How often the file was written, how many trials there are, and the checksum of all."""
+    _, _, _, text, _ = _one(database, "seal", 0)
+    return dict(json.loads(text))
+
+
+def _put_seal(database: sqlite3.Connection, *, writes: int) -> None:
+    """Seal the records as they are now."""
+    found = {(k, key): d for k, key, d in database.execute("SELECT kind, key, digest FROM records")}
+    trials = sum(kind == "trial" for kind, _ in found)
+    seal = {"writes": writes, "trials": trials, "digest": _digest_of_all(found)}
+    _put(database, "seal", 0, seal)
+
+
+def _digest_of_all(digests: Mapping[tuple[Kind, Any], str]) -> str:
+    lines = sorted(f"{kind} {key} {d}\n" for (kind, key), d in digests.items() if kind != "seal")
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _all(database: sqlite3.Connection, kind: Kind) -> Iterator[Record]:
     """Every record of a kind, intact, in the order of the keys."""
     return _intact(database.execute("SELECT * FROM records WHERE kind = ? ORDER BY key", (kind,)))
 
 
-def _one(database: sqlite3.Connection, kind: Kind, key: object) -> _Record:
+def _one(database: sqlite3.Connection, kind: Kind, key: object) -> Record:
     """One record, intact."""
-    return next(
-        _intact(database.execute("SELECT * FROM records WHERE kind = ? AND key = ?", (kind, key)))
-    )
+    which = "SELECT * FROM records WHERE kind = ? AND key = ?"
+    found = list(_intact(database.execute(which, (kind, key))))
+    if not found:
+        raise ValueError(f"{kind} {key!r} is missing")
+    return found[0]
 
 
-def _intact(records: sqlite3.Cursor) -> Iterator[_Record]:
+def _intact(records: sqlite3.Cursor) -> Iterator[Record]:
     for kind, key, digest, text, data in records:
         if _digest(kind, key, text, data) != digest:
             raise ValueError(f"the checksum of {kind} {key!r} is wrong")
@@ -391,7 +576,7 @@ def _put(
     return digest
 
 
-def _insert(database: sqlite3.Connection, record: _Record) -> None:
+def _insert(database: sqlite3.Connection, record: Record) -> None:
     database.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", record)
 
 

@@ -1,10 +1,16 @@
-"""What is in the directory of a study, before it is opened."""
+"""What is in the directory of a study."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from pathlib import Path
+from typing import Literal
 
 from sdmbtl.errors import StudyError
+from sdmbtl.files import obstacle
+
+FileState = Literal["intact", "missing", "damaged"]
 
 
 def check_there(path: Path) -> Path:
@@ -36,12 +42,32 @@ def is_study(path: Path) -> bool:
         return False
     if path.is_dir():
         names = {p.name for p in path.iterdir() if not p.name.startswith(".study.")}
-        if names <= {"policies", "study.lock"} and not any(path.glob("policies/*")):
+        ours = {"policies", "study.lock", "study.run.lock"}
+        if names <= ours and not any(path.glob("policies/*")):
             return False
     raise StudyError(
         f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
     )
 
 
+def file_state(path: Path, root: Path, sha256: str | None) -> FileState:
+    """What became of a file of a study; nothing but a file in its own place is opened.
+
+    Args:
+        path: The file.
+        root: The directory of the study.
+        sha256: The checksum on record.
+    """
+    if obstacle(path, root) is not None:
+        return "damaged"
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return "missing"
+    except OSError:  # the disk fails, or it is not ours to read
+        return "damaged"
+    return "intact" if hashlib.sha256(content).hexdigest() == sha256 else "damaged"
+
+
 def _has_database(path: Path) -> bool:
-    return (path / "study.db").exists() or (path / "study.backup.db").exists()
+    return any(os.path.lexists(path / name) for name in ("study.db", "study.backup.db"))

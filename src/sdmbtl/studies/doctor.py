@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import DamagedStudyError, PolicyError, SdmbtlError, StudyError
-from sdmbtl.files import write_atomically
+from sdmbtl.files import free_name, is_leftover, obstacle
 from sdmbtl.policies import load_notes
 from sdmbtl.selectors import Trial
-from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.database import StudyDatabase
+from sdmbtl.studies.database import Kind, Record, StudyDatabase
 from sdmbtl.studies.study import Study
 
 Level = Literal["ok", "note", "problem"]
+
+#: The kinds of records that a trial has.
+_OF_A_TRIAL: tuple[Kind, ...] = ("trial", "episodes", "errors", "seconds")
 
 
 @dataclass(frozen=True)
@@ -69,19 +73,16 @@ def examine(path: str | Path) -> Diagnosis:
     if trouble is None:
         study = Study(path)
         diagnosis.add("ok", f"The database is intact: {_counted(study.trials)}.")
-        problem = _trouble(StudyDatabase(database.backup_path))
-        if problem is not None:
-            remedy = "--repair makes a new one."
-            diagnosis.add("note", f"The copy of the database: {problem}", remedy)
+        _examine_copy(database, diagnosis)
         _examine_parents(study, diagnosis)
         _examine_policies(study, diagnosis)
         _examine_environment(study, diagnosis)
-        if study.pending and study.configuration.family is not None:
-            left = ", ".join(str(t.id) for t in study.pending)
-            diagnosis.add("note", f"To be trained still: policy {left}.", f"sdmbtl resume {path}")
+        _examine_pending(study, diagnosis)
     else:
         diagnosis.add("problem", trouble, _rescue(path, database))
         _list_policies(path, diagnosis)
+    for _, found in _obstacles(path):
+        diagnosis.add("problem", f"{found}. It is not opened.", "--repair gives it another name.")
     for leftover in _leftovers(path):
         found = f"{leftover.name} is left over from an interrupted write."
         diagnosis.add("note", found, "--repair deletes it.")
@@ -91,30 +92,51 @@ def examine(path: str | Path) -> Diagnosis:
 def repair(path: str | Path) -> Diagnosis:
     """Put right what can be put right; what is replaced is kept under another name.
 
-    A database that is damaged is replaced by its copy from the last finished policy. A policy
-    whose file is lost is marked to be trained again with the same seed. It comes out the same,
-    but for rounding if several were trained at once.
+    A database that is damaged is replaced by its copy from the last finished policy, with every
+    later record that is intact. No returns are given up: those of a policy whose file is missing
+    stay, and it can be trained again with `Study.run(retrain_missing=True)`. What cannot be done is
+    said, and the rest is done all the same.
+
+    Raises:
+        BusyError: If another process runs the study, or writes to it.
     """
     path = _study_directory(path)
-    done: list[str] = []
+    work = _Work()
     database = StudyDatabase(path / "study.db")
-    with database.locked():
+    for place, found in _obstacles(path):  # a lock that is none is not held by anybody
+        work.attempt(partial(_move_aside, place, found))
+    with database.running(), database.locked():
         if _trouble(database) is not None:
-            done += _restore(path, database)
+            work.attempt(partial(_restore, path, database))
         if _trouble(database) is None:
-            done += _mark_lost_policies(Study(path))
-            database.make_backup()
+            work.attempt(database.make_backup)
         for leftover in _leftovers(path):
-            leftover.unlink()
-            done.append(f"Deleted {leftover.name}.")
+            work.attempt(partial(_delete, leftover))
     diagnosis = examine(path)
-    diagnosis.repaired = done
+    diagnosis.repaired = work.done
+    diagnosis.findings += work.failures
     return diagnosis
+
+
+@dataclass
+class _Work:
+    """What a repair has done, and what it could not do."""
+
+    done: list[str] = field(default_factory=list)
+    failures: list[Finding] = field(default_factory=list)
+
+    def attempt(self, step: Callable[[], list[str] | None]) -> None:
+        """Do one step; the others do not depend on whether it succeeds."""
+        try:
+            self.done += step() or []
+        except (OSError, SdmbtlError) as error:
+            self.failures.append(Finding("problem", f"Could not be repaired: {error}"))
 
 
 def _study_directory(path: str | Path) -> Path:
     path = Path(path)
-    if not any((path / name).exists() for name in ("study.db", "study.backup.db", "policies")):
+    names = ("study.db", "study.backup.db", "policies")
+    if not any(os.path.lexists(path / name) for name in names):
         raise StudyError(f"There is not a study in {str(path)!r}.")
     return path
 
@@ -130,6 +152,14 @@ def _trouble(database: StudyDatabase) -> str | None:
     except DamagedStudyError as error:
         return str(error).split(" Run: ")[0].split(" What is left, and how")[0]
     return None
+
+
+def _copy_trouble(copy: StudyDatabase) -> str | None:
+    """Why a copy is of no use, None if it is."""
+    try:
+        return _trouble(copy)
+    except StudyError as error:  # such as one of another release
+        return str(error)
 
 
 def _counted(trials: Sequence[Trial]) -> str:
@@ -148,18 +178,45 @@ def _examine_parents(study: Study, diagnosis: Diagnosis) -> None:
             )
 
 
+def _examine_copy(database: StudyDatabase, diagnosis: Diagnosis) -> None:
+    copy = StudyDatabase(database.backup_path)
+    problem = _copy_trouble(copy)
+    if problem is not None:
+        diagnosis.add("note", f"The copy of the database: {problem}", "--repair makes a new one.")
+    elif database.is_behind(copy):
+        diagnosis.add(
+            "problem",
+            "The copy of the database has later records than the database: an older file was put "
+            "in its place.",
+            f"To continue from the copy, move {database.path.name} away, then use --repair. "
+            "--repair as it is keeps the copy under another name.",
+        )
+
+
+def _examine_pending(study: Study, diagnosis: Diagnosis) -> None:
+    if study.configuration.family is None:
+        return
+    for numbers, text, remedy in (
+        ([t.id for t in study.pending if t.run is not None], "To be trained still", ""),
+        ([t.id for t in study.pending if t.run is None], "Asked for elsewhere", " --adopt-pending"),
+    ):
+        if numbers:
+            left = ", ".join(map(str, numbers))
+            diagnosis.add("note", f"{text}: policy {left}.", f"sdmbtl resume {study.path}{remedy}")
+
+
 def _examine_policies(study: Study, diagnosis: Diagnosis) -> None:
     states = {trial.id: study.policy_state(trial) for trial in study.trained}
-    # One policy alone is computed in another order than several at once.
-    rounding = ", but for rounding" if study.configuration.batch > 1 else ""
     for number, state in states.items():
         if state != "intact":
+            found = obstacle(study.policy_path(number), study.path)
+            why = "" if found is None else f" ({found})"
             diagnosis.add(
                 "problem",
-                f"The policy file {study.policy_path(number).name} is {state}; its returns are "
-                "recorded.",
-                "--repair marks it to be trained again when the study is resumed: the same policy"
-                f"{rounding}. Until then the portfolio leaves it out.",
+                f"The policy file {study.policy_path(number).name} is {state}{why}; its returns "
+                "are recorded.",
+                "Bring it back, or have the same policy trained again: sdmbtl resume "
+                f"{study.path} --retrain-missing. Until then the portfolio leaves it out.",
             )
     if set(states.values()) == {"intact"}:
         diagnosis.add("ok", f"All {len(states)} policy files are intact.")
@@ -191,7 +248,7 @@ def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
 
 def _rescue(path: Path, database: StudyDatabase) -> str:
     copy = StudyDatabase(database.backup_path)
-    if _trouble(copy) is not None:
+    if _copy_trouble(copy) is not None:
         return (
             "There is no intact copy of it either, so nothing can be repaired. The policies listed "
             "below can be loaded one by one with sdmbtl.policies.load_policy; start a new study in "
@@ -203,15 +260,18 @@ def _rescue(path: Path, database: StudyDatabase) -> str:
     lost = f"; lost are the records of {len(later)} later policies" if later else ""
     return (
         "--repair puts the copy from the last finished policy in its place: "
-        f"{_counted(kept)}{lost}. What is lost is trained again when the study is resumed."
+        f"{_counted(kept)}{lost}, unless they can still be read. What is lost is trained again "
+        "when the study is resumed."
     )
 
 
 def _list_policies(path: Path, diagnosis: Diagnosis) -> None:
     for file in _policy_files(path):
+        if obstacle(file, path) is not None:
+            continue  # listed with the others
         try:
             notes = load_notes(file)
-        except PolicyError as error:
+        except (OSError, PolicyError) as error:
             diagnosis.add("problem", str(error))
         else:
             diagnosis.add("note", f"{file.name} is intact: trained on {notes.get('context')}.")
@@ -223,38 +283,77 @@ def _policy_files(path: Path) -> list[Path]:
 
 def _leftovers(path: Path) -> list[Path]:
     folders = (path, path / "policies", path / "checkpoints")
-    return sorted(leftover for folder in folders for leftover in folder.glob(".*.tmp*"))
+    real = [folder for folder in folders if obstacle(folder / "any", path) is None]
+    return sorted(p for folder in real for p in folder.glob(".*.tmp*") if is_leftover(p))
+
+
+def _obstacles(path: Path) -> Iterator[tuple[Path, str]]:
+    """What is in the place of a file or folder of the study and is none, and its description."""
+    names = ["study.db", "study.backup.db", "study.lock", "study.run.lock"]
+    places = [path / f"{name}{end}" for name in names for end in ("", "-journal", "-wal", "-shm")]
+    for folder in (path / "policies", path / "checkpoints"):
+        if (found := obstacle(folder / "any", path)) is not None:
+            yield folder, found
+        elif folder.is_dir():
+            places += [p for p in sorted(folder.iterdir()) if p.suffix in (".safetensors", ".npz")]
+    for place in places:
+        if (found := obstacle(place, path)) is not None:
+            yield place, found
+
+
+def _move_aside(place: Path, found: str) -> list[str]:
+    """Give what is in the place of a file another name; a link is moved, not followed."""
+    aside = free_name(place.with_name(f"{place.name}.damaged"))
+    place.rename(aside)
+    return [f"{found}: kept as {aside.name}."]
+
+
+def _delete(leftover: Path) -> list[str]:
+    leftover.unlink()
+    return [f"Deleted {leftover.name}."]
 
 
 def _restore(path: Path, database: StudyDatabase) -> list[str]:
-    if _trouble(StudyDatabase(database.backup_path)) is not None:
+    """Put the copy in the place of the database, with what is intact of that."""
+    copy = StudyDatabase(database.backup_path)
+    if _copy_trouble(copy) is not None:
         return []
+    known = copy.intact_records()
+    records = _joined(known, database.intact_records())
+    later = sum(key[0] != "seal" and known.get(key) != record for key, record in records.items())
     done = []
     for name in ("study.db", "study.db-journal"):  # the journal belongs to the damaged file
-        if (path / name).exists():
-            aside = _free_name(path / f"damaged-{name}")
+        if os.path.lexists(path / name):
+            aside = free_name(path / f"damaged-{name}")
             (path / name).rename(aside)
             done.append(f"Kept the damaged {name} as {aside.name}.")
-    write_atomically(database.path, database.backup_path.read_bytes())
+    database.rebuild(records.values())
     done.append("Put the copy of the database in its place.")
+    if later:
+        done.append(f"Took over {later} later records, which were intact.")
     return done
 
 
-def _free_name(path: Path) -> Path:
-    candidate, number = path, 1
-    while candidate.exists():
+def _joined(
+    copy: dict[tuple[Kind, Any], Record], damaged: dict[tuple[Kind, Any], Record]
+) -> dict[tuple[Kind, Any], Record]:
+    """The records of a copy, and those of the damaged file where they are later.
+
+    A trial and what belongs to it are of the same time. A row that the copy has is not given up for
+    a trial without. Trials behind a gap have no place.
+    """
+    joined = copy | {key: r for key, r in damaged.items() if key[0] in ("fact", "seal")}
+    number = 0
+    while ("trial", number) in damaged or ("trial", number) in copy:
+        trial = damaged.get(("trial", number))
+        known = copy.get(("trial", number))
+        if trial is not None and (known is None or known[4] is None or trial[4] is not None):
+            same = known is None or known[2] == trial[2]
+            for kind in _OF_A_TRIAL:
+                key = (kind, number)
+                if not same:
+                    joined.pop(key, None)
+                if key in damaged:
+                    joined[key] = damaged[key]
         number += 1
-        candidate = path.with_name(f"{path.name}.{number}")
-    return candidate
-
-
-def _mark_lost_policies(study: Study) -> list[str]:
-    done = []
-    for trial in study.trained:
-        is_needed = trial.status in ("finished", "pending")
-        if trial.run is None or not is_needed or study.policy_state(trial) == "intact":
-            continue
-        run = TrainingRun(trial.run.attempt, trial.run.errors)
-        study.record(trial.updated(status="pending", row=None, run=run))
-        done.append(f"Policy {trial.id} will be trained again when the study is resumed.")
-    return done
+    return joined

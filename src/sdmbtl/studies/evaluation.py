@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import whole_number
+from sdmbtl.contexts import ContextLike
+from sdmbtl.errors import StudyError
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.seeds import derived_seed
 
@@ -16,18 +20,25 @@ if TYPE_CHECKING:
 
 
 def evaluate_chosen(
-    study: Study, contexts: NDArray[np.float64], episodes: int, seed: int
+    study: Study, chosen: Iterable[ContextLike] | None, episodes: int | None, seed: int
 ) -> Evaluation:
-    """Play each context with the policy that the portfolio chooses for it.
+    """Play each context with the policy that the portfolio chooses for it; see `Study.evaluate`."""
+    contexts = study.space.targets
+    if chosen is not None:
+        contexts = np.array([study.space.vector(context) for context in chosen])
+    if not len(contexts):
+        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
+    seed = whole_number("seed", seed, low=0, error=StudyError)
+    if episodes is not None:
+        episodes = whole_number("episodes", episodes, low=1, error=StudyError)
+    return _play(study, contexts, episodes or study.configuration.episodes, seed)
 
-    Args:
-        study: The study.
-        contexts: (n, D) contexts.
-        episodes: Episodes on each.
-        seed: Another seed gives other episodes.
+
+def _play(study: Study, contexts: NDArray[np.float64], episodes: int, seed: int) -> Evaluation:
+    """Play (n, D) contexts.
 
     Raises:
-        TrainingError: If the evaluation failed on all contexts.
+        TrainingError: If the evaluation failed on all of them.
     """
     from sdmbtl.trainers import Evaluation, evaluate
 

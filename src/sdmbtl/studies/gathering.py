@@ -20,6 +20,12 @@ def gather_portfolio(study: Study) -> Portfolio:
         StudyError: If there is none yet.
     """
     members = _gather_members(study)
+    if not members and study.n_finished:
+        raise StudyError(
+            f"The files of all {study.n_finished} policies of the study in {str(study.path)!r} are "
+            "missing or damaged; their returns are recorded. Bring them back, or have them trained "
+            f"again: sdmbtl resume {study.path} --retrain-missing"
+        )
     if not members:
         way_out = (
             "Continue with: sdmbtl resume" if study.configuration.trainer else "See: sdmbtl tell"

@@ -103,11 +103,16 @@ def measure_random_actions(study: Study) -> None:
             seed=seed,
         )
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
-        study.database.set_fact(_FACT, {"error": f"{type(error).__name__}: {error}"})
+        _record(study, {"error": f"{type(error).__name__}: {error}"})
         return
     played = np.isfinite(returns).any(axis=1)
     record = [[float(x) if np.isfinite(x) else None for x in row] for row in returns[played]]
-    study.database.set_fact(_FACT, {"targets": targets[played].tolist(), "returns": record})
+    _record(study, {"targets": targets[played].tolist(), "returns": record})
+
+
+def _record(study: Study, measured: dict[str, Any]) -> None:
+    with study.alone():
+        study.database.set_fact(_FACT, measured)
 
 
 def recorded_random_actions(facts: Mapping[str, Any]) -> RandomActions | None:

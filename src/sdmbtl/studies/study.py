@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import share_of_range, whole_number
+from sdmbtl.checks import finite_number, share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
 from sdmbtl.parallel import Workers, available_cores
@@ -22,16 +21,11 @@ from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
+from sdmbtl.studies.creation import create_study
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
-from sdmbtl.studies.directory import check_there, is_study
-from sdmbtl.studies.environment import (
-    ENVIRONMENTS,
-    check_identity,
-    first_identity,
-    warn_of_missing_time_limit,
-)
+from sdmbtl.studies.directory import FileState, check_there, file_state, is_study
+from sdmbtl.studies.environment import ENVIRONMENTS, check_identity, warn_of_missing_time_limit
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.loop import Loop
@@ -58,6 +52,7 @@ class Study:
         path: The directory.
         given: What the study was set up with just now; made from what is recorded if left out.
         accept_changes: Whether environments may have changed; see `open`.
+        wait: Seconds to wait for other processes; see `open`.
 
     Raises:
         ConfigurationError: If it was set up in another way before.
@@ -65,11 +60,16 @@ class Study:
     """
 
     def __init__(
-        self, path: Path, given: Setup | None = None, *, accept_changes: bool = False
+        self,
+        path: Path,
+        given: Setup | None = None,
+        *,
+        accept_changes: bool = False,
+        wait: float = 30.0,
     ) -> None:
         self.path = path
         self._accept_changes = accept_changes
-        self.database = StudyDatabase(path / "study.db")
+        self.database = StudyDatabase(path / "study.db", wait)
         with self.database.opened():
             facts = self.database.facts()
             self.configuration = self._recorded_configuration(facts)
@@ -95,6 +95,7 @@ class Study:
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
+        wait: float = 30.0,
         **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
@@ -113,6 +114,7 @@ class Study:
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
             accept_changes: Continue although the code of the environments was edited meanwhile.
+            wait: Seconds to wait, whenever something is recorded, for another process that writes.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
@@ -129,8 +131,9 @@ class Study:
             StudyError: If there is not a study and nothing to make one from.
         """
         path = Path(path)
+        wait = finite_number("wait", wait, low=0.0, error=StudyError)
         if env is None and space is None:
-            return cls(check_there(path), accept_changes=accept_changes)
+            return cls(check_there(path), accept_changes=accept_changes, wait=wait)
         known = is_study(path)
         given = set_up(
             env,
@@ -141,31 +144,8 @@ class Study:
             options=options,
         )
         if not known:
-            cls._create(path, given.configuration, given.training)
-        return cls(path, given, accept_changes=accept_changes)
-
-    @classmethod
-    def _create(
-        cls, path: Path, configuration: Configuration, training: TrainerSpec | None
-    ) -> None:
-        packages = CORE if configuration.family is None else (*CORE, *TRAINING)
-        facts = {
-            "configuration": asdict(configuration),
-            "versions": versions(packages),
-            **first_identity(training),
-        }
-        try:
-            (path / "policies").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StudyError(
-                f"Cannot make a study in {str(path)!r}: {error.strerror}. Choose another directory."
-            ) from None
-        database = StudyDatabase(path / "study.db")
-        with database.locked():
-            if is_study(path):
-                return  # another process was faster
-            database.create(facts)
-            database.make_backup()
+            create_study(path, given.configuration, given.training, wait)
+        return cls(path, given, accept_changes=accept_changes, wait=wait)
 
     def _recorded_configuration(self, facts: Mapping[str, Any]) -> Configuration:
         try:
@@ -295,14 +275,10 @@ class Study:
         """File of the policy with this id."""
         return self.path / "policies" / f"{number:04d}.safetensors"
 
-    def policy_state(self, trial: Trial) -> Literal["intact", "missing", "damaged"]:
-        """What became of a policy's file."""
-        try:
-            content = self.policy_path(trial.id).read_bytes()
-        except FileNotFoundError:
-            return "missing"
+    def policy_state(self, trial: Trial) -> FileState:
+        """What became of a policy's file; nothing but a file of the study is opened."""
         expected = None if trial.run is None else trial.run.policy_sha256
-        return "intact" if hashlib.sha256(content).hexdigest() == expected else "damaged"
+        return file_state(self.policy_path(trial.id), self.path, expected)
 
     @property
     def training(self) -> TrainerSpec:
@@ -357,11 +333,14 @@ class Study:
         log_every: float | None = 30.0,
         tensorboard: str | Path | None = None,
         checkpoint_seconds: float | None = 60.0,
+        retrain_missing: bool = False,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
         May be interrupted at any moment and called again, here or in another process: the same
-        contexts are chosen and the same returns come out.
+        contexts are chosen and the same returns come out. Other processes may ask and tell
+        meanwhile: what they report counts, and what they asked for is theirs to train; see
+        `adopt_pending`. Only one process at a time runs a study.
 
         Args:
             budget: Number of finished policies, those of earlier runs included.
@@ -381,24 +360,32 @@ class Study:
             tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
             checkpoint_seconds: Time between two checkpoints of a training run, from which it
                 continues after its process was killed; None for none.
+            retrain_missing: First train policies again whose file is missing or damaged. They come
+                out the same, and their returns stay; with other releases they may differ, and are
+                evaluated anew.
 
         Returns:
             Why it stopped, in words.
 
         Raises:
+            BusyError: If another process runs the study.
             StudyError: If several training runs in a row failed, or the disk is full.
             MissingPackageError: If tensorboard is asked for and not installed.
         """
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         self.warn_of_environment()  # a study that cannot train says so before anything is chosen
-        with self._alone(), Workers(available_cores() - 1) as workers:
+        with self._running() as workers:
             told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
-            if budget is not None and budget > (self.budget or 0):
-                self.database.set_fact("budget", int(budget))
+            with self.alone():
+                if budget is not None and budget > (self.budget or 0):
+                    self.database.set_fact("budget", int(budget))
             measure_random_actions(self)
             with CallbackList([*told, *callbacks]) as tell:
-                return Loop(self, tell, workers, checkpoint_seconds).run(stops, budget)
+                loop = Loop(self, tell, workers, checkpoint_seconds)
+                if retrain_missing:
+                    loop.retrain_missing()
+                return loop.run(stops, budget)
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
@@ -418,7 +405,7 @@ class Study:
 
         They are pending until reported; as `Selector.ask`.
         """
-        with self._alone():
+        with self.alone():
             trials = self.selector.next_trials(1 if n is None else n)
             self.record(*trials)
             self.database.back_up()  # they are being trained: their ids must not be given to others
@@ -449,7 +436,7 @@ class Study:
         Returns:
             The trial as it is recorded now.
         """
-        with self._alone():
+        with self.alone():
             played = None if returns is None else _episodes(returns)
             row = None if played is None else mean_over_episodes(played)
             reported = self.selector.reported_trial(trial, row, **options)
@@ -464,14 +451,25 @@ class Study:
 
     def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial; as `Selector.annotate`."""
-        with self._alone():
+        with self.alone():
             annotated = self.selector.annotated_trial(trial, attributes)
             self.record(annotated)
         return annotated
 
+    def adopt_pending(self) -> int:
+        """Have `run` train what was asked for elsewhere and not reported; returns how many.
+
+        For askers that will never report: a pending trial is trained by who asked for it, and
+        `run` leaves it to them.
+        """
+        with self.alone():
+            others = [t.updated(run=TrainingRun()) for t in self.pending if t.run is None]
+            self.record(*others)
+        return len(others)
+
     def retry_failed(self) -> int:
         """Give contexts whose training failed back to the selector; returns how many."""
-        with self._alone():
+        with self.alone():
             failed = [t.updated(status="cancelled") for t in self.trials if t.status == "failed"]
             self.record(*failed)
         return len(failed)
@@ -511,16 +509,7 @@ class Study:
         Raises:
             TrainingError: If it failed on all of them.
         """
-        vectors = self.space.targets
-        if contexts is not None:
-            vectors = np.array([self.space.vector(context) for context in contexts])
-        if not len(vectors):
-            raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
-        seed = whole_number("seed", seed, low=0, error=StudyError)
-        count = self.configuration.episodes
-        if episodes is not None:
-            count = whole_number("episodes", episodes, low=1, error=StudyError)
-        played = evaluate_chosen(self, vectors, count, seed)
+        played = evaluate_chosen(self, contexts, episodes, seed)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
             warnings.warn(f"{failed}. Those contexts are NaN.", stacklevel=2)
@@ -540,7 +529,7 @@ class Study:
             policy on one target.
         """
         _ = self.training  # which records accepted changes, and needs the lock for that
-        with self._alone(), Workers(available_cores() - 1) as workers:
+        with self._running() as workers:
             before = count_missing(self)
             with CallbackList(callbacks) as tell:
                 Loop(self, tell, workers).evaluate_missing()
@@ -549,8 +538,23 @@ class Study:
     # -- inside --------------------------------------------------------------------------------
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Hold the lock and one connection, with all that other processes have recorded."""
+    def _running(self) -> Iterator[Workers]:
+        """Be the one process that trains and evaluates, with one connection and helpers."""
+        with (
+            self.database.running(),
+            self.database.opened(),
+            Workers(available_cores() - 1) as workers,
+        ):
+            self.refresh()
+            yield workers
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Hold the lock to write, knowing all that other processes have recorded.
+
+        Raises:
+            BusyError: If another process holds it for too long.
+        """
         with self.database.locked(), self.database.opened():
             self.refresh()
             yield

@@ -7,7 +7,7 @@ A specification can be written to a file or sent to another process or machine, 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -124,6 +124,7 @@ def train(
     jobs: Sequence[TrainingJob],
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
+    finished: Callable[[dict[int, Training | Failure]], None] | None = None,
 ) -> list[Training | Failure]:
     """Train one policy for each job, in as many processes as the trainer is set to.
 
@@ -135,6 +136,8 @@ def train(
         progress: Called now and then; what it raises passes through.
         checkpoints: Where runs that were killed continue from; to be cleared by the caller when
             what was trained is on record.
+        finished: Called with the results of jobs that were trained side by side, by their places in
+            the list, as soon as these are there; what it raises passes through.
 
     Returns:
         For each job the training run, or why it failed. If several jobs that were trained together
@@ -148,16 +151,20 @@ def train(
     numbers = trainer.chunks(jobs)
     chunks = [[jobs[number] for number in chunk] for chunk in numbers]
     processes = min(trainer.processes, len(chunks))
+    by_number: dict[int, Training | Failure] = {}
+
+    def take(place: int, results: list[Training | Failure]) -> None:
+        done = dict(zip(numbers[place], results, strict=True))
+        by_number.update(done)
+        if finished is not None:
+            finished(done)
+
     if processes > 1 and can_be_made_anywhere(trainer.family):
-        results = _train_in_workers(spec, chunks, processes, progress, checkpoints)
+        _train_in_workers(spec, chunks, processes, progress, checkpoints, take)
     else:
-        joint, attempt = JointProgress(progress, len(jobs)), partial(_try_jobs, spec, checkpoints)
-        results = [attempt(chunk, joint.part(len(chunk))) for chunk in chunks]
-    by_number = {
-        number: result
-        for chunk, trained in zip(numbers, results, strict=True)
-        for number, result in zip(chunk, trained, strict=True)
-    }
+        joint = JointProgress(progress, len(jobs))
+        for place, chunk in enumerate(chunks):
+            take(place, _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk))))
     return [by_number[number] for number in range(len(jobs))]
 
 
@@ -167,13 +174,15 @@ def _train_in_workers(
     processes: int,
     progress: Progress | None,
     checkpoints: Checkpoints | None,
-) -> list[list[Training | Failure]]:
+    take: Callable[[int, list[Training | Failure]], None],
+) -> None:
     """Train each chunk in one of several processes; progress is reported when one is done."""
     work = partial(_train_numbered, replace(spec, live=None), checkpoints)
     done: dict[int, list[Training | Failure]] = {}
     try:
         for (number, _), results in compute_all(work, list(enumerate(chunks)), processes):
             done[number] = results
+            take(number, results)
             if progress is not None:
                 trained = [t for each in done.values() for t in each if isinstance(t, Training)]
                 steps = sum(t.steps for t in trained)
@@ -184,7 +193,6 @@ def _train_in_workers(
         raise TrainingError(
             "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
         ) from error
-    return [done[number] for number in range(len(chunks))]
 
 
 def _train_numbered(

@@ -1,0 +1,55 @@
+"""Training and evaluation that take no time, for what is about files and processes.
+
+As in reality a policy depends on its seed and on who is trained beside it, returns on the policy.
+"""
+
+import numpy as np
+
+import sdmbtl.trainers
+from sdmbtl import ContextSpace
+from sdmbtl.policies.mlp import MlpPolicy
+from sdmbtl.studies import Study
+from sdmbtl.studies import study as study_module
+from sdmbtl.trainers import Evaluation, Training
+
+
+def train(spec, jobs, progress, checkpoints, finished):
+    progress(0, 64, np.nan)
+    beside = [job.seed for job in jobs]
+    finished({place: train_one(job, beside) for place, job in enumerate(jobs)})
+
+
+def train_one(job, beside):
+    rng = np.random.default_rng([job.seed, *beside])
+    weights = [rng.normal(size=(4, 64)), rng.normal(size=(64, 2))]
+    policy = MlpPolicy(weights, [np.ones(64), np.ones(2)], np.zeros(4), np.ones(4))
+    return Training(policy, 64, float(weights[0].mean()), [(64, 1.0)])
+
+
+def evaluate(spec, policy, contexts, *, episodes, seed, **_):
+    rng = np.random.default_rng([seed, policy.weights[0].view(np.uint32)[0, 0]])
+    return Evaluation(rng.normal(size=(len(contexts), episodes)))
+
+
+#: What is put in the place of what takes time.
+STAND_INS = (
+    (sdmbtl.trainers, "train", train),
+    (sdmbtl.trainers, "evaluate", evaluate),
+    (study_module, "measure_random_actions", lambda study: None),
+    (Study, "training", None),
+    (Study, "warn_of_environment", lambda study: None),
+)
+
+
+def make_study(path, **options):
+    """Make a study of many points, of which two at once are trained."""
+    space = ContextSpace(length=np.linspace(0.1, 2.0, 64))
+    chosen = {"selector": "random", "width": 0, "episodes": 2, "batch": 2, **options}
+    return Study.open(path, "CartPole", space=space, **chosen)
+
+
+def run_quickly(path, budget=4, **options):
+    """Run a study in which the stand-ins are; returns it."""
+    study = Study.open(path)
+    study.run(budget, progress=False, log_every=None, checkpoint_seconds=None, **options)
+    return study

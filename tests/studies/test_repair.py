@@ -1,0 +1,223 @@
+"""Whatever happens to a file of a study: a repair gives no rows up and touches nothing outside."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+from killing_spree import outcome
+from stand_ins import STAND_INS, run_quickly
+
+from sdmbtl.errors import BusyError, SdmbtlError, StudyError
+from sdmbtl.studies import Study
+from sdmbtl.studies.doctor import examine, repair
+
+FILES = (
+    "study.db",
+    "study.db-journal",
+    "study.backup.db",
+    "study.lock",
+    "study.run.lock",
+    "policies",
+    "policies/0000.safetensors",
+    "policies/0003.safetensors",
+    "checkpoints",
+    "checkpoints/0123.npz",
+)
+
+
+def remove(path, _):
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def make_directory(path, _):
+    remove(path, _)
+    path.mkdir(parents=True)
+    (path / "inside").write_text("gold")
+
+
+def cut(path, _):
+    if path.is_dir():
+        remove(path, _)
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2] if path.is_file() else b"")
+
+
+def link(path, treasure):
+    remove(path, treasure)
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(treasure)
+
+
+def link_to_a_directory(path, treasure):
+    remove(path, treasure)
+    path.parent.mkdir(exist_ok=True)
+    path.symlink_to(treasure.parent, target_is_directory=True)
+
+
+def make_pipe(path, _):
+    remove(path, _)
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+
+
+HARMS = (remove, make_directory, cut, link, link_to_a_directory, make_pipe)
+
+
+@pytest.fixture
+def treasure(tmp_path):
+    path = tmp_path / "vault" / "treasure"
+    path.parent.mkdir()
+    path.write_text("gold")
+    return path
+
+
+@pytest.fixture(scope="module")
+def finished_once(blank, tmp_path_factory):
+    path = tmp_path_factory.mktemp("finished") / "study"
+    shutil.copytree(blank, path)
+    with pytest.MonkeyPatch.context() as patch:
+        for stand_in in STAND_INS:
+            patch.setattr(*stand_in)
+        run_quickly(path)
+    return path
+
+
+@pytest.fixture
+def done(quick, finished_once):
+    shutil.copytree(finished_once, quick, dirs_exist_ok=True)
+    return quick
+
+
+def rows(path):
+    return [t.row.tolist() for t in Study.open(path).trials]
+
+
+def untouched(treasure):
+    return [p.name for p in treasure.parent.iterdir()] == ["treasure"] and (
+        treasure.read_text() == "gold"
+    )
+
+
+@pytest.mark.parametrize("harm", HARMS)
+@pytest.mark.parametrize("name", FILES)
+def test_a_repair_gives_nothing_up(name, harm, done, treasure):
+    before, result = rows(done), outcome(done)
+    harm(done / name, treasure)
+    examine(done)
+    repair(done)
+    assert rows(done) == before
+    assert untouched(treasure)
+    run_quickly(done, retrain_missing=True)
+    assert rows(done) == before
+    assert outcome(done, "0*.safetensors") == result
+    assert examine(done).healthy
+    assert untouched(treasure)
+
+
+@pytest.mark.parametrize("harm", [make_directory, link, link_to_a_directory, make_pipe])
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_but_files_of_the_study_is_opened(name, harm, done, treasure):
+    """Each is refused with its name, or does without; nothing is waited for."""
+    harm(done / name, treasure)
+    for work in (
+        lambda: Study.open(done).status(),
+        lambda: Study.open(done).ask(),
+        lambda: Study.open(done).tell([0.7], np.ones(64)),
+        lambda: run_quickly(done, budget=7, retrain_missing=True),
+    ):
+        try:
+            work()
+        except SdmbtlError as error:
+            assert (done / name).name in str(error)  # noqa: PT017 (some do without)
+    assert untouched(treasure)
+
+
+def test_an_unmounted_folder_of_policies_costs_nothing(done):
+    result = outcome(done)
+    (done / "policies").rename(done.parent / "policies")
+    (done / "policies").mkdir()
+    found = repair(done)
+    assert sum("is missing; its returns are recorded" in f.text for f in found.findings) == 4
+    assert not found.repaired
+    study = Study.open(done)
+    assert study.n_finished == 4
+    with (
+        pytest.warns(UserWarning, match="is left out"),
+        pytest.raises(StudyError, match="files of all 4 .* missing or damaged.*--retrain-missing"),
+    ):
+        study.portfolio()
+    (done / "policies").rmdir()
+    (done.parent / "policies").rename(done / "policies")
+    assert outcome(done) == result
+    assert examine(done).healthy
+
+
+def test_a_repair_does_what_it_can(done, monkeypatch):
+    """One step that fails is said; the others are done."""
+    (done / "study.backup.db").unlink()
+    (done / "study.backup.db").mkdir()
+    (done / "policies" / "0001.safetensors").unlink()
+    (done / "policies" / "0001.safetensors").mkdir()
+    rename = type(done).rename
+
+    def stuck(path, target):
+        if path.name == "study.backup.db":
+            raise PermissionError(1, "Operation not permitted")
+        return rename(path, target)
+
+    monkeypatch.setattr(type(done), "rename", stuck)
+    found = repair(done)
+    assert any(
+        "0001.safetensors is a directory, not a file: kept as 0001" in d for d in found.repaired
+    )
+    assert any("Could not be repaired" in f.text for f in found.findings)
+    monkeypatch.undo()
+    again = repair(done)
+    assert "study.backup.db is a directory, not a file: kept as" in again.repaired[0]
+    assert (done / "study.backup.db").is_file()
+
+
+def test_a_policy_that_comes_out_differently_is_evaluated_anew(done, monkeypatch, caplog):
+    import sdmbtl.trainers
+
+    before = Study.open(done)
+    train = sdmbtl.trainers.train
+    before.policy_path(2).unlink()
+
+    def other_release(spec, jobs, *rest):
+        train(spec, jobs[::-1], *rest)
+
+    monkeypatch.setattr(sdmbtl.trainers, "train", other_release)
+    study = run_quickly(done, retrain_missing=True)
+    assert "Policy 2, trained again, differs" in caplog.text
+    assert study.policy_state(study.trials[2]) == "intact"
+    assert study.trials[2].row.tolist() != before.trials[2].row.tolist()
+    for number in (0, 1, 3):
+        assert study.trials[number].row.tolist() == before.trials[number].row.tolist()
+
+
+def test_one_of_a_batch_is_trained_again_in_the_company_it_had(done):
+    result = outcome(done)
+    for number in (1, 2):
+        Study.open(done).policy_path(number).unlink()
+    run_quickly(done, retrain_missing=True)
+    assert outcome(done) == result
+
+
+def test_a_read_only_directory_can_be_looked_at(blank, small_disk):
+    import subprocess
+
+    path = small_disk / "study"
+    Study.open(path, space=Study.open(blank).space, selector="random").ask()
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)  # noqa: S607
+    study = Study.open(path)
+    assert study.status()["pending"] == 1
+    assert examine(path).healthy
+    for write in (study.ask, lambda: study.tell(0, np.ones(64)), lambda: repair(path)):
+        with pytest.raises(StudyError, match="Read-only file system") as caught:
+            write()
+        assert not isinstance(caught.value, BusyError)
