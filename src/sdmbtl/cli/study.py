@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
@@ -30,19 +30,22 @@ if TYPE_CHECKING:
 WORST = 5
 
 
-def opened_with_environment(path: Path, *, accept_changes: bool = False) -> Study:
+def opened_with_environment(
+    path: Path, *, accept_changes: bool = False, trust: bool = False
+) -> Study:
     """Open a study whose policies are trained here.
 
     Args:
         path: The directory.
         accept_changes: Whether the code of its environments may have been edited.
+        trust: Whether that code may be imported although the study was not made here.
 
     Raises:
         ArgumentError: If they are trained elsewhere, so that they are not here.
     """
     from sdmbtl.studies import Study
 
-    study = Study.open(path, accept_changes=accept_changes)
+    study = Study.open(path, accept_changes=accept_changes, trust=trust)
     if study.configuration.family is None:
         place = quote(str(path))
         raise ArgumentError(
@@ -71,10 +74,11 @@ def evaluate(
         ),
     ] = False,
     accept_changes: AcceptChangesOption = False,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
-    study = opened_with_environment(path, accept_changes=accept_changes)
+    study = opened_with_environment(path, accept_changes=accept_changes, trust=trust)
     if missing:
         _evaluate_missing(study, (episodes, samples, seed or None), as_json=as_json)
         return

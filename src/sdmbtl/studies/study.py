@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
 from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import DamagedStudyError, RowError, StudyError
+from sdmbtl.errors import RowError, StudyError
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
@@ -42,6 +42,7 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, stop_rules
+from sdmbtl.studies.trust import StudyTrust, new_origin
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -58,6 +59,7 @@ class Study:
         path: The directory.
         given: What the study was set up with just now; made from what is recorded if left out.
         accept_changes: Whether environments may have changed; see `open`.
+        trust: Whether code that the study names may be imported; see `open`.
 
     Raises:
         ConfigurationError: If it was set up in another way before.
@@ -65,17 +67,25 @@ class Study:
     """
 
     def __init__(
-        self, path: Path, given: Setup | None = None, *, accept_changes: bool = False
+        self,
+        path: Path,
+        given: Setup | None = None,
+        *,
+        accept_changes: bool = False,
+        trust: bool = False,
     ) -> None:
         self.path = path
         self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db")
         with self.database.opened():
             facts = self.database.facts()
-            self.configuration = self._recorded_configuration(facts)
+            self.configuration = Configuration.recorded(facts, path)
             self._environments = facts.get(ENVIRONMENTS, [])
+            trusted = trust or given is not None
+            self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
             if given is not None:
                 given.configuration.check_same(self.configuration, path)
+                self.trust.remember()
             _, self.selector, self._training = given or self.configuration.set_up()
             self.space = self.selector.space
             self.selector.load_trials(self.database.trials(self.space))
@@ -95,6 +105,7 @@ class Study:
         trainer: str = "auto",
         trainer_options: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
+        trust: bool = False,
         **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
@@ -113,6 +124,7 @@ class Study:
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
             accept_changes: Continue although the code of the environments was edited meanwhile.
+            trust: Import the code that a study names although it was not made here.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
@@ -130,7 +142,7 @@ class Study:
         """
         path = Path(path)
         if env is None and space is None:
-            return cls(check_there(path), accept_changes=accept_changes)
+            return cls(check_there(path), accept_changes=accept_changes, trust=trust)
         known = is_study(path)
         given = set_up(
             env,
@@ -153,6 +165,7 @@ class Study:
             "configuration": asdict(configuration),
             "versions": versions(packages),
             **first_identity(training),
+            **new_origin(),
         }
         try:
             (path / "policies").mkdir(parents=True, exist_ok=True)
@@ -166,15 +179,6 @@ class Study:
                 return  # another process was faster
             database.create(facts)
             database.make_backup()
-
-    def _recorded_configuration(self, facts: Mapping[str, Any]) -> Configuration:
-        try:
-            return Configuration(**facts["configuration"])
-        except (KeyError, TypeError) as error:
-            raise DamagedStudyError(
-                f"The configuration in {self.database.path} is damaged ({error}). "
-                f"Run: sdmbtl doctor {self.path}"
-            ) from None
 
     # -- what is known -------------------------------------------------------------------------
 
@@ -309,7 +313,8 @@ class Study:
         """How policies are trained, as data.
 
         Raises:
-            StudyError: If training is not this study's, or its environments are not known here.
+            StudyError: If training is not this study's, or its environments are not known here,
+                or not trusted.
             ConfigurationError: If the code of the environments has changed.
         """
         if self._training is None:
@@ -325,6 +330,7 @@ class Study:
                 f"{name!r}, which cannot be imported by name. Pass it again to resume: "
                 "Study.open(path, function, space=space)."
             )
+        self.trust.check()
         if self._environments:
             recorded = self._environments[-1]
             check_identity(self, self._training, recorded, accept=self._accept_changes)
