@@ -17,6 +17,7 @@ from sdmbtl.cli.output import (
     context_table,
     print_json,
     result_console,
+    say,
     warnings_as_notes,
 )
 from sdmbtl.cli.signals import StopSignals
@@ -135,17 +136,17 @@ def _evaluate_missing(study: Study, others: tuple[int | None, ...], *, as_json: 
         print_json({"path": str(study.path), **counts})
         return
     if not counts["missing"]:
-        typer.echo("Nothing is missing: every policy that is here was evaluated on all targets.")
+        say("Nothing is missing: every policy that is here was evaluated on all targets.")
         return
     filled = counts["missing"] - counts["left"]
-    typer.echo(
+    say(
         f"{counted(counts['missing'], 'return was', 'returns were')} missing of recorded policies: "
         f"{filled} filled in, {counts['left']} left."
     )
     for entry in study.status()["rounds"]:
         if entry["failed_targets"]:
             failed = counted(entry["failed_targets"], "target")
-            typer.echo(f"policy {entry['id']}, {failed}: {entry['first_target_error']}")
+            say(f"policy {entry['id']}, {failed}: {entry['first_target_error']}")
 
 
 def _sampled(study: Study, count: int, seed: int) -> list[dict[str, float]]:
@@ -213,12 +214,12 @@ def doctor(
 
 def _print_diagnosis(path: Path, diagnosis: Diagnosis, *, repair: bool) -> None:
     for done in diagnosis.repaired:
-        typer.echo(f"repaired  {done}")
+        say(f"repaired  {done}")
     for finding in diagnosis.findings:
-        typer.echo(f"{finding.level:<8}  {finding.text}")
+        say(f"{finding.level:<8}  {finding.text}")
         if finding.remedy:
-            typer.echo(f"{'':<8}  -> {finding.remedy}")
+            say(f"{'':<8}  -> {finding.remedy}")
     if diagnosis.healthy:
-        typer.echo("The study is healthy.")
+        say("The study is healthy.")
     elif not repair and any("--repair" in (f.remedy or "") for f in diagnosis.findings):
-        typer.echo(f"Repair what can be repaired with: sdmbtl doctor {quote(str(path))} --repair")
+        say(f"Repair what can be repaired with: sdmbtl doctor {quote(str(path))} --repair")

@@ -26,6 +26,7 @@ from sdmbtl.files import sync_directory, write_atomically
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
 from sdmbtl.transfer.storage import load_arrays, save_arrays
+from sdmbtl.wording import printable
 
 FORMAT = "sdmbtl portfolio"
 VERSION = 1
@@ -226,7 +227,7 @@ def _report(problems: list[str], usable: int, *, skip_damaged: bool) -> None:
             "export the portfolio again."
         )
     # The level of the caller of Portfolio.load.
-    warnings.warn(f"Policies left out of the portfolio: {found}", stacklevel=4)
+    warnings.warn(printable(f"Policies left out of the portfolio: {found}"), stacklevel=4)
 
 
 def _verified(path: Path, sha256: str) -> Path:

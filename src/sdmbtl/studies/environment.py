@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sdmbtl.errors import ConfigurationError
+from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -69,7 +70,7 @@ def check_identity(
     if releases:
         warnings.warn(
             f"The study in {str(study.path)!r} was made with other releases: "
-            f"{', '.join(releases)}. Returns may differ. --accept-changes, or "
+            f"{printable(', '.join(releases))}. Returns may differ. --accept-changes, or "
             "Study.open(path, accept_changes=True), keeps the new ones on record.",
             stacklevel=2,
         )

@@ -43,6 +43,7 @@ from sdmbtl.studies.random_actions import (
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, stop_rules
 from sdmbtl.studies.trust import StudyTrust, new_origin
+from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -113,9 +114,8 @@ class Study:
         Args:
             path: The directory; made if missing.
             env: Name of a family, "gym:NAME" of Gymnasium, "module:function", a family, or a
-                function that makes the environment of a context, which must be passed again to
-                resume if it cannot be imported by name. With a space alone, training is yours:
-                `ask` and `tell`. Without both, the study is opened as it was made.
+                function of a context, to be passed again if it cannot be imported by name. With a
+                space alone, training is yours: `ask` and `tell`. Without both, as it was made.
             space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
             return_range: Lowest and highest return, before what family or file say.
             selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
@@ -137,8 +137,7 @@ class Study:
 
         Raises:
             ConfigurationError: If the directory has a study with another configuration.
-            DamagedStudyError: If its files are damaged.
-            StudyError: If there is not a study and nothing to make one from.
+            StudyError: If it is damaged, or there is none and nothing to make one from.
         """
         path = Path(path)
         if env is None and space is None:
@@ -529,7 +528,7 @@ class Study:
         played = evaluate_chosen(self, vectors, count, seed)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
-            warnings.warn(f"{failed}. Those contexts are NaN.", stacklevel=2)
+            warnings.warn(printable(f"{failed}. Those contexts are NaN."), stacklevel=2)
         return played.returns
 
     def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:
