@@ -69,7 +69,9 @@ def register_family(name: str, factory: FamilyFactory) -> None:
     _FACTORIES[name] = factory
 
 
-def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) -> EnvironmentFamily:
+def make_family(
+    name: str, /, *, space: SpaceLike | None = None, **options: Any
+) -> EnvironmentFamily:
     """Make a family by name.
 
     Args:

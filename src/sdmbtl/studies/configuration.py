@@ -54,6 +54,8 @@ class Configuration:
         lows = {"seed": 0, "episodes": 1, "batch": 1, "retries": 0, "region_contexts": 1}
         for name, low in lows.items():
             whole_number(name, getattr(self, name), low=low, error=StudyError)
+        if self.return_range is not None:
+            check_return_range(self.return_range, error=StudyError)
         parts = {"selector": "options", "family": "options", "trainer": "settings"}
         for name, settings in parts.items():
             _check_part(name, getattr(self, name), settings)

@@ -27,9 +27,9 @@ from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import check_there, is_study
 from sdmbtl.studies.environment import (
-    ENVIRONMENTS,
     check_identity,
     first_identity,
+    recorded_environments,
     warn_of_missing_time_limit,
 )
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
@@ -81,7 +81,7 @@ class Study:
         with self.database.opened():
             facts = self.database.facts()
             self.configuration = Configuration.recorded(facts, path)
-            self._environments = facts.get(ENVIRONMENTS, [])
+            self._environments = recorded_environments(facts)
             trusted = trust or given is not None
             self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
             if given is not None:
@@ -291,8 +291,8 @@ class Study:
     @property
     def budget(self) -> int | None:
         """The largest number of policies that was asked for so far; None if none was."""
-        budget: int | None = self.database.facts().get("budget")
-        return budget
+        budget = self.database.facts().get("budget")
+        return budget if isinstance(budget, int) else None
 
     def policy_path(self, number: int) -> Path:
         """File of the policy with this id."""
