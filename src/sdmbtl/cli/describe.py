@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -81,7 +82,9 @@ def _draw(dataset: TransferDataset, found: Anatomy, directory: Path) -> None:
     from sdmbtl.plots import matrix_figure, save_figure
 
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"matrix-{found.name}.png"
+    # The name comes from the card of the data set, which may be somebody else's.
+    name = re.sub(r"[^\w.-]", "-", found.name)
+    path = directory / f"matrix-{name}.png"
     save_figure(matrix_figure(dataset, found), path)
     note(f"Drawn: {path}")
 
