@@ -245,6 +245,12 @@ STUDIES = [
         trainer={"name": "canary:make", "settings": {}},
     ),
     study_case("a policy class", **sb3(policy="canary:Policy")),
+    study_case(
+        "a policy class without environments",
+        (("portfolio", "@"), *STUDY),
+        trainer={"name": "sb3", "settings": {"policy": "canary:Policy"}},
+    ),
+    study_case("environments without a trainer", family={"name": "canary:make", "options": {}}),
     study_case("a policy class of Python", **sb3(policy="subprocess:Popen")),
     study_case("callbacks", **sb3(callbacks=["canary:make", "os:system"])),
     study_case("callbacks as a text", **sb3(callbacks="canary:make")),

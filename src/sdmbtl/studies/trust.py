@@ -26,11 +26,12 @@ def new_origin() -> dict[str, str]:
 def named_code(configuration: Configuration) -> list[str]:
     """What training and evaluating in a study would import, call or write to, in words."""
     family, trainer = configuration.family, configuration.trainer
-    if family is None or trainer is None:
+    if family is None and trainer is None:
         return []
     from sdmbtl.trainers.named_code import code_of_training
 
-    return code_of_training(family, trainer["settings"])
+    # One without the other is not made by this package: a policy class is imported all the same.
+    return code_of_training(family, {} if trainer is None else trainer["settings"])
 
 
 class StudyTrust:
@@ -74,7 +75,8 @@ class StudyTrust:
         """
         if not self.holds:
             refuse_untrusted(
-                f"The study in {str(self.path)!r} was made elsewhere, moved or copied, and",
+                f"The study in {str(self.path)!r} was not made here by you, or was moved or copied "
+                "since. It",
                 self.code,
                 "--trust, or Study.open(path, trust=True).",
                 error=StudyError,

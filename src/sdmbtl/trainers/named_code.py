@@ -8,17 +8,20 @@ from typing import Any
 from sdmbtl.environments.named_code import code_of_family
 
 
-def code_of_training(environment: Mapping[str, Any], settings: Mapping[str, Any]) -> list[str]:
+def code_of_training(
+    environment: Mapping[str, Any] | None, settings: Mapping[str, Any]
+) -> list[str]:
     """What making the environments and the trainer would import or call; nothing is imported.
 
     Args:
-        environment: "name" and "options" of the environments, as recorded.
+        environment: "name" and "options" of the environments, as recorded; None if there are none.
         settings: The settings of the trainer, as recorded.
 
     Returns:
         Each in words; nothing if all of it is of this package.
     """
-    return [*code_of_family(environment), *_of_settings(settings)]
+    environments = [] if environment is None else code_of_family(environment)
+    return [*environments, *_of_settings(settings)]
 
 
 def _of_settings(settings: Mapping[str, Any]) -> Iterator[str]:
