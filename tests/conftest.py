@@ -15,6 +15,10 @@ _compiled = tempfile.TemporaryDirectory(prefix="sdmbtl-compiled-")
 os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
 os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
 
+# Studies that tests make are marked as made here: not in the directory of whoever runs the tests.
+_state = tempfile.TemporaryDirectory(prefix="sdmbtl-state-")
+os.environ["XDG_STATE_HOME"] = _state.name
+
 
 @pytest.fixture
 def small_disk(tmp_path):

@@ -1,22 +1,31 @@
-"""What a text "module:name" stands for."""
+"""What a text "module:name" stands for: a function or a class, and nothing else.
+
+Whoever may name code here runs it, so as little as possible can be named: what a module of one's
+own or of an installed package defines or passes on. The standard library, which can start programs
+and delete files, is never reached, neither by its own name nor through another module.
+"""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 import sys
+import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from sdmbtl.checks import did_you_mean
+from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.errors import SdmbtlError
 
 
 def import_by_name(name: str, role: str, *, example: str, error: type[SdmbtlError]) -> Any:
     """Import what "module:name" stands for, also from the current directory.
 
-    This runs the module: use it for names that the user wrote, never for one from a policy file.
+    This runs the module: use it for names that the user wrote, or trusts.
 
     Args:
         name: The text.
@@ -25,34 +34,71 @@ def import_by_name(name: str, role: str, *, example: str, error: type[SdmbtlErro
         error: Type of the errors.
 
     Raises:
-        SdmbtlError: Of the type `error`, if there is no such thing, or the module fails.
+        SdmbtlError: Of the type `error`, if there is no such function or class, or the module
+            fails.
     """
     module_name, _, attribute = name.partition(":")
     if not module_name or not attribute:
         kind = "module:Class" if example.partition(":")[2][:1].isupper() else "module:function"
         raise error(f"A {role} is given as {kind!r}, for example {example!r}. Got {name!r}.")
-    try:
-        with search_current_directory():
-            value = importlib.import_module(module_name)
-    except Exception as cause:
-        missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
-        if missing is not None and f"{module_name}.".startswith(f"{missing}."):
-            raise error(
-                f"There is no module {missing!r}, needed for the {role} {name!r}. Modules are "
-                f"looked for where Python looks for them and in {str(Path.cwd())!r}."
-            ) from None
+    if not attribute.isidentifier():
         raise error(
-            f"The module of the {role} {name!r} cannot be imported: {type(cause).__name__}: {cause}"
-        ) from cause
-    for part in attribute.split("."):
-        known = [n for n in dir(value) if not n.startswith("_")]
-        if not hasattr(value, part):
-            raise error(
-                f"{module_name!r} has no {attribute!r}, needed for the {role} {name!r}."
-                f"{did_you_mean(part, known)}"
-            )
-        value = getattr(value, part)
+            f"A {role} is a function or class at the top of a module, as {example!r}. Got "
+            f"{name!r} instead, which leads further: give it a name of its own in the module."
+        )
+    what = f"the {role} {name!r}"
+    module = import_named_module(module_name, what, error=error)
+    if not hasattr(module, attribute):
+        known = [n for n in dir(module) if not n.startswith("_")]
+        raise error(
+            f"{module_name!r} has no {attribute!r}, needed for {what}."
+            f"{did_you_mean(attribute, known)}"
+        )
+    value = getattr(module, attribute)
+    if not inspect.isfunction(value) and not isinstance(value, type):
+        raise error(
+            f"A {role} must be a function or a class. {name!r} is {short_text(value)}. Write a "
+            "function that uses it."
+        )
+    if _is_of_python(str(value.__module__)):
+        raise error(
+            f"{name!r} is {value.__module__}.{value.__qualname__} of Python's standard library, "
+            f"which is not used as a {role}. Write a function of your own."
+        )
     return value
+
+
+def import_named_module(name: str, needed_for: str, *, error: type[SdmbtlError]) -> ModuleType:
+    """Import a module of one's own or of an installed package.
+
+    Args:
+        name: Its name.
+        needed_for: What it is needed for, for messages.
+        error: Type of the errors.
+
+    Raises:
+        SdmbtlError: Of the type `error`, if there is none, it is Python's own, or it fails.
+    """
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise error(f"{name!r}, needed for {needed_for}, is not the name of a module.")
+    with search_current_directory():
+        if _is_of_python(name):
+            raise error(
+                f"The module {name!r}, needed for {needed_for}, is one of Python itself, which "
+                "are not imported by name. Name a module of your own, or of a package."
+            )
+        try:
+            return importlib.import_module(name)
+        except Exception as cause:
+            missing = cause.name if isinstance(cause, ModuleNotFoundError) else None
+            if missing is not None and f"{name}.".startswith(f"{missing}."):
+                raise error(
+                    f"There is no module {missing!r}, needed for {needed_for}. Modules are "
+                    f"looked for where Python looks for them and in {str(Path.cwd())!r}."
+                ) from None
+            raise error(
+                f"The module of {needed_for} cannot be imported: {type(cause).__name__}: {cause}"
+            ) from cause
 
 
 @contextmanager
@@ -66,3 +112,23 @@ def search_current_directory() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(directory)
+
+
+def _is_of_python(module: str) -> bool:
+    """Whether a module belongs to Python, or is the program that runs; nothing is imported."""
+    top = module.partition(".")[0]
+    if top in sys.stdlib_module_names or top in ("__main__", "builtins"):
+        return True
+    try:
+        spec = find_spec(top)
+    except ValueError:  # made by hand, as modules of tests are
+        return False
+    # A few of Python's modules, such as its own tests, are in no list.
+    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
+    library = Path(sysconfig.get_path("stdlib")).resolve()
+    found = [Path(place).resolve() for place in places if place is not None]
+    return any(
+        place.is_relative_to(library)
+        and {"site-packages", "dist-packages"}.isdisjoint(place.relative_to(library).parts)
+        for place in found
+    )

@@ -1,8 +1,14 @@
 """Errors of this package: each is an `SdmbtlError` and the matching builtin error."""
 
+from sdmbtl.wording import printable
+
 
 class SdmbtlError(Exception):
     """Base of every error this package raises on purpose."""
+
+    def __str__(self) -> str:
+        """The message; what files of somebody else put into it cannot steer a terminal."""
+        return printable(super().__str__(), keep="\n")
 
 
 class MissingPackageError(SdmbtlError, ModuleNotFoundError):

@@ -9,6 +9,23 @@ from typing import Any
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
+def printable(text: str, *, keep: str = "") -> str:
+    r"""A text with escapes for all that is not seen, as what steers a terminal or turns a line.
+
+    >>> print(printable("red: \x1b[31m, back: \u202e"))
+    red: \x1b[31m, back: \u202e
+
+    Args:
+        text: The text.
+        keep: What stays as it is, such as the end of a line where there may be several.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text
+    )
+
+
 def counted(count: int, noun: str, plural: str | None = None) -> str:
     """A number of things.
 

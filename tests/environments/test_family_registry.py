@@ -156,7 +156,7 @@ def test_modules_of_the_current_directory_are_found(tmp_path, monkeypatch):
         ("sdmbtl.nothing:make", "There is no module 'sdmbtl.nothing'"),
         (f"{__name__}:pendulm", f"{__name__!r} has no 'pendulm'"),
         (f"{__name__}:pendulm", "Did you mean 'pendulum'?"),
-        (f"{__name__}:number", "must be callable, as factory(context) -> gymnasium.Env."),
+        (f"{__name__}:number", "must be a function or a class."),
         (":make", "'module:function', for example"),
         ("module:", "'module:function', for example"),
     ],

@@ -403,3 +403,66 @@ class TestDamage:
     def test_a_policy_can_be_read_alone(self, place):
         policy = load_policy(place / "policies" / "0006.safetensors")
         assert policy.act([1.0, 2.0]) == some()[6].policy.act([1.0, 2.0])
+
+
+class TestForeignDirectories:
+    """A portfolio from elsewhere reads its own files only; an export replaces its own only."""
+
+    @pytest.mark.parametrize(
+        "file",
+        [
+            "/etc/passwd",
+            "../secret.safetensors",
+            "policies/../../x",
+            "policies/0001.safetensors",
+            5,
+        ],
+    )
+    def test_members_are_in_their_own_place(self, place, file):
+        listed = json.loads((place / "portfolio.json").read_text())["members"]
+        listed[0]["file"] = file
+        change_manifest(place, members=listed)
+        with pytest.raises(PortfolioError, match="file of policy 0 must be 'policies/0000"):
+            Portfolio.load(place)
+
+    @pytest.mark.parametrize("name", ["portfolio.json", "returns.npz", "policies/0000.safetensors"])
+    def test_links_out_of_the_directory_are_not_followed(self, place, name):
+        outside = place.parent / "outside"
+        (place / name).rename(outside)
+        (place / name).symlink_to(outside)
+        with pytest.raises(PortfolioError, match="is a link that leads out of the portfolio"):
+            Portfolio.load(place)
+
+    def test_nor_is_a_folder_that_is_one(self, place):
+        (place / "policies").rename(place.parent / "outside")
+        (place / "policies").symlink_to(place.parent / "outside")
+        with pytest.raises(PortfolioError, match="is a link that leads out of the portfolio"):
+            Portfolio.load(place)
+
+    def test_a_portfolio_may_be_reached_through_a_link(self, place, tmp_path):
+        (tmp_path / "link").symlink_to(place)
+        assert len(Portfolio.load(tmp_path / "link")) == 4
+
+    @pytest.mark.parametrize(
+        "name", ["policies/notes.txt", "policies/9999.safetensors", "policies/mine/a.txt"]
+    )
+    def test_an_export_deletes_no_file_that_is_not_its_own(self, place, name):
+        (place / name).parent.mkdir(exist_ok=True)
+        (place / name).write_text("years of work")
+        before = files(place)
+        with pytest.raises(PortfolioError, match="holds 'policies/.*' and is not replaced"):
+            some(1).export(place)
+        assert files(place) == before
+
+    def test_nor_one_that_the_earlier_index_claims(self, place):
+        (place / "policies/notes.txt").write_text("years of work")
+        listed = json.loads((place / "portfolio.json").read_text())["members"]
+        listed[0]["file"] = "policies/notes.txt"
+        change_manifest(place, members=listed)
+        with pytest.raises(PortfolioError, match="is not replaced"):
+            some(1).export(place)
+        assert (place / "policies/notes.txt").read_text() == "years of work"
+
+    def test_a_smaller_portfolio_replaces_a_larger_one(self, place):
+        on_line([1.0, 2.0, 3.0, 4.0]).export(place)
+        assert names(place / "policies") == ["0000.safetensors"]

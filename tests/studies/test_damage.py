@@ -193,10 +193,13 @@ def test_the_doctor_runs_no_foreign_code(tmp_path, monkeypatch):
     (tmp_path / "foreign.py").write_text("raise SystemExit('I was imported')")
     sys.modules.pop("foreign", None)
     diagnosis = examine(tmp_path / "study")
-    assert (
-        diagnosis.findings[-1].text
-        == "The environment 'foreign:make' is your own; it was not tried."
-    )
+    assert [finding.text for finding in diagnosis.findings[-2:]] == [
+        "To train or evaluate, this is imported, called or written to: the function "
+        "'foreign:make'. You made this study here, so it is trusted.",
+        "The environment 'foreign:make' is your own; it was not tried.",
+    ]
+    copied = shutil.copytree(tmp_path / "study", tmp_path / "copy")
+    assert "copied, so it is not trusted" in examine(copied).findings[-2].text
 
 
 def test_healthy_study(finished):

@@ -60,12 +60,10 @@ def make_displays(
     if in_notebook():
         return [*displays, NotebookDisplay(study, **limits)]
     if _on_terminal():
-        from rich.console import Console
-
         from sdmbtl.callbacks.terminal_display import TerminalDisplay
+        from sdmbtl.console import PlainConsole
 
-        console = Console(stderr=True, highlight=False)
-        return [*displays, TerminalDisplay(study, console, **limits)]
+        return [*displays, TerminalDisplay(study, PlainConsole(stderr=True), **limits)]
     return [*displays, lines(_print)] if progress is True else displays
 
 
@@ -73,9 +71,9 @@ def _on_terminal() -> bool:
     """Whether Rich can draw on this process's terminal."""
     if not sys.stderr.isatty() or find_spec("rich") is None:
         return False
-    from rich.console import Console
+    from sdmbtl.console import PlainConsole
 
-    return Console(stderr=True).is_interactive
+    return PlainConsole(stderr=True).is_interactive
 
 
 def _print(line: str) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Self
 
 from sdmbtl.callbacks.event import Event
-from sdmbtl.wording import chosen_by, duration, figure, gain_figure
+from sdmbtl.wording import chosen_by, duration, figure, gain_figure, printable
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
@@ -84,7 +84,7 @@ class RunDisplay(ABC):
             f"{chosen_by(trial.strategy, trial.structure, trial.model)}",
         )
         if warning is not None:
-            self.add_line(" " * len(self._round(self._done)), warning, warning=True)
+            self.add_line(" " * len(self._round(self._done)), printable(warning), warning=True)
 
     def _failed(self, trial: Trial) -> None:
         given_up = trial.status == "failed"
@@ -92,7 +92,7 @@ class RunDisplay(ABC):
         then = "the context is given up" if given_up else "trying again with another seed"
         self.add_line(
             " " * len(self._round(self._done)),
-            f"{self._named(trial)}  attempt {len(errors)} failed, {then}: {errors[-1]}",
+            f"{self._named(trial)}  attempt {len(errors)} failed, {then}: {printable(errors[-1])}",
             warning=True,
         )
 

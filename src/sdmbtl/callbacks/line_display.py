@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from sdmbtl.callbacks.display import RunDisplay, activity
-from sdmbtl.wording import duration
+from sdmbtl.wording import duration, printable
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -52,7 +52,7 @@ class LineDisplay(RunDisplay):
     def add_line(self, number: str, *parts: str, warning: bool = False) -> None:
         """Write it."""
         del warning
-        self._write("  ".join((number, *parts)))
+        self._write(printable("  ".join((number, *parts))))
 
     def update(self) -> None:
         """Nothing to do: lines come by time, not by event."""
@@ -71,4 +71,4 @@ class LineDisplay(RunDisplay):
 
     def _write_now_and_then(self) -> None:
         while not self._ended.wait(self._every):
-            self._write(self.current_line())
+            self._write(printable(self.current_line()))

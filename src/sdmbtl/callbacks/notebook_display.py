@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import uuid4
 
 from sdmbtl.callbacks.display import RunDisplay, activity
+from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.callbacks.event import Event, Stage
@@ -70,7 +71,7 @@ class NotebookDisplay(RunDisplay):
 
         self._updated = time.monotonic()
         show: Any = update_display if update else display
-        show({"text/plain": text}, raw=True, display_id=self._id)
+        show({"text/plain": printable(text, keep="\n")}, raw=True, display_id=self._id)
 
 
 def in_notebook() -> bool:

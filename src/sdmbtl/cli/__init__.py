@@ -14,7 +14,7 @@ from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
 from sdmbtl.cli.matrix import matrix
-from sdmbtl.cli.output import ErrorsInWords
+from sdmbtl.cli.output import ErrorsInWords, say
 from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
@@ -32,7 +32,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"sdmbtl {__version__}")
+        say(f"sdmbtl {__version__}")
         raise typer.Exit
 
 

@@ -11,7 +11,7 @@ import typer
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.bar import WorkBar
-from sdmbtl.cli.output import INTERRUPTED, note_console, result_console
+from sdmbtl.cli.output import INTERRUPTED, note_console, result_console, say
 
 if TYPE_CHECKING:
     from sdmbtl.benchmarks import Benchmark, BenchmarkResult
@@ -223,7 +223,7 @@ def _print_tables(
             text = table.to_text(result_console().width)
         else:
             text = getattr(table, f"to_{output_format.value}")()
-        typer.echo(text.rstrip("\n") + "\n")
+        say(text.rstrip("\n") + "\n")
 
 
 def _selectors(text: str, paper: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sdmbtl.cli.options import StudyArgument
-from sdmbtl.cli.output import note
+from sdmbtl.cli.output import note, say
 from sdmbtl.files import write_atomically
 
 
@@ -25,7 +25,7 @@ def curves(
 
     text = curves_as_csv(Study.open(path))
     if csv is None:
-        typer.echo(text, nl=False)
+        say(text, nl=False)
     else:
         write_atomically(csv, text.encode())
         note(f"Wrote {csv}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +12,7 @@ from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import note, plain_table, print_json
+from sdmbtl.cli.output import note, plain_table, print_json, say
 from sdmbtl.cli.output import result_console as console
 from sdmbtl.wording import counted, figure, whole_percent
 
@@ -57,7 +58,7 @@ def describe(
         described.append(found.to_dict())
         if not as_json:
             if number:
-                typer.echo()
+                say()
             _print(found)
         if figures is not None:
             _draw(dataset, found, figures)
@@ -81,16 +82,18 @@ def _draw(dataset: TransferDataset, found: Anatomy, directory: Path) -> None:
     from sdmbtl.plots import matrix_figure, save_figure
 
     directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"matrix-{found.name}.png"
+    # The name comes from the card of the data set, which may be somebody else's.
+    name = re.sub(r"[^\w.-]", "-", found.name)
+    path = directory / f"matrix-{name}.png"
     save_figure(matrix_figure(dataset, found), path)
     note(f"Drawn: {path}")
 
 
 def _print(found: Anatomy) -> None:
     _print_size(found)
-    typer.echo("\nFindings")
+    say("\nFindings")
     for sentence in found.findings:
-        typer.echo(fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
+        say(fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
     _print_variance(found)
     _print_dimensions(found)
     _print_few_policies(found)
@@ -102,11 +105,11 @@ def _print_size(found: Anatomy) -> None:
     if size.episodes is not None:
         parts.append(f"{counted(size.episodes, 'episode')} for each pair")
     title = f"{found.name}: {', '.join(parts)}"
-    typer.echo(typer.style(title, bold=True))
+    say(title, bold=True)
     width = max(len(d.name) for d in size.dimensions)
     for dimension in size.dimensions:
-        typer.echo(f"  {dimension.name:<{width}}  {_range(dimension)}")
-    typer.echo(
+        say(f"  {dimension.name:<{width}}  {_range(dimension)}")
+    say(
         f"Returns lie between {size.lowest:.4g} and {size.highest:.4g}; from here on these are "
         "0 and 1."
     )
@@ -119,7 +122,7 @@ def _range(dimension: DimensionSize) -> str:
 
 
 def _print_variance(found: Anatomy) -> None:
-    typer.echo("\nWhere the variance of returns comes from")
+    say("\nWhere the variance of returns comes from")
     shares, variance = found.shares, found.run_variance
     table = plain_table()
     table.show_header = False
@@ -132,15 +135,15 @@ def _print_variance(found: Anatomy) -> None:
     console().print(table)
     if variance.row is not None and variance.common is not None and variance.rest is not None:
         common, row, rest = map(whole_percent, (variance.common, variance.row, variance.rest))
-        typer.echo(
+        say(
             f"Between seeds: {common} is common to all, {row} is noise between training runs,\n"
             f"{rest} other differences."
         )
 
 
 def _print_dimensions(found: Anatomy) -> None:
-    typer.echo("\nBy dimension: the shape of f and g, and how returns change across the whole")
-    typer.echo("range for sources below and above their target")
+    say("\nBy dimension: the shape of f and g, and how returns change across the whole")
+    say("range for sources below and above their target")
     table = plain_table()
     table.add_column("  dimension")
     for header in ("f", "g", "below", "above"):
@@ -156,7 +159,7 @@ def _print_dimensions(found: Anatomy) -> None:
     linear = (found.quality.linear_r2, found.difficulty.linear_r2)
     table.add_row("  R² if linear", *(figure(r2, ".2f") for r2 in linear))
     console().print(table)
-    typer.echo(
+    say(
         f"R² of h: distance {figure(gap.mountain_r2, '.2f')}, curves of the difference "
         f"{figure(gap.curves_r2, '.2f')}, any places {figure(gap.positions_r2, '.2f')}"
     )
@@ -165,7 +168,7 @@ def _print_dimensions(found: Anatomy) -> None:
 def _print_few_policies(found: Anatomy) -> None:
     few = found.few_policies
     rounds = [k for k in _SHOWN_ROUNDS if k <= len(few.oracle)]
-    typer.echo("\nMean over the targets of the best return, by number of policies")
+    say("\nMean over the targets of the best return, by number of policies")
     table = plain_table()
     table.add_column("  policies")
     for header in (*map(str, rounds), f"all {found.size.contexts}"):
@@ -174,7 +177,7 @@ def _print_few_policies(found: Anatomy) -> None:
         values = [*(curve[k - 1] for k in rounds), few.everything]
         table.add_row(name, *(f"{value:.3f}" for value in values))
     console().print(table)
-    typer.echo(
+    say(
         f"The own policy of a context reaches {found.training.own:.3f} there, the best one "
         f"{found.training.best:.3f}."
     )

@@ -5,10 +5,8 @@ from __future__ import annotations
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import print_json
+from sdmbtl.cli.output import print_json, say
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -34,7 +32,7 @@ def environments(as_json: JsonOption = False) -> None:
         return
     for family in found:
         _print_family(family)
-    typer.echo(_OTHERS)
+    say(_OTHERS)
 
 
 def _described(family: EnvironmentFamily) -> dict[str, Any]:
@@ -61,11 +59,11 @@ def _described(family: EnvironmentFamily) -> dict[str, Any]:
 
 def _print_family(family: dict[str, Any]) -> None:
     features = ", ".join(f"{name}={value:g}" for name, value in family["features"].items())
-    typer.echo(f"{family['name']}  (trainer {family['trainer']})")
-    typer.echo(fill(f"features: {features}", 78, initial_indent="  ", subsequent_indent="    "))
+    say(f"{family['name']}  (trainer {family['trainer']})")
+    say(fill(f"features: {features}", 78, initial_indent="  ", subsequent_indent="    "))
     for name, space in family["spaces"].items():
-        typer.echo(f"  space {name}: {space['targets']} targets")
+        say(f"  space {name}: {space['targets']} targets")
         for dimension, d in space["dimensions"].items():
             values = f"{d['levels']} values, {d['low']:g} to {d['high']:g}"
-            typer.echo(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")
-    typer.echo()
+            say(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")
+    say()

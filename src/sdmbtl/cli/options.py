@@ -20,6 +20,14 @@ AcceptChangesOption = Annotated[
         "--accept-changes", help="Continue although the code of the environments was edited."
     ),
 ]
+TrustOption = Annotated[
+    bool,
+    typer.Option(
+        "--trust",
+        envvar="SDMBTL_TRUST",
+        help="Import the code that the study names although it was not made here.",
+    ),
+]
 SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 JsonOption = Annotated[

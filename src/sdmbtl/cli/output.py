@@ -16,9 +16,10 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BusyError, SdmbtlError
 from sdmbtl.json_data import as_json
-from sdmbtl.wording import shown_context
+from sdmbtl.wording import printable, shown_context
 
 #: Exit status of a program that was interrupted.
 INTERRUPTED = 130
@@ -67,29 +68,39 @@ class ErrorsInWords(TyperGroup):
 
 def fail(message: str, status: int = 2) -> NoReturn:
     """Say what is wrong and end."""
-    typer.secho("Error: ", fg="red", bold=True, err=True, nl=False)
-    typer.echo(message, err=True)
+    say("Error: ", fg="red", bold=True, err=True, nl=False)
+    note(message)
     raise typer.Exit(status)
 
 
 def note(message: str) -> None:
     """Say something beside the result."""
-    typer.echo(message, err=True)
+    say(message, err=True)
+
+
+def say(message: str = "", **style: Any) -> None:
+    """Print a text of one or several lines; it may hold names and errors from anywhere.
+
+    Args:
+        message: The text.
+        **style: As of `typer.secho`.
+    """
+    typer.secho(printable(message, keep="\n"), **style)
 
 
 def print_json(data: Any, *, in_one_line: bool = False) -> None:
     """Print one document; what is not finite is null, for JSON has no NaN."""
-    typer.echo(json.dumps(as_json(data), indent=None if in_one_line else 2, allow_nan=False))
+    say(json.dumps(as_json(data), indent=None if in_one_line else 2, allow_nan=False))
 
 
 def result_console() -> Console:
     """Where results are printed."""
-    return Console(highlight=False)
+    return PlainConsole()
 
 
 def note_console() -> Console:
     """Where progress is shown."""
-    return Console(stderr=True, highlight=False)
+    return PlainConsole(stderr=True)
 
 
 def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:
@@ -100,7 +111,7 @@ def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:
         *lines: The lines.
         hanging: How far the second and later rows of a wrapped line stand to the right.
     """
-    for line in lines:
+    for line in map(printable, lines):
         rows = [line]
         if hanging and console.is_terminal:
             indent = " " * hanging

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdmbtl.cli import arguments
-from sdmbtl.cli.options import ContextOption, JsonOption
+from sdmbtl.cli.options import ContextOption, JsonOption, TrustOption
 from sdmbtl.cli.output import print_json, print_lines, result_console, warnings_as_notes
 from sdmbtl.errors import PortfolioError
 from sdmbtl.wording import figure
@@ -38,6 +38,7 @@ def portfolio(
             "--figure", metavar="FILE.png", help="Draw which policy serves which context."
         ),
     ] = None,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show which policy serves what, and export them.
@@ -46,7 +47,7 @@ def portfolio(
     trained elsewhere can be chosen too; to act you need their own files.
     """
     with warnings_as_notes():
-        found = _opened(path)
+        found = _opened(path, trust=trust)
     if smallest is not None:
         found = found.smallest(smallest)
     choice = (
@@ -69,12 +70,12 @@ def portfolio(
     print_lines(result_console(), *lines, hanging=2)
 
 
-def _opened(path: Path) -> Portfolio:
+def _opened(path: Path, *, trust: bool) -> Portfolio:
     from sdmbtl.portfolio import Portfolio
     from sdmbtl.studies import Study
 
     if (path / "study.db").exists() or (path / "study.backup.db").exists():
-        return Study.open(path).portfolio()
+        return Study.open(path, trust=trust).portfolio()
     try:
         return Portfolio.load(path)
     except FileNotFoundError:

@@ -164,6 +164,7 @@ def resume(
         ),
     ] = False,
     accept_changes: options.AcceptChangesOption = False,
+    trust: options.TrustOption = False,
     as_json: options.JsonOption = False,
     quiet: options.QuietOption = False,
     log_every: options.LogEveryOption = "30s",
@@ -177,8 +178,8 @@ def resume(
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
-    with _stoppable(path, limits, output) as signals:
-        study = opened_with_environment(path, accept_changes=accept_changes, wait=wait)
+    with _stoppable(path, limits, output, trust=trust) as signals:
+        study = opened_with_environment(path, accept_changes=accept_changes, trust=trust, wait=wait)
         if not limits.given and study.budget is None:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
@@ -196,10 +197,13 @@ def resume(
 
 
 @contextmanager
-def _stoppable(path: Path, limits: Limits, output: Output) -> Iterator[StopSignals]:
+def _stoppable(
+    path: Path, limits: Limits, output: Output, *, trust: bool = False
+) -> Iterator[StopSignals]:
     """A signal ends the run, saying what is kept and how to continue."""
     signals = StopSignals()
-    with signals.ending_with(lambda: _interrupted(path, limits, output)):
+    options = f"{limits.to_options()}{output.to_options()}{' --trust' if trust else ''}"
+    with signals.ending_with(lambda: _interrupted(path, options)):
         yield signals
 
 
@@ -238,15 +242,14 @@ def _run(
         print_next_steps(study.path, status)
 
 
-def _interrupted(path: Path, limits: Limits, output: Output) -> str:
+def _interrupted(path: Path, options: str) -> str:
     """What is kept when a signal ends a run, and how to continue."""
     from sdmbtl.studies import Study
 
     if not (path / "study.db").exists():
         return "Interrupted before the study was made."
     kept = counted(Study.open(path).n_finished, "policy is", "policies are")
-    command = f"sdmbtl resume {quote(str(path))}{limits.to_options()}{output.to_options()}"
-    return f"Interrupted; {kept} kept. Continue with: {command}"
+    return f"Interrupted; {kept} kept. Continue with: sdmbtl resume {quote(str(path))}{options}"
 
 
 def _introduction(study: Study) -> str:

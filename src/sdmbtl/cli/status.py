@@ -18,6 +18,7 @@ from sdmbtl.cli.output import (
     print_json,
     print_lines,
     result_console,
+    say,
     source_table,
 )
 from sdmbtl.wording import (
@@ -357,6 +358,6 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         more = status["policies"] + DEFAULT_BUDGET
         steps.append((f"sdmbtl resume {place} --budget {more}", f"train {DEFAULT_BUDGET} more"))
     width = max(len(command) for command, _ in steps)
-    typer.echo("\nNext:")
+    say("\nNext:")
     for command, purpose in steps:
-        typer.echo(f"  {command:<{width}}  {purpose}")
+        say(f"  {command:<{width}}  {purpose}")

@@ -11,12 +11,13 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument
+from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
     print_json,
     result_console,
+    say,
     warnings_as_notes,
 )
 from sdmbtl.cli.signals import StopSignals
@@ -31,7 +32,7 @@ WORST = 5
 
 
 def opened_with_environment(
-    path: Path, *, accept_changes: bool = False, wait: float = 30.0
+    path: Path, *, accept_changes: bool = False, trust: bool = False, wait: float = 30.0
 ) -> Study:
     """Open a study whose policies are trained here.
 
@@ -39,13 +40,14 @@ def opened_with_environment(
         path: The directory.
         accept_changes: Whether the code of its environments may have been edited.
         wait: Seconds to wait for another process that writes.
+        trust: Whether that code may be imported although the study was not made here.
 
     Raises:
         ArgumentError: If they are trained elsewhere, so that they are not here.
     """
     from sdmbtl.studies import Study
 
-    study = Study.open(path, accept_changes=accept_changes, wait=wait)
+    study = Study.open(path, accept_changes=accept_changes, trust=trust, wait=wait)
     if study.configuration.family is None:
         place = quote(str(path))
         raise ArgumentError(
@@ -74,10 +76,11 @@ def evaluate(
         ),
     ] = False,
     accept_changes: AcceptChangesOption = False,
+    trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Play new episodes, each context with the policy chosen for it."""
-    study = opened_with_environment(path, accept_changes=accept_changes)
+    study = opened_with_environment(path, accept_changes=accept_changes, trust=trust)
     if missing:
         _evaluate_missing(study, (episodes, samples, seed or None), as_json=as_json)
         return
@@ -134,17 +137,17 @@ def _evaluate_missing(study: Study, others: tuple[int | None, ...], *, as_json: 
         print_json({"path": str(study.path), **counts})
         return
     if not counts["missing"]:
-        typer.echo("Nothing is missing: every policy that is here was evaluated on all targets.")
+        say("Nothing is missing: every policy that is here was evaluated on all targets.")
         return
     filled = counts["missing"] - counts["left"]
-    typer.echo(
+    say(
         f"{counted(counts['missing'], 'return was', 'returns were')} missing of recorded policies: "
         f"{filled} filled in, {counts['left']} left."
     )
     for entry in study.status()["rounds"]:
         if entry["failed_targets"]:
             failed = counted(entry["failed_targets"], "target")
-            typer.echo(f"policy {entry['id']}, {failed}: {entry['first_target_error']}")
+            say(f"policy {entry['id']}, {failed}: {entry['first_target_error']}")
 
 
 def _sampled(study: Study, count: int, seed: int) -> list[dict[str, float]]:
@@ -212,12 +215,12 @@ def doctor(
 
 def _print_diagnosis(path: Path, diagnosis: Diagnosis, *, repair: bool) -> None:
     for done in diagnosis.repaired:
-        typer.echo(f"repaired  {done}")
+        say(f"repaired  {done}")
     for finding in diagnosis.findings:
-        typer.echo(f"{finding.level:<8}  {finding.text}")
+        say(f"{finding.level:<8}  {finding.text}")
         if finding.remedy:
-            typer.echo(f"{'':<8}  -> {finding.remedy}")
+            say(f"{'':<8}  -> {finding.remedy}")
     if diagnosis.healthy:
-        typer.echo("The study is healthy.")
+        say("The study is healthy.")
     elif not repair and any("--repair" in (f.remedy or "") for f in diagnosis.findings):
-        typer.echo(f"Repair what can be repaired with: sdmbtl doctor {quote(str(path))} --repair")
+        say(f"Repair what can be repaired with: sdmbtl doctor {quote(str(path))} --repair")

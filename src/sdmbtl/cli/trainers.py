@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import print_json
+from sdmbtl.cli.output import print_json, say
 from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def _list_trainers(*, as_json: bool) -> None:
         print_json(found)
         return
     for trainer in found:
-        typer.echo(f"{trainer['name']}\n{_wrapped(trainer['purpose'])}\n")
-    typer.echo("sdmbtl trainers NAME lists the settings of one, and with ENV what suits a family.")
+        say(f"{trainer['name']}\n{_wrapped(trainer['purpose'])}\n")
+    say("sdmbtl trainers NAME lists the settings of one, and with ENV what suits a family.")
 
 
 def _names() -> list[str]:
@@ -93,7 +93,7 @@ def _print_setting(setting: Setting, family: str | None) -> None:
     value = "not set" if setting.default is None else _shown(setting.default)
     if family is not None and setting.recommended is not None:
         value += f"  ({family}: {_shown(setting.recommended)})"
-    typer.echo(f"{setting.name} = {value}\n{_wrapped(setting.meaning)}")
+    say(f"{setting.name} = {value}\n{_wrapped(setting.meaning)}")
 
 
 def _shown(value: object) -> str:

@@ -198,6 +198,11 @@ class Interval(Dimension):
 
 def as_dimension(name: str, given: object) -> Dimension:
     """Turn what a user wrote for one dimension into a `Dimension`."""
+    if not name.strip() or not name.isprintable():
+        raise ContextError(
+            "The name of a dimension must be a text that can be seen, without line breaks or other "
+            f"control characters. Got {name!r} instead."
+        )
     if isinstance(given, Dimension):
         return given
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):

@@ -125,10 +125,10 @@ def _name(factory: object) -> str:
     """The "module:function" that leads back to a callable, or a name without ":" if none does."""
     module = getattr(factory, "__module__", "")
     name = getattr(factory, "__qualname__", type(factory).__name__)
-    value: object = sys.modules.get(module)
-    for part in name.split("."):
-        value = getattr(value, part, None)
-    return f"{module}:{name}" if value is factory and module != "__main__" else str(name)
+    value = getattr(sys.modules.get(module), name, None)
+    is_plain = inspect.isfunction(factory) or isinstance(factory, type)
+    found = value is factory and is_plain and module != "__main__"
+    return f"{module}:{name}" if found else str(name)
 
 
 def _parameters(factory: EnvironmentFactory) -> Mapping[str, inspect.Parameter]:

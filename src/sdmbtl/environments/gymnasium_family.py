@@ -65,6 +65,7 @@ class GymnasiumFamily(EnvironmentFamily):
         self,
         environment: str,
         space: SpaceLike,
+        /,
         *,
         dimensions: Mapping[str, Any] | None = None,
         return_range: tuple[float, float] | None = None,

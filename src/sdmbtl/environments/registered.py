@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
 
-from sdmbtl.by_name import search_current_directory
+from sdmbtl.by_name import import_named_module
 from sdmbtl.errors import FamilyError
 
 #: Names that are shown if an environment is not known.
@@ -37,16 +37,11 @@ def find_registered(name: str) -> EnvSpec:
     module, _, own_name = name.rpartition(":")
     try:
         if module:
-            with search_current_directory():
-                importlib.import_module(module)
+            import_named_module(module, f"the environment {name!r}", error=FamilyError)
         with warnings.catch_warnings():
             # That there is a later version than the one asked for.
             warnings.simplefilter("ignore")
-            return gymnasium.spec(_with_version(own_name))
-    except ImportError as error:
-        raise FamilyError(
-            f"The module {module!r} of the environment {name!r} cannot be imported: {error}."
-        ) from error
+            return gymnasium.spec(with_version(own_name))
     except gymnasium.error.Error as error:
         near = difflib.get_close_matches(own_name, gymnasium.registry, n=NEAR_NAMES)
         similar = f" Similar names: {', '.join(near)}." if near else ""
@@ -56,7 +51,7 @@ def find_registered(name: str) -> EnvSpec:
         ) from None
 
 
-def _with_version(name: str) -> str:
+def with_version(name: str) -> str:
     """The name with its latest version, if it has none."""
     if name in gymnasium.registry:
         return name

@@ -45,6 +45,16 @@ def family_names() -> tuple[str, ...]:
     return tuple(_FACTORIES)
 
 
+def is_registered(name: str) -> bool:
+    """Whether `make_family` knows a name, in any case, as that of a family."""
+    return _plain(name) in map(_plain, _FACTORIES)
+
+
+def is_of_this_package(name: str) -> bool:
+    """Whether a name, in any case, is that of a family of this package."""
+    return _plain(name) in {_plain(family.name) for family in OWN_FAMILIES}
+
+
 def register_family(name: str, factory: FamilyFactory) -> None:
     """Make a family of your own known by name.
 
@@ -54,12 +64,14 @@ def register_family(name: str, factory: FamilyFactory) -> None:
     """
     if ":" in name:
         raise FamilyError(f"A family's name has no ':', as 'module:function' has. Got {name!r}.")
-    if _plain(name) in map(_plain, _FACTORIES):
+    if is_registered(name):
         raise FamilyError(f"There is a family {name!r} already. Choose another name.")
     _FACTORIES[name] = factory
 
 
-def make_family(name: str, *, space: SpaceLike | None = None, **options: Any) -> EnvironmentFamily:
+def make_family(
+    name: str, /, *, space: SpaceLike | None = None, **options: Any
+) -> EnvironmentFamily:
     """Make a family by name.
 
     Args:

@@ -16,7 +16,9 @@ from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import differences
 from sdmbtl.trainers import Trainer, TrainerSpec, trainer_names
+from sdmbtl.trainers.named_code import code_of_training
 from sdmbtl.trainers.registry import AUTO
+from sdmbtl.trust import refuse_untrusted
 
 _PUT_BACK = (
     "Put it back from a copy (a matrix.json has it as 'recipe'), or choose another directory."
@@ -54,6 +56,13 @@ class Recipe:
                 f"A matrix is made with one of the trainers of this package, so that other "
                 f"processes can make it: {', '.join(t for t in trainer_names() if t != AUTO)}. "
                 f"Got {self.trainer!r} instead."
+            )
+        if not isinstance(self.family.get("name"), str) or not isinstance(
+            self.family.get("options"), dict
+        ):
+            raise MatrixError(
+                "The 'family' of a matrix must have a 'name' and 'options'. "
+                f"Got {short_text(self.family)} instead."
             )
         self.put(
             episodes=whole_number("episodes", self.episodes, low=1, error=MatrixError),
@@ -114,8 +123,31 @@ class Recipe:
         return TrainerSpec(environment, self.targets, self.trainer, {**self.training, **changes})
 
     @classmethod
-    def load(cls, path: Path) -> Self:
-        """Read a recipe from a file.
+    def load(cls, path: Path, *, trust: bool = False) -> Self:
+        """Read a recipe from a file, to make its matrix.
+
+        Args:
+            path: The file.
+            trust: Whether code that the file names may be imported to make the matrix.
+
+        Raises:
+            MatrixError: If it is damaged, or names code and is not trusted.
+            FileNotFoundError: If there is none.
+        """
+        recipe = cls.read(path)
+        if not trust:
+            refuse_untrusted(
+                f"The recipe {str(path)!r}",
+                code_of_training(recipe.family, recipe.training),
+                f"{cls.__name__}.load(path, trust=True); or name the environment yourself, as "
+                "sdmbtl matrix does.",
+                error=MatrixError,
+            )
+        return recipe
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a recipe from a file, to look at it.
 
         Raises:
             MatrixError: If it is damaged.
@@ -144,7 +176,7 @@ def keep_recipe(path: Path, recipe: Recipe) -> None:
             )
         write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
         return
-    changed = differences(recipe.load(path).to_dict(), wanted)
+    changed = differences(recipe.read(path).to_dict(), wanted)
     if changed:
         raise MatrixError(
             f"The matrix in {str(path.parent)!r} was begun with other settings:\n"

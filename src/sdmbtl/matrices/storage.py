@@ -18,6 +18,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.transfer.storage import load_arrays, save_arrays
+from sdmbtl.wording import printable
 
 #: Returns are kept as whole multiples of a step, from 0 to this.
 LARGEST_CODE = 2**16 - 1
@@ -94,7 +95,7 @@ class Dataset(ABC):
     @property
     def name(self) -> str:
         """Name of the data set."""
-        return str(self.card.get("name", "matrix"))
+        return printable(str(self.card.get("name", "matrix")))  # it is drawn into figures too
 
     def save(self, path: str | Path) -> None:
         """Write `path` (npz) and beside it the card (json).

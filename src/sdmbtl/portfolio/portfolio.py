@@ -24,6 +24,7 @@ from sdmbtl.portfolio.acting import Actor, ContextPolicy
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Member, checked_member
+from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
@@ -204,7 +205,8 @@ class Portfolio:
             **options: As for `EnvironmentFamily.make`, for example render_mode="human".
 
         Raises:
-            PortfolioError: If the portfolio does not know its environments.
+            PortfolioError: If the portfolio does not know its environments, or names code for
+                them and is not trusted.
         """
         if self.family is None:
             raise PortfolioError(
@@ -212,13 +214,16 @@ class Portfolio:
                 "elsewhere, or by a function that cannot be imported by name. Make the "
                 "environment yourself; policy_for(context) acts in it."
             )
-        if ":" in self.family["name"] and not trust:
-            raise PortfolioError(
-                f"The environments of this portfolio are made by {self.family['name']!r}, which "
-                "would be imported and called. If you trust it: make_env(context, trust=True)."
-            )
         from sdmbtl.environments import make_family
+        from sdmbtl.environments.named_code import code_of_family
 
+        if not trust:
+            refuse_untrusted(
+                "This portfolio",
+                code_of_family(self.family),
+                "make_env(context, trust=True).",
+                error=PortfolioError,
+            )
         family = make_family(self.family["name"], **self.family["options"])
         return family.make(self.space.context(self.space.vector(context)), **options)
 
@@ -429,6 +434,7 @@ def _checked_family(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
     try:
         family: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
         complete = set(family) == {"name", "options"} and isinstance(family["options"], dict)
+        complete &= isinstance(family["name"], str)
     except (TypeError, ValueError):
         complete = False
     if not complete:

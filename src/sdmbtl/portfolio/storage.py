@@ -20,12 +20,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import PolicyError, PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, write_atomically
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
 from sdmbtl.transfer.storage import load_arrays, save_arrays
+from sdmbtl.wording import printable
 
 FORMAT = "sdmbtl portfolio"
 VERSION = 1
@@ -78,23 +80,40 @@ def read(
     try:
         space = ContextSpace.from_dict(manifest["space"])
         listed = [
-            (int(m["id"]), m["context"], m["file"], m["sha256"], _source(m, space))
+            (int(m["id"]), m["context"], _checked_file(m), m["sha256"], _source(m, space))
             for m in manifest["members"]
         ]
         settings = {k: manifest[k] for k in ("family", "observe_context", "return_range")}
         returns_sha256 = manifest["returns_sha256"]
-    except (KeyError, TypeError, AttributeError, ValueError, SdmbtlError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, SdmbtlError) as error:
         raise _damaged(directory / MANIFEST, repr(error)) from None
-    returns = _read_returns(directory / RETURNS, returns_sha256, [m[0] for m in listed])
+    returns = _read_returns(_inside(directory, RETURNS), returns_sha256, [m[0] for m in listed])
     members, problems = [], []
     for number, context, file, sha256, source in listed:
         try:
-            policy = None if file is None else load_policy(_verified(directory / file, sha256))
+            policy = None
+            if file is not None:
+                policy = load_policy(_verified(_inside(directory, file), sha256))
             members.append(Member(number, context, policy, returns[_key(number)], source))
         except (PolicyError, PortfolioError, FileNotFoundError) as error:
             problems.append(f"policy {number}: {error}")
     _report(problems, len(members), skip_damaged=skip_damaged)
     return space, members, settings
+
+
+def _checked_file(member: Mapping[str, Any]) -> str | None:
+    """Where a member's policy is, if it has one: in its own place, wherever else a file says.
+
+    Raises:
+        PortfolioError: If the file says another place.
+    """
+    expected = _policy_file(int(member["id"]))
+    if member["file"] not in (None, expected):
+        raise PortfolioError(
+            f"The file of policy {member['id']} must be {expected!r}. "
+            f"Got {short_text(member['file'])} instead."
+        )
+    return expected if member["file"] is not None else None
 
 
 def _source(member: Mapping[str, Any], space: ContextSpace) -> Source:
@@ -103,19 +122,21 @@ def _source(member: Mapping[str, Any], space: ContextSpace) -> Source:
 
 
 def _check_replaceable(directory: Path) -> None:
-    """Refuse to replace anything but a portfolio, or an empty directory."""
+    """Refuse to replace anything but the files of a portfolio, or an empty directory."""
     if not directory.exists():
         return
     if not directory.is_dir():
         raise PortfolioError(f"{directory} is a file. Export to a directory of its own.")
-    names = {path.name for path in directory.iterdir()}
-    if not names:
+    if not any(directory.iterdir()):
         return
-    strange = sorted(names - {MANIFEST, RETURNS, POLICIES})
     try:
-        is_portfolio = json.loads((directory / MANIFEST).read_text("utf-8"))["format"] == FORMAT
-    except (OSError, ValueError, TypeError, KeyError):
-        is_portfolio = False
+        manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
+        is_portfolio = manifest["format"] == FORMAT
+        listed = {_checked_file(member) for member in manifest["members"]}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        is_portfolio, listed = False, set()
+    inside = {path.relative_to(directory).as_posix() for path in directory.rglob("*")}
+    strange = sorted(inside - {MANIFEST, RETURNS, POLICIES} - listed)
     if strange or not is_portfolio:
         what = f"holds {strange[0]!r}" if strange else "is not empty"
         raise PortfolioError(
@@ -134,7 +155,7 @@ def _write_files(
         notes: dict[str, Any] = {"id": member.id, "context": dict(member.context), **source}
         file = sha256 = None
         if member.policy is not None:
-            file = f"{POLICIES}/{_key(member.id)}.safetensors"
+            file = _policy_file(member.id)
             save_policy(staging / file, member.policy.acting(), notes)
             sha256 = _sha256(staging / file)
         listed.append({**notes, "file": file, "sha256": sha256})
@@ -175,7 +196,7 @@ def _previous(directory: Path) -> Path:
 
 
 def _read_manifest(directory: Path) -> dict[str, Any]:
-    path = directory / MANIFEST
+    path = _inside(directory, MANIFEST)
     if not path.is_file():
         raise FileNotFoundError(
             f"There is not a portfolio in {str(directory)!r}: it has no {MANIFEST}. "
@@ -226,7 +247,22 @@ def _report(problems: list[str], usable: int, *, skip_damaged: bool) -> None:
             "export the portfolio again."
         )
     # The level of the caller of Portfolio.load.
-    warnings.warn(f"Policies left out of the portfolio: {found}", stacklevel=4)
+    warnings.warn(printable(f"Policies left out of the portfolio: {found}"), stacklevel=4)
+
+
+def _inside(directory: Path, name: str) -> Path:
+    """A file of a portfolio; refuses one that a link leads out of the directory.
+
+    Raises:
+        PortfolioError: If it does.
+    """
+    path = directory / name
+    if not path.resolve().is_relative_to(directory):
+        raise PortfolioError(
+            f"{path} is a link that leads out of the portfolio, which is not followed. "
+            "Copy the file there instead."
+        )
+    return path
 
 
 def _verified(path: Path, sha256: str) -> Path:
@@ -239,6 +275,11 @@ def _verified(path: Path, sha256: str) -> Path:
 
 def _sha256(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _policy_file(number: int) -> str:
+    """Where the policy of a member is."""
+    return f"{POLICIES}/{_key(number)}.safetensors"
 
 
 def _key(number: int) -> str:

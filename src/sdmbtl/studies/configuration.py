@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from sdmbtl.checks import check_return_range, known_options, whole_number
+from sdmbtl.checks import check_return_range, known_options, short_text, whole_number
 from sdmbtl.contexts import ContextSpace, read_space
-from sdmbtl.errors import ConfigurationError, StudyError
+from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
 from sdmbtl.selectors import Selector, make_selector
 from sdmbtl.studies.selection import Init, Selection, Width
@@ -54,6 +54,30 @@ class Configuration:
         lows = {"seed": 0, "episodes": 1, "batch": 1, "retries": 0, "region_contexts": 1}
         for name, low in lows.items():
             whole_number(name, getattr(self, name), low=low, error=StudyError)
+        if self.return_range is not None:
+            check_return_range(self.return_range, error=StudyError)
+        parts = {"selector": "options", "family": "options", "trainer": "settings"}
+        for name, settings in parts.items():
+            _check_part(name, getattr(self, name), settings)
+
+    @classmethod
+    def recorded(cls, facts: Mapping[str, Any], path: object) -> Configuration:
+        """The configuration on record.
+
+        Args:
+            facts: What the database of a study has on record.
+            path: Directory of the study, for messages.
+
+        Raises:
+            DamagedStudyError: If it is not one.
+        """
+        try:
+            return cls(**facts["configuration"])
+        except (KeyError, TypeError, StudyError) as error:
+            raise DamagedStudyError(
+                f"The configuration of the study in {str(path)!r} is damaged ({error}). "
+                f"Run: sdmbtl doctor {path}"
+            ) from None
 
     def set_up(self) -> Setup:
         """Make what a recorded configuration says; environments and trainer when needed."""
@@ -88,6 +112,21 @@ class Configuration:
                 + "\nContinue with the recorded one (sdmbtl resume, or Study.open(path) alone), or "
                 "choose another directory."
             )
+
+
+def _check_part(name: str, given: object, settings: str) -> None:
+    """Refuse what has no name, or whose settings are none; only the selector must be there."""
+    if given is None and name != "selector":
+        return
+    if (
+        not isinstance(given, Mapping)
+        or not isinstance(given.get("name"), str)
+        or not isinstance(given.get(settings), Mapping)
+    ):
+        raise StudyError(
+            f"The {name!r} of a study must have a 'name' and {settings!r}. "
+            f"Got {short_text(given)} instead."
+        )
 
 
 class StudyOptions(TypedDict, total=False):

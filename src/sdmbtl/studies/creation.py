@@ -12,6 +12,7 @@ from sdmbtl.studies.configuration import Configuration
 from sdmbtl.studies.database import StudyDatabase
 from sdmbtl.studies.directory import is_study
 from sdmbtl.studies.environment import first_identity
+from sdmbtl.studies.trust import new_origin
 
 if TYPE_CHECKING:
     from sdmbtl.trainers import TrainerSpec
@@ -36,6 +37,7 @@ def create_study(
         "configuration": asdict(configuration),
         "versions": versions(packages),
         **first_identity(training),
+        **new_origin(),
     }
     try:
         (path / "policies").mkdir(parents=True, exist_ok=True)

@@ -226,9 +226,11 @@ def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
     family = study.configuration.family
     if family is None:
         return
-    name = family["name"]
+    name, code = family["name"], study.trust.code
+    if code:
+        _examine_trust(study, code, diagnosis)
     # Code from somewhere, which one may not want to run to look at its results.
-    if ":" in name or not family.get("importable", True):
+    if code or ":" in name or not family.get("importable", True):
         diagnosis.add("note", f"The environment {name!r} is your own; it was not tried.")
         return
     try:
@@ -244,6 +246,19 @@ def _examine_environment(study: Study, diagnosis: Diagnosis) -> None:
         )
     else:
         diagnosis.add("ok", f"The environment {study.family.name} can be made.")
+
+
+def _examine_trust(study: Study, code: list[str], diagnosis: Diagnosis) -> None:
+    """Say what of the user's, or of somebody else's, would be imported."""
+    used = f"To train or evaluate, this is imported, called or written to: {', '.join(code)}."
+    if study.trust.holds:
+        diagnosis.add("note", f"{used} You made this study here, so it is trusted.")
+        return
+    diagnosis.add(
+        "note",
+        f"{used} This study was made elsewhere, moved or copied, so it is not trusted.",
+        "If you know this code: sdmbtl resume, evaluate and portfolio take --trust.",
+    )
 
 
 def _rescue(path: Path, database: StudyDatabase) -> str:

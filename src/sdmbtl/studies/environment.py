@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from sdmbtl.errors import ConfigurationError
+from sdmbtl.checks import short_text
+from sdmbtl.errors import ConfigurationError, DamagedStudyError
+from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -25,7 +27,35 @@ def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
 
 def accepted_changes(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What has changed in the environments, and after how many policies, in order."""
-    return [{k: r[k] for k in ("policies", "changes")} for r in facts.get(ENVIRONMENTS, [])[1:]]
+    return [{k: r[k] for k in ("policies", "changes")} for r in recorded_environments(facts)[1:]]
+
+
+def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The record of the environments, the present ones last.
+
+    Raises:
+        DamagedStudyError: If it is something else.
+    """
+    records = facts.get(ENVIRONMENTS, [])
+    if not isinstance(records, list) or not all(map(_is_record, records)):
+        raise DamagedStudyError(
+            "What the study has on record of its environments is damaged. Put it back from a "
+            f"copy, or start a new study in another directory. Got {short_text(records)}."
+        )
+    return records
+
+
+def _is_record(data: object) -> bool:
+    """Whether this is an entry of the record, as `first_identity` makes it."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("identity"), Mapping):
+        return False
+    parts, changes = data["identity"], data.get("changes")
+    return (
+        isinstance(data.get("policies"), int)
+        and isinstance(changes, list)
+        and all(isinstance(change, str) for change in changes)
+        and all(isinstance(parts.get(part), Mapping) for part in ("source", "spec", "packages"))
+    )
 
 
 def check_identity(
@@ -69,7 +99,7 @@ def check_identity(
     if releases:
         warnings.warn(
             f"The study in {str(study.path)!r} was made with other releases: "
-            f"{', '.join(releases)}. Returns may differ. --accept-changes, or "
+            f"{printable(', '.join(releases))}. Returns may differ. --accept-changes, or "
             "Study.open(path, accept_changes=True), keeps the new ones on record.",
             stacklevel=2,
         )

@@ -17,7 +17,7 @@ def gather_portfolio(study: Study) -> Portfolio:
     """The policies as one object; see `Study.portfolio`.
 
     Raises:
-        StudyError: If there is none yet.
+        StudyError: If there is none yet, or the study names a policy class and is not trusted.
     """
     members = _gather_members(study)
     if not members and study.n_finished:
@@ -68,6 +68,7 @@ def _trust_own_policy_class(study: Study) -> None:
     trainer = study.configuration.trainer or {"settings": {}}
     name = str(trainer["settings"].get("policy"))
     if ":" in name:
+        study.trust.check()
         from sdmbtl.policies.stable_baselines_names import trust_policy_class
 
         trust_policy_class(name)

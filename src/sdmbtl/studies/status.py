@@ -52,7 +52,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "dimensions": list(study.space.names),
         "targets": len(study.space),
         "episodes": configuration.episodes,
-        "budget": facts.get("budget"),
+        "budget": study.budget,
         "policies": len(finished),
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),

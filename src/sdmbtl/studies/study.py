@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
 from sdmbtl.checks import finite_number, share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import DamagedStudyError, RowError, StudyError
+from sdmbtl.errors import RowError, StudyError
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
@@ -25,7 +25,11 @@ from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set
 from sdmbtl.studies.creation import create_study
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
 from sdmbtl.studies.directory import FileState, check_there, file_state, is_study
-from sdmbtl.studies.environment import ENVIRONMENTS, check_identity, warn_of_missing_time_limit
+from sdmbtl.studies.environment import (
+    check_identity,
+    recorded_environments,
+    warn_of_missing_time_limit,
+)
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.loop import Loop
@@ -36,6 +40,8 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, stop_rules
+from sdmbtl.studies.trust import StudyTrust
+from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -53,6 +59,7 @@ class Study:
         given: What the study was set up with just now; made from what is recorded if left out.
         accept_changes: Whether environments may have changed; see `open`.
         wait: Seconds to wait for other processes; see `open`.
+        trust: Whether code that the study names may be imported; see `open`.
 
     Raises:
         ConfigurationError: If it was set up in another way before.
@@ -66,16 +73,20 @@ class Study:
         *,
         accept_changes: bool = False,
         wait: float = 30.0,
+        trust: bool = False,
     ) -> None:
         self.path = path
         self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db", wait)
         with self.database.opened():
             facts = self.database.facts()
-            self.configuration = self._recorded_configuration(facts)
-            self._environments = facts.get(ENVIRONMENTS, [])
+            self.configuration = Configuration.recorded(facts, path)
+            self._environments = recorded_environments(facts)
+            trusted = trust or given is not None
+            self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
             if given is not None:
                 given.configuration.check_same(self.configuration, path)
+                self.trust.remember()
             _, self.selector, self._training = given or self.configuration.set_up()
             self.space = self.selector.space
             self.selector.load_trials(self.database.trials(self.space))
@@ -96,6 +107,7 @@ class Study:
         trainer_options: Mapping[str, Any] | None = None,
         accept_changes: bool = False,
         wait: float = 30.0,
+        trust: bool = False,
         **options: Unpack[StudyOptions],
     ) -> Self:
         """Make a study, or resume the one in this directory.
@@ -103,9 +115,8 @@ class Study:
         Args:
             path: The directory; made if missing.
             env: Name of a family, "gym:NAME" of Gymnasium, "module:function", a family, or a
-                function that makes the environment of a context, which must be passed again to
-                resume if it cannot be imported by name. With a space alone, training is yours:
-                `ask` and `tell`. Without both, the study is opened as it was made.
+                function of a context, to be passed again if it cannot be imported by name. With a
+                space alone, training is yours: `ask` and `tell`. Without both, as it was made.
             space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
             return_range: Lowest and highest return, before what family or file say.
             selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
@@ -115,6 +126,7 @@ class Study:
             trainer_options: Its settings; what is left out is as the family recommends.
             accept_changes: Continue although the code of the environments was edited meanwhile.
             wait: Seconds to wait, whenever something is recorded, for another process that writes.
+            trust: Import the code that a study names although it was not made here.
             **options: Keywords, all of them optional.
             seed: Root of every random number.
             episodes: Episodes for each policy on each target.
@@ -127,13 +139,12 @@ class Study:
 
         Raises:
             ConfigurationError: If the directory has a study with another configuration.
-            DamagedStudyError: If its files are damaged.
-            StudyError: If there is not a study and nothing to make one from.
+            StudyError: If it is damaged, or there is none and nothing to make one from.
         """
         path = Path(path)
         wait = finite_number("wait", wait, low=0.0, error=StudyError)
         if env is None and space is None:
-            return cls(check_there(path), accept_changes=accept_changes, wait=wait)
+            return cls(check_there(path), accept_changes=accept_changes, trust=trust, wait=wait)
         known = is_study(path)
         given = set_up(
             env,
@@ -146,15 +157,6 @@ class Study:
         if not known:
             create_study(path, given.configuration, given.training, wait)
         return cls(path, given, accept_changes=accept_changes, wait=wait)
-
-    def _recorded_configuration(self, facts: Mapping[str, Any]) -> Configuration:
-        try:
-            return Configuration(**facts["configuration"])
-        except (KeyError, TypeError) as error:
-            raise DamagedStudyError(
-                f"The configuration in {self.database.path} is damaged ({error}). "
-                f"Run: sdmbtl doctor {self.path}"
-            ) from None
 
     # -- what is known -------------------------------------------------------------------------
 
@@ -268,8 +270,8 @@ class Study:
     @property
     def budget(self) -> int | None:
         """The largest number of policies that was asked for so far; None if none was."""
-        budget: int | None = self.database.facts().get("budget")
-        return budget
+        budget = self.database.facts().get("budget")
+        return budget if isinstance(budget, int) else None
 
     def policy_path(self, number: int) -> Path:
         """File of the policy with this id."""
@@ -285,7 +287,8 @@ class Study:
         """How policies are trained, as data.
 
         Raises:
-            StudyError: If training is not this study's, or its environments are not known here.
+            StudyError: If training is not this study's, or its environments are not known here,
+                or not trusted.
             ConfigurationError: If the code of the environments has changed.
         """
         if self._training is None:
@@ -301,6 +304,7 @@ class Study:
                 f"{name!r}, which cannot be imported by name. Pass it again to resume: "
                 "Study.open(path, function, space=space)."
             )
+        self.trust.check()
         if self._environments:
             recorded = self._environments[-1]
             check_identity(self, self._training, recorded, accept=self._accept_changes)
@@ -512,7 +516,7 @@ class Study:
         played = evaluate_chosen(self, contexts, episodes, seed)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
-            warnings.warn(f"{failed}. Those contexts are NaN.", stacklevel=2)
+            warnings.warn(printable(f"{failed}. Those contexts are NaN."), stacklevel=2)
         return played.returns
 
     def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:

@@ -118,6 +118,9 @@ def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) 
 
 def _check_options(name: str, found: type[Trainer], options: Mapping[str, Any]) -> None:
     parameters = inspect.signature(found).parameters
+    for own in ("family", "space"):
+        if own in options:
+            raise TrainerError(f"{own!r} is not a setting of the trainer {name!r}. Leave it out.")
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return  # the trainer checks them itself
     known = [p for p in parameters if p not in ("family", "space")]

@@ -238,7 +238,7 @@ def _make_family(environment: str, space: str) -> EnvironmentFamily:
             f"The environments are made by the function {data['name']!r}, which cannot be imported "
             "by name. Only a process that has the function can use it."
         )
-    return make_family(data["name"], space=json.loads(space), **data["options"])
+    return make_family(data["name"], **{**data["options"], "space": json.loads(space)})
 
 
 @lru_cache(maxsize=4)

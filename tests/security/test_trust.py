@@ -1,0 +1,257 @@
+"""Code that a study names is imported if this user made the study here, or trusts it."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from command_runner import Command
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import make_family
+from sdmbtl.environments.named_code import code_of_family
+from sdmbtl.environments.registry import register_family
+from sdmbtl.errors import MatrixError, StudyError
+from sdmbtl.matrices.matrix_factory import MatrixFactory
+from sdmbtl.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl.studies import Study
+from sdmbtl.trainers import make_trainer, spec
+from sdmbtl.trainers.named_code import code_of_training
+from sdmbtl.trust import is_own, mark_as_own, marks_directory
+
+SPACE = ContextSpace(gravity=[5.0, 10.0])
+MODULE = """
+from pathlib import Path
+
+import gymnasium
+
+Path("imported").touch()
+
+
+def make(context):
+    return gymnasium.make("Pendulum-v1", g=context["gravity"], max_episode_steps=5)
+"""
+command = Command()
+
+
+@pytest.fixture(autouse=True)
+def own_state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.delenv("SDMBTL_TRUST", raising=False)
+
+
+@pytest.fixture
+def study(tmp_path, monkeypatch):
+    """A study with a function of one's own, whose module says when it was imported."""
+    (tmp_path / "seen_envs.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    study = Study.open(tmp_path / "study", "seen_envs:make", space=SPACE, trainer="sb3", episodes=1)
+    forget_module()
+    yield study.path
+    sys.modules.pop("seen_envs", None)
+
+
+def forget_module():
+    sys.modules.pop("seen_envs", None)
+    spec._make_family.cache_clear()
+    spec._make_trainer.cache_clear()
+    Path("imported").unlink()
+
+
+def was_imported():
+    return Path("imported").exists()
+
+
+def test_what_was_made_here_is_trusted(study):
+    assert Study.open(study).family.name == "seen_envs:make"
+    assert was_imported()
+
+
+def test_through_a_link_it_is_the_same_place(study, tmp_path):
+    (tmp_path / "link").symlink_to(study)
+    assert Study.open(tmp_path / "link").family is not None
+
+
+@pytest.mark.parametrize("how", [shutil.copytree, shutil.move])
+def test_what_was_copied_or_moved_is_not(study, tmp_path, how):
+    other = how(study, tmp_path / "other")
+    again = Study.open(other)
+    for use in (
+        lambda: again.training,
+        lambda: again.family,
+        lambda: again.trainer,
+        lambda: again.run(budget=1),
+        lambda: again.evaluate(),
+        lambda: again.evaluate_missing(),
+    ):
+        with pytest.raises(
+            StudyError, match="written to: the function 'seen_envs:make'. If you trust"
+        ):
+            use()
+    assert not was_imported()
+    assert Study.open(other, trust=True).family is not None
+    assert was_imported()
+
+
+def test_naming_the_code_is_trust_and_is_remembered(study, tmp_path):
+    other = shutil.copytree(study, tmp_path / "other")
+    named = Study.open(other, "seen_envs:make", space=SPACE, trainer="sb3", episodes=1)
+    assert named.training
+    assert Study.open(other).training
+
+
+def test_another_configuration_in_the_same_place_is_not_trusted(study):
+    opened = Study.open(study)
+    configuration = opened.database.facts()["configuration"]
+    configuration["family"]["name"] = "seen_envs:other"
+    opened.database.set_fact("configuration", configuration)
+    with pytest.raises(StudyError, match="seen_envs:other"):
+        _ = Study.open(study).training
+    assert not was_imported()
+
+
+def test_an_equal_study_of_somebody_else_is_not_trusted(study):
+    Study.open(study).database.set_fact("origin", "0" * 32)
+    with pytest.raises(StudyError, match="If you trust it"):
+        _ = Study.open(study).training
+
+
+@pytest.mark.parametrize(
+    "arguments", [["resume", "--budget", 1], ["evaluate"], ["evaluate", "--missing"]]
+)
+def test_commands_ask_for_trust(study, tmp_path, arguments):
+    other = shutil.copytree(study, tmp_path / "other")
+    name, *options = arguments
+    assert "the function 'seen_envs:make'. If you trust it: --trust" in command.error(
+        name, other, *options
+    )
+    assert not was_imported()
+
+
+def test_trust_on_the_command_line_or_by_a_variable(study, tmp_path, monkeypatch):
+    other = shutil.copytree(study, tmp_path / "other")
+    assert "no finished policies yet" in command.error("evaluate", other, "--trust")
+    monkeypatch.setenv("SDMBTL_TRUST", "1")
+    assert "no finished policies yet" in command.error("evaluate", other)
+
+
+def test_looking_imports_nothing(study, tmp_path):
+    other = shutil.copytree(study, tmp_path / "other")
+    for name in ("status", "targets", "curves", "ask"):
+        command(name, other)
+    found = command("doctor", other).stdout
+    assert "the function 'seen_envs:make'. This study was made elsewhere" in found
+    assert not was_imported()
+
+
+# -- the marks -----------------------------------------------------------------------------
+
+
+def test_studies_that_name_nothing_leave_no_mark(tmp_path):
+    Study.open(tmp_path / "asked", space=SPACE)
+    assert not marks_directory().exists()
+
+
+def test_without_a_place_for_marks_trust_is_said(tmp_path, monkeypatch, study):
+    (tmp_path / "a file").touch()
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "a file"))
+    made = Study.open(tmp_path / "second", "seen_envs:make", space=SPACE, trainer="sb3")
+    assert made.training, "the user named it"
+    with pytest.raises(StudyError, match="If you trust it"):
+        _ = Study.open(tmp_path / "second").training
+
+
+def test_without_a_home(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert marks_directory() is None
+    mark_as_own(tmp_path, {})
+    assert not is_own(tmp_path, {})
+
+
+def test_a_relative_state_directory_does_not_count(monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", "state")
+    assert marks_directory() == Path.home() / ".local/state/sdmbtl/made-here"
+
+
+def test_marks_of_somebody_else_do_not_count(tmp_path, monkeypatch):
+    mark_as_own(tmp_path, {"a": 1})
+    assert is_own(tmp_path, {"a": 1})
+    assert not is_own(tmp_path, {"a": 2})
+    assert not is_own(tmp_path / "b", {"a": 1})
+    monkeypatch.setattr("os.geteuid", lambda: 4711)
+    assert not is_own(tmp_path, {"a": 1})
+
+
+# -- what is named -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "found"),
+    [
+        ("CartPole", {"physics": "carl"}, []),
+        ("cart-pole", {}, []),
+        ("no such family", {}, []),
+        ("gym:Pendulum-v1", {"dimensions": {"gravity": {"path": "g"}, "m": "m"}}, []),
+        ("gym:LunarLander", {"enable_wind": True, "turbulence_power": 1.5}, []),
+        ("a:b", {}, ["the function 'a:b'"]),
+        ("gym:a.b:C-v0", {}, ["the module 'a.b'"]),
+        ("gym:Ant-v5", {"xml_file": "x.xml"}, ["the argument xml_file='x.xml' of 'gym:Ant-v5'"]),
+        (
+            "gym:sdmbtl/CartPole-v0",
+            {"family": "os:system"},
+            ["the argument family='os:system' of 'gym:sdmbtl/CartPole-v0'"],
+        ),
+        (
+            "gym:Pendulum-v1",
+            {"dimensions": {"m": {"path": "unwrapped.m"}}},
+            ["the attribute 'unwrapped.m' of 'gym:Pendulum-v1'"],
+        ),
+        (
+            "gym:Pendulum-v1",
+            {"dimensions": {"m": "a[0]"}},
+            ["the attribute 'a[0]' of 'gym:Pendulum-v1'"],
+        ),
+    ],
+)
+def test_code_of_a_family(name, options, found):
+    assert code_of_family({"name": name, "options": options}) == found
+
+
+def test_environments_and_families_that_a_process_registered(monkeypatch):
+    import gymnasium
+
+    from sdmbtl.environments import registry
+
+    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
+    register_family("Own", make_family)
+    assert "which this process registered" in code_of_family({"name": "own", "options": {}})[0]
+
+
+def test_code_of_settings():
+    settings = {"policy": "a:B", "callbacks": ["c:d", "e:f"], "tensorboard_log": "/logs"}
+    assert code_of_training({"name": "CartPole", "options": {}}, settings) == [
+        "the policy class 'a:B'",
+        "the callback 'c:d'",
+        "the callback 'e:f'",
+        "the directory '/logs' for TensorBoard",
+    ]
+    usual = {"policy": "MlpPolicy", "callbacks": [], "tensorboard_log": None}
+    assert code_of_training({"name": "CartPole", "options": {}}, usual) == []
+
+
+# -- matrices ------------------------------------------------------------------------------
+
+
+def test_the_recipe_of_a_matrix(study, tmp_path):
+    family = make_family("seen_envs:make", space=SPACE)
+    recipe = MatrixRecipe.of(make_trainer("sb3", family, SPACE), multi_task=())
+    MatrixFactory(tmp_path / "matrix", recipe)
+    file = tmp_path / "matrix/recipe.json"
+    with pytest.raises(
+        MatrixError, match="the function 'seen_envs:make'. If you trust it: MatrixRecipe"
+    ):
+        MatrixRecipe.load(file)
+    assert MatrixRecipe.load(file, trust=True) == MatrixRecipe.read(file) == recipe
+    MatrixFactory(tmp_path / "matrix", recipe)
