@@ -283,6 +283,11 @@ class Trainer(ABC):
         return {n: getattr(self, n) for n in own if n not in ("processes", "env_processes")}
 
     @classmethod
+    def recommended_settings(cls, family: EnvironmentFamily) -> dict[str, Any]:
+        """Settings for a family that come before the defaults: those that it has itself."""
+        return dict(family.training.get(cls.name, {}))
+
+    @classmethod
     def own_settings(cls) -> tuple[str, ...]:
         """Names of the keyword arguments of the constructor."""
         arguments = inspect.signature(cls).parameters.values()

@@ -28,13 +28,14 @@ from sdmbtl.trainers.base import (
 from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.parallel_rollout import evaluate_parallel
 from sdmbtl.trainers.ppo.backend import start_backend
-from sdmbtl.trainers.ppo.host_environment import examine
+from sdmbtl.trainers.ppo.host_environment import examine, registered_name
 from sdmbtl.trainers.ppo.host_lanes import HostLanes, open_lanes
 from sdmbtl.trainers.ppo.host_learner import compile_learner
 from sdmbtl.trainers.ppo.host_rollout import ActionScale, Actor, carry_over, collect
 from sdmbtl.trainers.ppo.host_settings import complete_settings
 from sdmbtl.trainers.ppo.host_state import HostTrainState
 from sdmbtl.trainers.ppo.lanes import Episodes, LaneState
+from sdmbtl.trainers.ppo.recommended import RECOMMENDED
 from sdmbtl.trainers.ppo.settings import PPOSettings
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
@@ -149,6 +150,12 @@ class HostPPOTrainer(Trainer):
                 f"{self.family.name!r} has {self.environment.observations.space}. Flatten them in "
                 "'build', or use observe_context=False."
             )
+
+    @classmethod
+    def recommended_settings(cls, family: EnvironmentFamily) -> dict[str, Any]:
+        """Those of the registered environment, then those that the family has itself."""
+        usual = RECOMMENDED.get(registered_name(family) or "", {})
+        return {**usual, **super().recommended_settings(family)}
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
