@@ -182,9 +182,9 @@ def activity(event: Event) -> str:
         return f"{event.steps:,} of {event.total_steps:,} steps"
     if event.stage == "evaluating" and event.total_steps:
         return f"evaluating {event.steps:,} of {event.total_steps:,} targets"
-    if event.stage == "compiling":
+    if event.stage == "compiling" and event.total_steps:
         return "compiling ..."
-    training = ("asked", "failed", "training")
+    training = ("asked", "failed", "compiling", "training")
     return "training ..." if event.stage in training else "evaluating ..."
 
 

@@ -14,10 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import share_of_range, whole_number
+from sdmbtl.checks import share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
-from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
@@ -32,7 +31,7 @@ from sdmbtl.studies.environment import (
     first_identity,
     warn_of_missing_time_limit,
 )
-from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
+from sdmbtl.studies.evaluation import count_missing, evaluate_chosen, evaluation_workers
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.random_actions import (
@@ -46,6 +45,7 @@ from sdmbtl.studies.stopping import StopRule, stop_rules
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.trainers import Trainer, TrainerSpec
+    from sdmbtl.trainers.base import EvaluationProgress
 
 
 class Study:
@@ -357,6 +357,7 @@ class Study:
         log_every: float | None = 30.0,
         tensorboard: str | Path | None = None,
         checkpoint_seconds: float | None = 60.0,
+        eval_processes: int | None = None,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -381,6 +382,8 @@ class Study:
             tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
             checkpoint_seconds: Time between two checkpoints of a training run, from which it
                 continues after its process was killed; None for none.
+            eval_processes: Processes that evaluate a policy where that takes long, this one
+                included; as many as there are cores if left out. The returns do not depend on it.
 
         Returns:
             Why it stopped, in words.
@@ -391,7 +394,7 @@ class Study:
         """
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         self.warn_of_environment()  # a study that cannot train says so before anything is chosen
-        with self._alone(), Workers(available_cores() - 1) as workers:
+        with self._alone(), evaluation_workers(eval_processes) as workers:
             told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             if budget is not None and budget > (self.budget or 0):
@@ -495,6 +498,8 @@ class Study:
         *,
         episodes: int | None = None,
         seed: int = 0,
+        eval_processes: int | None = None,
+        progress: EvaluationProgress | None = None,
     ) -> NDArray[np.float64]:
         """Play new episodes, each context with the policy that the portfolio chooses for it.
 
@@ -504,6 +509,9 @@ class Study:
             contexts: Any contexts; all targets if left out.
             episodes: Episodes on each; as in the study if left out.
             seed: Another seed gives other episodes.
+            eval_processes: See `run`.
+            progress: Called now and then with the contexts done and those in all; what it raises
+                ends the evaluation.
 
         Returns:
             (n, episodes) returns; NaN on contexts whose evaluation failed, with a warning.
@@ -511,22 +519,16 @@ class Study:
         Raises:
             TrainingError: If it failed on all of them.
         """
-        vectors = self.space.targets
-        if contexts is not None:
-            vectors = np.array([self.space.vector(context) for context in contexts])
-        if not len(vectors):
-            raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
-        seed = whole_number("seed", seed, low=0, error=StudyError)
-        count = self.configuration.episodes
-        if episodes is not None:
-            count = whole_number("episodes", episodes, low=1, error=StudyError)
-        played = evaluate_chosen(self, vectors, count, seed)
+        with evaluation_workers(eval_processes) as workers:
+            played = evaluate_chosen(self, contexts, episodes, seed, workers, progress)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
             warnings.warn(f"{failed}. Those contexts are NaN.", stacklevel=2)
         return played.returns
 
-    def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:
+    def evaluate_missing(
+        self, callbacks: Iterable[Callback] = (), *, eval_processes: int | None = None
+    ) -> dict[str, int]:
         """Evaluate recorded policies on the targets on which their evaluation failed.
 
         They play the episodes that they would have played. Returns that are known stay as they
@@ -534,13 +536,14 @@ class Study:
 
         Args:
             callbacks: Called with every `Event`.
+            eval_processes: See `run`.
 
         Returns:
             How many returns were `missing` before, and are `left` now; a return is that of one
             policy on one target.
         """
         _ = self.training  # which records accepted changes, and needs the lock for that
-        with self._alone(), Workers(available_cores() - 1) as workers:
+        with self._alone(), evaluation_workers(eval_processes) as workers:
             before = count_missing(self)
             with CallbackList(callbacks) as tell:
                 Loop(self, tell, workers).evaluate_missing()

@@ -30,6 +30,7 @@ _log = logging.getLogger(__name__)
 
 #: Called during training with the steps done, the steps that will be taken in all, and the latest
 #: mean return, NaN before there is one. A trainer that has to compile first says so with 0 steps.
+#: With 0 steps in all, nothing is known yet.
 Progress = Callable[[int, int, float], None]
 
 #: Called during an evaluation with contexts done and contexts in all.
