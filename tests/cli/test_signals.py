@@ -36,6 +36,14 @@ def in_a_destructor():
     gc.collect()
 
 
+def run(work):
+    signals = StopSignals()
+    with signals.ending_with(lambda: "It is kept."):
+        work()
+        with pytest.raises(Stopped):
+            signals.check()
+
+
 @pytest.mark.parametrize(
     "work", [in_a_callback_of_the_garbage_collection, in_a_destructor, interrupt]
 )
@@ -44,11 +52,8 @@ def test_nothing_is_raised_where_a_signal_comes(work, monkeypatch, capsys):
     monkeypatch.setattr(sys, "unraisablehook", dropped.append)
     # A second one would end this process: the callback is called before and after.
     monkeypatch.setattr(signal, "SIG_DFL", signal.SIG_IGN)
-    signals = StopSignals()
-    with pytest.raises(typer.Exit) as end, signals.ending_with(lambda: "It is kept."):
-        work()
-        with pytest.raises(Stopped):
-            signals.check()
+    with pytest.raises(typer.Exit) as end:
+        run(work)
     assert not dropped
     assert end.value.exit_code == 128 + signal.SIGINT
     assert capsys.readouterr().err == "It is kept.\n"

@@ -13,8 +13,9 @@ import typer
 
 from sdmbtl.cli.output import note
 
-#: What is said when a signal has come. Rich hides the cursor, and a second signal would leave it so.
+#: Said when a signal has come.
 _STOPPING = "Stopping at the next safe moment; a second signal ends at once.\n"
+#: Rich hides the cursor, and a second signal would leave it so.
 _SHOW_CURSOR = "\x1b[?25h"
 
 

@@ -16,8 +16,15 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.parallel import Heartbeat
-from sdmbtl.trainers import Failure, TrainerSpec, Training, TrainingJob, evaluate, train
-from sdmbtl.trainers.base import Progress
+from sdmbtl.trainers import (
+    Failure,
+    Progress,
+    TrainerSpec,
+    Training,
+    TrainingJob,
+    evaluate,
+    train,
+)
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 KIND = "rows of a transfer matrix"

@@ -16,7 +16,7 @@ from sdmbtl.seeds import derived_seed
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
     from sdmbtl.trainers import Evaluation
-    from sdmbtl.trainers.base import EvaluationProgress
+    from sdmbtl.trainers.progress import EvaluationProgress
 
 
 def evaluation_workers(processes: int | None) -> Workers:

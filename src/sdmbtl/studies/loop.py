@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.callbacks import Callback, Event, Pace, Stage
+from sdmbtl.callbacks import Callback, Event, Pace
 from sdmbtl.errors import ExhaustedError, StudyError
 from sdmbtl.files import write_atomically
 from sdmbtl.parallel import Workers
@@ -25,7 +25,7 @@ from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Checkpoints, Failure, Training, TrainingJob
+    from sdmbtl.trainers import Checkpoints, Failure, Report, Training, TrainingJob
 
 #: After so many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
@@ -205,10 +205,9 @@ class Loop:
 
         pace, count = Pace(), len(trials)
 
-        def progress(steps: int, total: int, mean_return: float) -> None:
-            speed = pace.steps_per_second(steps)
-            stage: Stage = "training" if steps else "compiling"
-            self.tell(Event(stage, trials[0], steps, total, mean_return, speed, count))
+        def progress(report: Report) -> None:
+            speed = pace.steps_per_second(report.steps)
+            self.tell(Event.of(report, trials[0], speed, count))
 
         jobs = [self._job(trial) for trial in trials]
         begun = time.monotonic()

@@ -45,7 +45,7 @@ from sdmbtl.studies.stopping import StopRule, stop_rules
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.trainers import Trainer, TrainerSpec
-    from sdmbtl.trainers.base import EvaluationProgress
+    from sdmbtl.trainers.progress import EvaluationProgress
 
 
 class Study:

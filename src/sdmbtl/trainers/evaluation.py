@@ -16,7 +16,8 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.parallel import Heartbeat, Workers
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
-from sdmbtl.trainers.base import Evaluation, EvaluationProgress, ProgressError, Trainer
+from sdmbtl.trainers.base import Evaluation, Trainer
+from sdmbtl.trainers.progress import EvaluationProgress, ProgressError
 from sdmbtl.trainers.rollout import LANES
 from sdmbtl.trainers.spec import TrainerSpec
 

@@ -19,15 +19,9 @@ from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.parallel import compute_all
-from sdmbtl.trainers.base import (
-    JointProgress,
-    Progress,
-    ProgressError,
-    Trainer,
-    Training,
-    TrainingJob,
-)
+from sdmbtl.trainers.base import Trainer, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoints
+from sdmbtl.trainers.progress import JointProgress, Progress, ProgressError, Report
 from sdmbtl.trainers.registry import trainer_from_settings
 
 
@@ -172,11 +166,11 @@ def _train_in_workers(
     """Train each chunk in one of several processes; a report counts those that are done."""
     work = partial(_train_numbered, replace(spec, live=None), checkpoints)
     done: dict[int, list[Training | Failure]] = {}
-    latest = 0, 0, math.nan
+    latest = Report(0, 0)
 
     def report() -> None:
         if progress is not None:
-            progress(*latest)
+            progress(latest)
 
     try:
         for (number, _), results in compute_all(work, list(enumerate(chunks)), processes, report):
@@ -184,7 +178,7 @@ def _train_in_workers(
             steps = sum(t.steps for each in done.values() for t in each if isinstance(t, Training))
             returns = [t.source_return for t in results if isinstance(t, Training)]
             mean = sum(returns) / len(returns) if returns else math.nan
-            latest = steps, round(steps * len(chunks) / len(done)), mean
+            latest = Report(steps, round(steps * len(chunks) / len(done)), mean)
             report()
     except BrokenProcessPool as error:
         raise TrainingError(
