@@ -1,14 +1,18 @@
 """How fast a policy is evaluated in Gymnasium environments: in one process, and on all cores.
 
-Prints CPU microseconds per environment step and the ratio of the wall times. Both are measured in
-turns, and the best of several counts, because a machine may be busy with other things.
+Prints CPU microseconds per environment step, the share of them that Gymnasium's own steps take, and
+the ratio of the wall times. All are measured in turns, and the best of several counts, because a
+machine may be busy with other things. What does not depend on that is written to
+results/evaluation-speed.json.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -16,10 +20,13 @@ import numpy as np
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily
+from sdmbtl.files import write_atomically
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.policies import MlpPolicy
+from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.trainers import TrainerSpec, evaluate, make_trainer
 
+RESULT = Path(__file__).parent.parent / "results" / "evaluation-speed.json"
 SPACE = ContextSpace(gravity=np.linspace(5.0, 11.0, 100))
 EPISODES = 10
 
@@ -77,11 +84,29 @@ def _play(spec: TrainerSpec, policy: MlpPolicy, workers: Workers | None) -> tupl
     return time.process_time() - cpu, time.monotonic() - begun
 
 
+def time_steps_alone(name: str, policy: MlpPolicy, steps: int = 20_000) -> float:
+    """CPU seconds of one step of the environment, with actions that are there already."""
+    env = globals()[name]({"gravity": 8.0})
+    rng = np.random.default_rng(0)
+    seen = rng.normal(size=(64, *(env.observation_space.shape or ()))).astype(np.float32)
+    actions = [*policy.act(seen)] * (steps // 64 + 1)
+    env.reset(seed=0)
+    spent = 0.0
+    for action in actions[:steps]:
+        begun = time.process_time()
+        _, _, terminated, truncated, _ = env.step(action)
+        spent += time.process_time() - begun
+        if terminated or truncated:
+            env.reset()
+    return spent / steps
+
+
 def main() -> None:
     """Measure each environment."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeats", type=int, default=4)
     repeats = parser.parse_args().repeats
+    measured: dict[str, dict[str, float]] = {}
     with Workers(available_cores() - 1) as workers:
         workers.start_seconds = 0.0
         for name in ("pendulum", "lander"):
@@ -95,10 +120,18 @@ def main() -> None:
             ]
             cpu, alone = (min(values) for values in zip(*[a for a, _ in pairs], strict=True))
             shared = min(seconds for _, (_, seconds) in pairs)
+            own = min(time_steps_alone(name, policy) for _ in range(repeats))
+            measured[name] = {
+                "cpu_microseconds_per_step": round(1e6 * cpu / steps, 2),
+                "of_which_gymnasium": round(1e6 * own, 2),
+                "share_of_gymnasium": round(own * steps / cpu, 3),
+            }
             print(
-                f"{name}: {1e6 * cpu / steps:.1f} us of CPU per step in one process; "
+                f"{name}: {measured[name]}; "
                 f"{alone / shared:.2f} times as fast on {workers.processes + 1} cores"
             )
+    result = {"environments": measured, "versions": versions((*CORE, *TRAINING))}
+    write_atomically(RESULT, (json.dumps(result, indent=1) + "\n").encode())
 
 
 if __name__ == "__main__":

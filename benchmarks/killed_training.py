@@ -28,6 +28,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
@@ -73,12 +74,12 @@ def run_to_the_end(form: str, seed: int, folder: Path, seconds: float) -> None:
     job = TrainingJob(spec.make_trainer().space.targets[:1], seed)
 
     def show(report: Report) -> None:
-        print(report.stage, report.steps, flush=True)
+        print(report.stage, report.steps, time.process_time(), flush=True)
 
     (training,) = train(spec, [job], show, Checkpoints(folder, seconds))
     if not isinstance(training, Training):
         raise SystemExit(f"It failed: {training.error}")
-    print("ended", hashlib.sha256(policy_bytes(training.policy)).hexdigest(), flush=True)
+    print("ended", hashlib.sha256(policy_bytes(training.policy)).hexdigest(), 0, flush=True)
 
 
 @dataclass(frozen=True)
@@ -86,15 +87,15 @@ class Life:
     """What a process did before it ended, or was killed.
 
     Attributes:
-        times: By steps, when they were reported.
-        continued: Steps at which it continued; None if it began anew.
-        ended: When it was gone.
+        times: By steps, when they were reported: the time, and the CPU time of the process.
+        continued: Steps at which it continued; 0 if it began anew.
+        ended: When it was gone, in the same two times.
         outcome: Hash of the policy, if it came to its end.
     """
 
-    times: dict[int, float]
-    continued: int | None
-    ended: float
+    times: dict[int, NDArray[np.float64]]
+    continued: int
+    ended: NDArray[np.float64]
     outcome: str | None
 
 
@@ -112,24 +113,26 @@ def live(form: str, seed: int, folder: Path, seconds: float, kill_after: float |
             "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         },
     )
-    times: dict[int, float] = {}
-    continued, outcome, killer = None, None, None
+    times: dict[int, NDArray[np.float64]] = {}
+    continued, outcome, killer = 0, None, None
     for line in process.stdout or ():  # which ends when the process does
-        stage, value = line.split()
+        stage, value, cpu = line.split()
         if stage == "ended":
             outcome = value
         elif stage != "compiling":
-            times[int(value)] = time.monotonic()
+            times[int(value)] = np.array([time.monotonic(), float(cpu)])
             continued = int(value) if stage == "continued" else continued
         if stage == "training" and kill_after is not None and killer is None:
             killer = threading.Timer(kill_after, os.kill, (process.pid, signal.SIGKILL))
             killer.start()
-    ended = time.monotonic()
+    now = time.monotonic()
     if killer is not None:
         killer.cancel()
-    if process.wait() not in (0, -signal.SIGKILL):
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode not in (0, -signal.SIGKILL):
         raise SystemExit(f"The training process ended with status {process.returncode}.")
-    return Life(times, continued, ended, outcome)
+    return Life(times, continued, np.array([now, used.ru_utime + used.ru_stime]), outcome)
 
 
 class Campaign:
@@ -166,15 +169,17 @@ class Campaign:
                 alone = live(self.form, seed, self.work / "alone", NEVER, None).outcome
                 self._write({"seed": seed, "outcome": life.outcome, "alone": alone})
             last = life
-        lost = [record["lost"] for record in self.records if "lost" in record]
+        lost = np.array([record["lost"] for record in self.records if "lost" in record])
         runs = [record for record in self.records if "outcome" in record]
         return {
             "kills": len(lost),
             "runs": len(runs),
             "steps_of_a_run": STEPS[self.form],
             "seconds_between_checkpoints": self.seconds,
-            "most_seconds_lost": round(max(lost), 3),
-            "mean_seconds_lost": round(float(np.mean(lost)), 3),
+            "most_seconds_lost": lost[:, 0].max(),
+            "mean_seconds_lost": round(float(lost[:, 0].mean()), 3),
+            "most_cpu_seconds_lost": lost[:, 1].max(),
+            "mean_cpu_seconds_lost": round(float(lost[:, 1].mean()), 3),
             "same_bytes": all(run["outcome"] == run["alone"] for run in runs),
         }
 
@@ -188,13 +193,14 @@ class Campaign:
         print(self.form, self._count("lost"), record, flush=True)
 
 
-def _lost(killed: Life, following: Life) -> float:
-    """Seconds that a kill cost: from where the next process continues to where the last one was.
+def _lost(killed: Life, following: Life) -> list[float]:
+    """Seconds, and CPU seconds, from where the next process continues to where the last one was.
 
-    A checkpoint is written when its steps have been reported.
+    A checkpoint is written when its steps have been reported. On a machine that is busy with other
+    things, little work is done in many seconds.
     """
-    first = min(killed.times.values())
-    return round(killed.ended - killed.times.get(following.continued or 0, first), 3)
+    since = killed.times.get(following.continued, next(iter(killed.times.values())))
+    return [round(seconds, 3) for seconds in (killed.ended - since).tolist()]
 
 
 def main() -> None:
@@ -212,11 +218,13 @@ def main() -> None:
         folder, seed = given.child
         run_to_the_end(forms[0], int(seed), Path(folder), given.seconds)
         return
-    result = json.loads(RESULT.read_text()) if RESULT.exists() else {"forms": {}}
     for form in forms:
         campaign = Campaign(form, given.work, given.seconds, given.longest)
-        result["forms"][form] = campaign.run(given.kills)
-        print(form, result["forms"][form])
+        summary = campaign.run(given.kills)
+        print(form, summary)
+        # Read only now: the other form may have been measured meanwhile.
+        result = json.loads(RESULT.read_text()) if RESULT.exists() else {"forms": {}}
+        result["forms"][form] = summary
         result["command"] = "python benchmarks/killed_training.py"
         result["versions"] = versions((*CORE, *TRAINING))
         write_atomically(RESULT, (json.dumps(result, indent=1) + "\n").encode())

@@ -456,13 +456,13 @@ def test_several_processes_give_the_same_policies():
     jobs = [JOB, TrainingJob([[1.0], [2.0]], 3), JOB]
     calls = []
     spec = TrainerSpec.of(tiny(norm_obs=True, norm_reward=True, processes=2))
-    together = train(spec, jobs, lambda *call: calls.append(call))
+    together = train(spec, jobs, calls.append)
     alone = tiny(norm_obs=True, norm_reward=True).train(jobs)
     for ours, expected in zip(together, alone, strict=True):
         assert policy_bytes(ours.policy) == policy_bytes(expected.policy)
         assert (ours.steps, ours.source_return) == (expected.steps, expected.source_return)
         assert ours.curve == expected.curve
-    assert [done for done, _, _ in calls] == [256, 512, 768]
+    assert list(dict.fromkeys(c.steps for c in calls if c.steps)) == [256, 512, 768]
 
 
 def failing_elsewhere(context):

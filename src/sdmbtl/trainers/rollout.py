@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import setitem
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -226,9 +227,10 @@ class _Rollout:
                     break
                 lanes[place] = lane
             observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
+            write = setitem if isinstance(observations, np.ndarray) else _write
             while lanes:
                 for place, lane in lanes.items():
-                    _write(observations, place, lane.observation)
+                    write(observations, place, lane.observation)
                 actions = policy.act(observations)
                 for place in self._step_all(lanes, actions, limits):
                     following = self._next_lane(lanes.pop(place))
