@@ -141,6 +141,8 @@ def _begin(
     return _Lane(number, episode, environment, step, observation, reusable)
 
 
+#: Puts an observation in its place in a batch.
+_Write = Callable[[Any, int, Any], None]
 #: Begins an episode: its context, its number there, an environment of that context to use again.
 _Begin = Callable[[int, int, ContextualEnv | None], _Lane]
 
@@ -227,7 +229,7 @@ class _Rollout:
                     break
                 lanes[place] = lane
             observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
-            write = setitem if isinstance(observations, np.ndarray) else _write
+            write: _Write = setitem if isinstance(observations, np.ndarray) else _write
             while lanes:
                 for place, lane in lanes.items():
                     write(observations, place, lane.observation)
