@@ -51,7 +51,7 @@ def failing_at_zero(number):
 
 
 def test_results_come_before_an_error(monkeypatch):
-    monkeypatch.setattr(parallel, "wait", lambda futures, return_when: wait(futures))
+    monkeypatch.setattr(parallel, "wait", lambda futures, *_, **__: wait(futures))
     results = compute_all(failing_at_zero, [1, 0, 2, 4], 2)
     assert {next(results) for _ in range(3)} == {(1, 1.0), (2, 0.5), (4, 0.25)}
     with pytest.raises(ZeroDivisionError):
@@ -72,6 +72,32 @@ def sleep(number):
 def main():
     list(compute_all(sleep, [1, 2], 2))
 """
+
+
+def sleep_long(_):
+    time.sleep(600)
+
+
+def test_whoever_waits_can_end_the_work():
+    beats = []
+
+    def heartbeat():
+        beats.append(None)
+        if len(beats) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(compute_all(sleep_long, [1, 2], 2, heartbeat))
+    assert len(beats) == 3
+
+
+def is_interrupt_blocked(_):
+    return signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def test_an_interrupt_does_not_reach_workers_that_begin():
+    assert [blocked for _, blocked in compute_all(is_interrupt_blocked, [1], 2)] == [True]
+    assert not is_interrupt_blocked(None), "this process is as before"
 
 
 def test_workers_end_with_a_parent_that_is_killed(tmp_path):

@@ -22,8 +22,15 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+#: Called now and then while others work; what it raises ends the work.
+Heartbeat = Callable[[], None]
+
+
 def compute_all(
-    function: Callable[[Item], Result], items: Sequence[Item], processes: int
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    processes: int,
+    heartbeat: Heartbeat | None = None,
 ) -> Iterator[tuple[Item, Result]]:
     """Yield the items with their results as they are finished.
 
@@ -32,13 +39,14 @@ def compute_all(
             are pickled.
         items: The pieces of work.
         processes: Number of processes; with one, everything is done in this process, in order.
+        heartbeat: Called now and then while this process waits for others.
     """
     if processes <= 1:
         for item in items:
             yield item, function(item)
         return
     with Workers(processes) as workers:
-        yield from workers.compute_all(function, items)
+        yield from workers.compute_all(function, items, heartbeat=heartbeat)
 
 
 class Workers:
@@ -53,6 +61,9 @@ class Workers:
 
     #: Work of so many seconds pays for the start of a process, which imports all it needs.
     start_seconds = 3.0
+
+    #: Seconds between two heartbeats.
+    heartbeat_seconds = 0.2
 
     def __init__(self, processes: int) -> None:
         self.processes = processes
@@ -84,6 +95,7 @@ class Workers:
         function: Callable[[Item], Result],
         items: Iterable[Item],
         here: Callable[[Item], Result] | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> Iterator[tuple[Item, Result]]:
         """Yield the items with their results as they are finished.
 
@@ -91,6 +103,7 @@ class Workers:
             function: Called with an item in one of the processes.
             items: The pieces of work.
             here: What this process calls to do its share; without it, it only waits.
+            heartbeat: Called now and then while it waits.
 
         Raises:
             BrokenProcessPool: If a process died.
@@ -108,13 +121,25 @@ class Workers:
                     yield item, here(item)
                     finished = {future for future in waiting if future.done()}
                 else:
-                    finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                    finished = self._wait(waiting, heartbeat)
                 # What went well first: an error ends the work, and would drop it.
                 for future in sorted(finished, key=lambda f: f.exception() is not None):
                     yield waiting.pop(future), future.result()
         except BaseException:
             self.close()  # nobody waits for what is under way
             raise
+
+    def _wait(
+        self, waiting: Iterable[Future[Result]], heartbeat: Heartbeat | None
+    ) -> set[Future[Result]]:
+        """Wait until at least one is finished."""
+        seconds = None if heartbeat is None else self.heartbeat_seconds
+        while True:
+            finished, _ = wait(waiting, seconds, return_when=FIRST_COMPLETED)
+            if finished:
+                return finished
+            if heartbeat is not None:
+                heartbeat()
 
     def close(self) -> None:
         """End the processes at once; they are started again when needed."""
@@ -133,7 +158,7 @@ class Workers:
             )
         others = multiprocessing.active_children()
         try:
-            with environment_variables(SINGLE_THREADED), without_script():
+            with starting_processes():
                 return self._pool.submit(function, item)  # which may start a process
         finally:
             self._children += [c for c in multiprocessing.active_children() if c not in others]
@@ -162,7 +187,18 @@ def environment_variables(values: Mapping[str, str]) -> Iterator[None]:
 
 
 @contextmanager
-def without_script() -> Iterator[None]:
+def starting_processes() -> Iterator[None]:
+    """What processes that are started in it inherit, before they call `begin_worker`.
+
+    Linear algebra has one thread, the script of this process is not run again, and an interrupt of
+    all processes at once, as Ctrl-C in a terminal is, does not end them in the middle of an import.
+    """
+    with environment_variables(SINGLE_THREADED), _without_script(), _interrupts_later():
+        yield
+
+
+@contextmanager
+def _without_script() -> Iterator[None]:
     """Keep a process that is started from running this one's script.
 
     It needs nothing of it, and a script without `if __name__ == "__main__":` would begin anew.
@@ -173,6 +209,19 @@ def without_script() -> Iterator[None]:
         yield
     finally:
         sys.modules["__main__"] = script
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold SIGINT back from this thread for a moment; a process that is started keeps it so."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def begin_worker() -> None:

@@ -31,6 +31,23 @@ def test_batched_training_is_many_times_as_fast():
     assert speed["both_cores"]["cores_used"] > 1.5
 
 
+def test_most_of_an_evaluation_is_gymnasiums():
+    measured = json.loads((RESULTS / "evaluation-speed.json").read_text())["environments"]
+    text = (RESULTS.parent / "docs" / "environments.md").read_text()
+    for environment in measured.values():
+        assert environment["share_of_gymnasium"] > 0.75
+        assert f"{environment['share_of_gymnasium']:.0%}".replace("%", " %") in text
+
+
+def test_kills_cost_little_and_change_nothing():
+    measured = json.loads((RESULTS / "killed-training.json").read_text())["forms"]
+    assert set(measured) == {"host", "batched"}
+    for form in measured.values():
+        assert form["kills"] >= 20
+        assert form["same_bytes"]
+        assert form["most_cpu_seconds_lost"] < form["seconds_between_checkpoints"] + 0.5
+
+
 def test_the_lean_walker_takes_half_the_time():
     faster = json.loads((RESULTS / "walker-speed.json").read_text())["times_as_fast"]
     for way in ("lean", "lean, contextual"):

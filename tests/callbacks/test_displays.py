@@ -1,6 +1,7 @@
 """What displays say of events, on a terminal of 80 columns and in lines."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -98,6 +99,8 @@ def test_the_steps_of_a_policy_are_those_taken(tmp_path):
         ("asked", (), "training ..."),
         ("compiling", (0, 4096), "compiling ..."),
         ("training", (1024, 4096), "1,024 of 4,096 steps"),
+        ("training", (), "training ..."),
+        ("continued", (1024, 4096), "1,024 of 4,096 steps"),
         ("trained", (), "evaluating ..."),
         ("evaluating", (), "evaluating ..."),
         ("evaluating", (120, 512), "evaluating 120 of 512 targets"),
@@ -121,6 +124,20 @@ def test_a_terminal_shows_what_happens_now(study, trial):
     assert picture(display)[-2].endswith(" evaluating 3 of 8 targets")
     display(Event("compiling", trial, 0, 4096))
     assert picture(display)[-2] == "compiling ..."
+
+
+def test_a_run_that_continues_says_where(study, trial):
+    where = console()
+    event = Event("continued", trial, 410_000, 1_000_000, 20.5)
+    TerminalDisplay(study, where, budget=12)(event)
+    assert written(where) == ["       continues policy 2 at 410,000 of 1,000,000 steps"]
+    display, lines = lines_of(study)
+    display(event)
+    display(replace(event, policies=3))
+    assert lines == [
+        "     continues policy 2 at 410,000 of 1,000,000 steps",
+        "     continues policy 2 and 2 more at 410,000 of 1,000,000 steps",
+    ]
 
 
 def test_nothing_is_wider_than_a_terminal(study, trial):

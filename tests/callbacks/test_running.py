@@ -104,6 +104,19 @@ def test_logging_has_a_line_for_each_policy(tmp_path, caplog, capsys):
     assert capsys.readouterr() == ("", ""), "what is logged is not shown a second time"
 
 
+def test_logging_says_where_an_interrupted_training_run_continues(tmp_path, caplog):
+    def interrupt(event):
+        if event.stage == "training" and event.trial.id == 1:
+            raise KeyboardInterrupt
+
+    study = open_small(tmp_path / "study")
+    with pytest.raises(KeyboardInterrupt):
+        study.run(budget=2, callbacks=[interrupt])
+    caplog.set_level(logging.INFO, logger="sdmbtl")
+    study.run(budget=2, log_every=None)
+    assert "continues policy 1 at 2,048 of 4,096 steps" in caplog.records[0].message
+
+
 def test_logging_has_a_line_now_and_then(tmp_path, caplog):
     caplog.set_level(logging.INFO, logger="sdmbtl")
 

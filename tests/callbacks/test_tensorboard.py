@@ -2,10 +2,13 @@
 
 import sys
 
+import gymnasium
 import pytest
 from small_study import open_small
 
+from sdmbtl import ContextSpace
 from sdmbtl.errors import MissingPackageError
+from sdmbtl.studies import Study
 
 
 def scalars(directory, tag):
@@ -36,7 +39,7 @@ def test_scalars(tmp_path):
     assert sorted(p.name for p in board.iterdir()) == ["policy-0000", "policy-0001", "study"]
     for trial in study.trials:
         run = board / f"policy-{trial.id:04d}"
-        assert scalars(run, "train/mean_return") == single(trial.run.curve)
+        assert scalars(run, "eval/mean_return") == single(trial.run.curve)
         assert [step for step, _ in scalars(run, "train/steps_per_second")] == [4096]
     assert scalars(board / "study", "study/coverage") == single(coverages(study))
     best = [(step, value * 500) for step, value in coverages(study)]
@@ -47,9 +50,9 @@ def test_a_resumed_run_continues_and_replaces_what_is_trained_again(tmp_path):
     study, board = open_small(tmp_path / "study"), tmp_path / "board"
     with pytest.raises(KeyboardInterrupt):
         study.run(budget=3, tensorboard=board, callbacks=[interrupt_second_policy])
-    assert [step for step, _ in scalars(board / "policy-0001", "train/mean_return")] == [2048]
+    assert [step for step, _ in scalars(board / "policy-0001", "eval/mean_return")] == [2048]
     study.run(budget=3, tensorboard=board)
-    curve = scalars(board / "policy-0001", "train/mean_return")
+    curve = scalars(board / "policy-0001", "eval/mean_return")
     assert curve == single(study.trials[1].run.curve)
     assert scalars(board / "study", "study/coverage") == single(coverages(study))
 
@@ -58,8 +61,35 @@ def test_policies_that_are_trained_side_by_side_have_their_own_curves(tmp_path):
     study, board = open_small(tmp_path / "study", batch=2), tmp_path / "board"
     study.run(budget=2, tensorboard=board)
     for trial in study.trials:
-        curve = scalars(board / f"policy-{trial.id:04d}", "train/mean_return")
+        curve = scalars(board / f"policy-{trial.id:04d}", "eval/mean_return")
         assert curve == single(trial.run.curve)
+
+
+def test_an_evaluation_is_written_once_at_its_step(tmp_path):
+    """Of many updates only some are followed by an evaluation."""
+    study = Study.open(
+        tmp_path / "study",
+        lambda context: gymnasium.make("Pendulum-v1", g=context["g"], max_episode_steps=20),
+        space=ContextSpace(g=[5.0, 10.0]),
+        width=0,
+        init="scratch",
+        episodes=1,
+        trainer_options={
+            "total_timesteps": 1024,
+            "num_envs": 2,
+            "num_steps": 32,
+            "minibatch_size": 64,
+            "eval_every": 4,
+            "eval_episodes": 1,
+            "update_epochs": 1,
+        },
+    )
+    study.run(budget=1, tensorboard=tmp_path / "board")
+    run, (trial,) = tmp_path / "board" / "policy-0000", study.trials
+    assert [step for step, _ in trial.run.curve] == [64, 256, 512, 768, 1024]
+    assert scalars(run, "eval/mean_return") == single(trial.run.curve)
+    speeds = [step for step, _ in scalars(run, "train/steps_per_second")]
+    assert speeds == list(range(128, 1025, 64)), "of each update but the first"
 
 
 def test_without_tensorboard_nothing_is_begun(tmp_path, monkeypatch):

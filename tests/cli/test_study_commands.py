@@ -5,7 +5,6 @@ import re
 import shutil
 import signal
 import sqlite3
-from contextlib import suppress
 
 import gymnasium
 import numpy as np
@@ -14,7 +13,9 @@ import scipy.stats
 from command_runner import QUICK
 
 from sdmbtl import ContextSpace
-from sdmbtl.studies import Study
+from sdmbtl.errors import StudyError
+from sdmbtl.parallel import Workers
+from sdmbtl.studies import Study, evaluation
 from sdmbtl.trainers.ppo import BatchedPPOTrainer
 
 CONTEXT = {"length", "masscart", "masspole"}
@@ -124,8 +125,9 @@ def test_default_directory_and_budget(command, tiny, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch):
-    def run(self, *_, **__):
-        os.kill(os.getpid(), number)
+    def run(self, *_, callbacks, **__):
+        os.kill(os.getpid(), number)  # nothing is raised in the middle of something
+        callbacks[0](None)
         raise AssertionError("the signal was not noticed")
 
     monkeypatch.setattr(Study, "run", run)
@@ -136,14 +138,40 @@ def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch)
     assert signal.getsignal(number) is before
 
 
-def test_a_signal_that_a_library_swallows_still_ends_the_run(command, copied, monkeypatch):
-    def run(self, *_, callbacks, **__):
-        with suppress(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGINT)
-        callbacks[0](None)
+@pytest.mark.parametrize("more", [(), ("--missing",)])
+def test_signals_end_an_evaluation_cleanly(more, command, copied, monkeypatch):
+    def evaluate(*_, callbacks=None, progress=None, **__):
+        os.kill(os.getpid(), signal.SIGINT)
+        (callbacks[0] if progress is None else progress)(None)
+
+    monkeypatch.setattr(Study, "evaluate", evaluate)
+    monkeypatch.setattr(Study, "evaluate_missing", lambda _, c, **__: evaluate(callbacks=c))
+    result = command("evaluate", copied, *more, status=130)
+    assert "Interrupted; " in result.stderr
+
+
+def test_a_signal_at_the_very_end_of_a_run(command, copied, monkeypatch):
+    """A loop of a shell around it must know."""
+
+    def run(self, *_, **__):
+        os.kill(os.getpid(), signal.SIGINT)
+        return "the budget is used"
 
     monkeypatch.setattr(Study, "run", run)
-    command("resume", copied, status=130)
+    result = command("resume", copied, status=130)
+    assert "Stopped: the budget is used" in result.stdout
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_number_of_processes_for_evaluations(number, command, copied, monkeypatch):
+    made = []
+    monkeypatch.setattr(evaluation, "Workers", lambda n: made.append(n) or Workers(n))
+    command("evaluate", copied, "--episodes", 1, "--eval-processes", number)
+    command("evaluate", copied, "--missing", "--eval-processes", number)
+    command("resume", copied, "--budget", 3, "--eval-processes", number)
+    assert made == [number - 1] * 3
+    with pytest.raises(StudyError, match="'eval_processes' must be a whole number >= 1. Got 0"):
+        Study.open(copied).run(budget=3, eval_processes=0)
 
 
 def test_a_failed_attempt_is_shown(command, tiny, tmp_path, monkeypatch):

@@ -24,6 +24,15 @@ def test_settings_with_defaults_and_meanings(command):
     )
 
 
+def test_an_environment_of_gymnasium_has_its_space(command, tmp_path):
+    (tmp_path / "lander.toml").write_text("[dimensions.gravity]\nvalues = [-10, -5]\n")
+    asked = ["trainers", "ppo", "gym:LunarLander-v3"]
+    text = command(*asked, "--space", tmp_path / "lander.toml").stdout
+    assert "\ngamma = 0.99  (gym:LunarLander-v3: 0.999)\n" in text, "what 'ppo' knows of it"
+    assert "need a context space: --space FILE.toml" in command.error(*asked)
+    assert "Give ENV after NAME." in command.error("trainers", "ppo", "--space", "lander.toml")
+
+
 def test_names_that_are_unknown(command):
     assert "Did you mean 'sb3'" in command.error("trainers", "sb4")
     assert "Unknown algorithm 'SACK'" in command.error("trainers", "sb3", "--algorithm", "SACK")

@@ -254,6 +254,18 @@ class TestDiscrete:
         discrete = {name: d.discrete for name, d in space.dimensions.items()}
         assert discrete == {"lanes": True, "cars": True, "speed": False}
 
+    def test_there_is_nothing_between_true_and_false(self, tmp_path):
+        path = tmp_path / "wind.toml"
+        path.write_text("[dimensions.wind]\nvalues = [false, true]\n")
+        space, _ = load_space(path)
+        assert space == ContextSpace(wind=np.array([False, True]))
+        assert space == ContextSpace(wind=Levels(iter([0, 1]), discrete=True))
+        drawn = space.draw(space.whole(), 20, np.random.default_rng(0))
+        assert {*drawn.ravel().tolist()} == {0.0, 1.0}
+        path.write_text("[dimensions.wind]\nvalues = [false, true]\ndiscrete = false\n")
+        with pytest.raises(ContextError, match="nothing between true and false. Got 'discrete' ="):
+            load_space(path)
+
     def test_of_an_interval_nothing_is_said(self):
         space = ContextSpace([[0.1], [0.9]], x=Interval(0, 1))
         assert len(space.draw(space.whole(), 5, np.random.default_rng(0))) == 5

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sdmbtl import ContextSpace
+from sdmbtl import ContextSpace, Interval
 from sdmbtl.environments import (
     FactoryFamily,
     GymnasiumFamily,
@@ -134,6 +134,28 @@ def test_values_keep_their_type():
         ("icy", "Values of the attribute 'unwrapped.icy' are true or false; the usual one is Fal"),
     ):
         assert text in refused(ContextSpace(**{name: [0, 1.5]}))
+
+
+def test_there_is_nothing_between_values_that_are_whole(tmp_path):
+    (tmp_path / "cart.toml").write_text(
+        "[dimensions.tries]\nlow = 1\nhigh = 9\nlevels = 3\n"
+        "[dimensions.icy]\nvalues = [true, false]\n[dimensions.push]\nvalues = [5, 10]\n"
+    )
+    family = cart(str(tmp_path / "cart.toml"))
+    discrete = {name: d.discrete for name, d in family.space().dimensions.items()}
+    assert discrete == {"tries": True, "icy": True, "push": False}
+    space = family.space()
+    for drawn in space.draw(space.whole(), 50, np.random.default_rng(0)):
+        env = inner(family, **space.context(drawn))
+        assert (env.tries in (1, 5, 9), env.icy in (True, False)) == (True, True)
+    again = make_family(family.name, **family.settings()["options"])
+    assert again.space() == space
+
+
+def test_a_value_in_the_middle_that_is_not_whole_is_refused_at_once():
+    assert "Got 1.5. List those that it may have." in refused(ContextSpace(tries=[1, 1.5, 2]))
+    between = ContextSpace([[1.0], [2.0]], tries=Interval(1, 2))
+    assert "which has nothing between its values. Got Interval(1, 2). List" in refused(between)
 
 
 def test_an_argument_without_a_usual_value_has_that_of_the_middle():

@@ -214,7 +214,7 @@ class TestProgress:
     def test_longest_first_and_seed_by_seed(self, tmp_path, small_recipe, monkeypatch):
         todo = []
         monkeypatch.setattr(
-            factory, "compute_all", lambda f, given, _: todo.extend(given) or iter(())
+            factory, "compute_all", lambda f, given, *_: todo.extend(given) or iter(())
         )
         with pytest.raises(MatrixError, match="lacks seed 0, sources 0 to 3"):
             MatrixFactory(tmp_path, small_recipe(multi_task=(9, 2))).make(2)
@@ -457,7 +457,7 @@ class TestFailures:
         assert made(path, recipe)[0] == reference.bytes
 
 
-def die(recipe_text, unit):
+def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -505,17 +505,33 @@ class TestUnits:
         assert MatrixUnit(0, multi_task=50).n_policies == 1
 
 
+def test_a_heartbeat_ends_the_work_in_the_middle_of_a_piece(tmp_path, recipe):
+    beats, finished = [], []
+
+    def heartbeat():
+        beats.append(len(finished))
+        if beats.count(1) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        MatrixFactory(tmp_path, recipe).make(
+            1, progress=lambda *now: now[2] and finished.append(now), heartbeat=heartbeat
+        )
+    assert len(finished) == 1
+    assert beats.count(0) > 1, "in training and in evaluation"
+
+
 def test_time_is_not_lost_in_failed_attempts(monkeypatch):
     """CPU time of attempts that failed belongs to the cost."""
     attempts, clock = [], iter([0.0, 3.0, 10.0, 14.0, 20.0])
 
-    def well_in_the_end(unit, attempt):
+    def well_in_the_end(unit, attempt, _):
         attempts.append(attempt)
         if attempt < 2:
             raise TrainingError("not yet")
         return units.Rows(*np.zeros((3, 1)), np.array([0.5, 0.25, 7, 1]))
 
     monkeypatch.setattr(units, "process_time", lambda: next(clock))
-    rows = units.compute_with_retries(well_in_the_end, MatrixUnit(0, (0,)))
+    rows = units.compute_with_retries(well_in_the_end, None, MatrixUnit(0, (0,)))
     assert attempts == [0, 1, 2]
     assert rows.cost.tolist() == [0.5 + 3.0 + 4.0, 0.25, 7, 3]

@@ -21,7 +21,7 @@ TRAINER = {
     "num_steps": 32,
     "minibatch_size": 32,
     "update_epochs": 1,
-    "max_episode_steps": 50,
+    "endless_after": 50,
 }
 
 

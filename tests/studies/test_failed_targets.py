@@ -162,7 +162,9 @@ def test_progress_of_an_evaluation_is_told(whole, tmp_path):
 def test_an_endless_environment_is_warned_of_once(tmp_path):
     study = open_rough(tmp_path / "study")
     set_troubles({0.6: "endless"})  # the middle, where it is tried
-    with pytest.warns(UserWarning, match=r"no time limit.*TimeLimit.*after 50 steps \(the train"):
+    with pytest.warns(
+        UserWarning, match=r"no time limit.*'max_episode_steps'.*after 50 steps \('end"
+    ):
         study.warn_of_environment()
     study.warn_of_environment()
     set_troubles({})

@@ -50,7 +50,7 @@ def coins(monkeypatch):
 
 
 def play(family, **options):
-    options = {"episodes": 3, "most_steps": 1000, "seed": 0} | options
+    options = {"episodes": 3, "most_steps": 1000, "max_episode_steps": None, "seed": 0} | options
     return play_random_actions(family, SPACE, SPACE.targets, **options)
 
 
@@ -67,6 +67,7 @@ def test_steps_are_limited(coins):
     assert np.isfinite(returns).sum(axis=1).tolist() == [2, 2, 1, 1, 1], "each context in turn"
     Coins.endless = True
     assert np.isnan(play(coins)).all()
+    assert np.isfinite(play(coins, max_episode_steps=20)).all(), "cut off, as in training"
 
 
 def test_errors_name_the_context(coins):

@@ -162,7 +162,8 @@ def test_returns_are_those_of_the_policies(finished):
         observe_context=False,
         episodes=20,
         seed=0,
-        max_episode_steps=1000,
+        max_episode_steps=None,
+        endless_after=1000,
     ).complete()
     recorded = finished.returns[0].mean(axis=1)
     assert np.corrcoef(played.mean(axis=1), recorded)[0, 1] > 0.9

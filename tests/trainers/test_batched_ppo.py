@@ -26,9 +26,7 @@ def learned():
     space = ContextSpace(length=[0.5, 4.0], masspole=[0.1, 1.0])
     trainer = make_trainer("ppo", family, space, total_timesteps=40_960)
     calls = []
-    (training,) = trainer.train(
-        [TrainingJob(space.targets[:1], 7)], lambda *progress: calls.append(progress)
-    )
+    (training,) = trainer.train([TrainingJob(space.targets[:1], 7)], calls.append)
     return trainer, training, calls
 
 
@@ -38,16 +36,18 @@ def test_it_learns(learned):
     assert training.steps == 40_960
     assert [steps for steps, _ in training.curve] == [10_240, 20_480, 30_720, 40_960]
     assert training.source_return == max(value for _, value in training.curve)
-    reported = [0, *(steps for steps, _ in training.curve)]  # 0 steps: it compiles first
-    assert [c[:2] for c in calls] == [(steps, 40_960) for steps in reported]
+    assert (calls[0].steps, calls[0].total_steps) == (0, 40_960)
+    assert [(c.steps, c.total_steps) for c in calls[1:]] == [(s, 40_960) for s, _ in training.curve]
+    assert [c.stage for c in calls] == ["compiling", *["training"] * 4]
+    assert [c.evaluations for c in calls] == [(), *((entry,) for entry in training.curve)]
 
 
 def test_a_training_run_of_the_same_shape_does_not_compile(learned):
     trainer, _, _ = learned
     calls = []
     job = TrainingJob(trainer.space.targets[:1], 8, steps=10_240)
-    trainer.train([job], lambda *progress: calls.append(progress))
-    assert [c[:2] for c in calls] == [(10_240, 10_240)]
+    trainer.train([job], calls.append)
+    assert [(c.steps, c.total_steps) for c in calls] == [(10_240, 10_240)]
 
 
 def test_evaluation_agrees_with_gymnasium(learned):
@@ -64,7 +64,8 @@ def test_evaluation_agrees_with_gymnasium(learned):
         observe_context=False,
         episodes=20,
         seed=1,
-        max_episode_steps=1000,
+        max_episode_steps=None,
+        endless_after=1000,
     ).complete()
     assert np.allclose(ours.mean(axis=1), theirs.mean(axis=1), rtol=0.15, atol=15)
 
@@ -85,10 +86,11 @@ def test_processes_and_chunks():
     calls = []
     alone = cartpole(chunk=2, processes=1, **QUICK).train(jobs)  # first: the others use its cache
     spec = TrainerSpec.of(cartpole(chunk=2, processes=2, **QUICK))
-    split = train(spec, jobs, lambda *c: calls.append(c))
+    split = train(spec, jobs, calls.append)
     assert [policy_bytes(t.policy) for t in split] == [policy_bytes(t.policy) for t in alone]
     assert [t.curve for t in split] == [t.curve for t in alone]
-    assert [c[:2] for c in calls] == [(8192, 16384), (16384, 16384)]
+    counts = dict.fromkeys((c.steps, c.total_steps) for c in calls if c.steps)
+    assert list(counts) == [(8192, 16384), (16384, 16384)]
     assert len({policy_bytes(t.policy) for t in split}) == 4
 
 
@@ -129,7 +131,8 @@ def test_normalized_observations_travel_with_the_policy():
         observe_context=False,
         episodes=10,
         seed=0,
-        max_episode_steps=1000,
+        max_episode_steps=None,
+        endless_after=1000,
     ).complete()
     assert np.allclose(ours.mean(), theirs.mean(), rtol=0.2)
 

@@ -50,7 +50,7 @@ def run(request):
 def kill_after(reports):
     left = reports
 
-    def progress(steps, total, mean_return):
+    def progress(report):
         nonlocal left
         left -= 1
         if not left:
@@ -63,18 +63,32 @@ def content(trainings):
     return [(policy_bytes(t.policy), t.steps, t.source_return, t.curve) for t in trainings]
 
 
-@pytest.mark.parametrize("reports", [2, 4])
-def test_it_continues_to_the_same_bytes(run, reports, tmp_path):
+@pytest.mark.parametrize("reports_done", [2, 4])
+def test_it_continues_to_the_same_bytes(run, reports_done, tmp_path):
     spec, jobs = run
     expected = content(train(spec, jobs))
     checkpoints = Checkpoints(tmp_path / "checkpoints", 0.0)
     with pytest.raises(KilledError):
-        train(spec, jobs, kill_after(reports), checkpoints)
-    steps = []
-    again = train(spec, jobs, lambda done, *_: steps.append(done), checkpoints)
+        train(spec, jobs, kill_after(reports_done), checkpoints)
+    reports = []
+    again = train(spec, jobs, reports.append, checkpoints)
     assert content(again) == expected
-    assert len(steps) < 12, "not from the beginning"
-    assert steps[-1] == 480 * len(jobs)
+    assert (reports[0].stage, reports[0].steps) == ("continued", 40 * reports_done * len(jobs))
+    assert {report.stage for report in reports[1:]} == {"training"}
+    assert reports[-1].steps == 480 * len(jobs)
+
+
+def test_every_evaluation_is_reported_once(run, tmp_path):
+    spec, jobs = run
+    checkpoints, reports = Checkpoints(tmp_path, 0.0), []
+    (first, *others) = train(spec, jobs, reports.append)
+    told = [entry for report in reports for entry in report.evaluations]
+    assert told == ([] if others else first.curve), "of several policies nothing is said"
+    with pytest.raises(KilledError):
+        train(spec, jobs, kill_after(5), checkpoints)
+    again = []
+    train(spec, jobs, again.append, checkpoints)
+    assert [entry for report in again for entry in report.evaluations] == told
 
 
 def test_a_start_from_a_parent_is_continued_too(run, tmp_path):
@@ -97,10 +111,11 @@ def test_an_interruption_is_kept_even_if_nothing_is_due(run, tmp_path):
     checkpoints = Checkpoints(tmp_path, 3600.0)
     with pytest.raises(KilledError):
         train(spec, jobs, kill_after(9), checkpoints)
-    steps = []
-    again = train(spec, jobs, lambda done, *_: steps.append(done), checkpoints)
+    reports = []
+    again = train(spec, jobs, reports.append, checkpoints)
     assert content(again) == expected
-    assert len(steps) <= 6, "where it was"
+    assert reports[0].stage == "continued"
+    assert len(reports) <= 6, "where it was"
 
 
 def test_it_is_written_only_when_due(run, tmp_path):

@@ -63,16 +63,14 @@ def test_the_form_follows_from_the_family():
 def test_it_learns_gymnasiums_cartpole():
     trainer = made(CARTPOLE, POLES, total_timesteps=30_000)
     calls = []
-    (training,) = trainer.train(
-        [TrainingJob(POLES.targets[:1], 1)], lambda *call: calls.append(call)
-    )
+    (training,) = trainer.train([TrainingJob(POLES.targets[:1], 1)], calls.append)
     assert training.source_return >= 400
     assert training.steps == 30_720
     assert training.source_return == max(value for _, value in training.curve)
     assert training.curve[0][0] == 1024, "the first evaluation is after the first update"
-    assert training.curve[-1][0] == calls[-1][0] == calls[-1][1] == 30_720
+    assert training.curve[-1][0] == calls[-1].steps == calls[-1].total_steps == 30_720
     assert len(calls) == 31
-    assert calls[0][:2] == (0, 30_720), "it says that it compiles"
+    assert (calls[0].stage, calls[0].steps, calls[0].total_steps) == ("compiling", 0, 30_720)
 
 
 def test_both_forms_share_policies(trained):

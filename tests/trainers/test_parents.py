@@ -161,10 +161,10 @@ def test_jobs_of_several_shapes_come_back_in_order(parent):
     alike = [TrainingJob(one, seed) for seed in range(5)]
     assert trainer.chunks(alike) == [[0, 1], [2, 3], [4]]
     calls = []
-    together = trainer.train(jobs, lambda *call: calls.append(call[:2]))
-    done = [steps for steps, _ in calls]
+    together = trainer.train(jobs, calls.append)
+    done = [report.steps for report in calls]
     assert done == sorted(done)
-    assert calls[-1] == (5 * 4096 + 2048, 5 * 4096 + 2048)
+    assert done[-1] == calls[-1].total_steps == 5 * 4096 + 2048
     (pair,) = [trainer.train([jobs[0], jobs[4]])]
     assert policy_bytes(together[4].policy) == policy_bytes(pair[1].policy)
     assert [t.steps for t in together] == [4096, 4096, 2048, 4096, 4096, 4096]

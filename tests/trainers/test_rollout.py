@@ -44,7 +44,7 @@ def play(contexts=CONTEXTS, *, family=None, space=None, policy=None, **arguments
     if family is None:
         family, space = make_family("cartpole"), space or SPACE
     arguments = {"observe_context": False, "episodes": 7, "seed": 5} | arguments
-    arguments = {"max_episode_steps": 1000} | arguments
+    arguments = {"max_episode_steps": None, "endless_after": 1000} | arguments
     return evaluate_in_gymnasium(
         policy or Leaning(), family, space or family.space(), np.array(contexts), **arguments
     )
@@ -225,13 +225,21 @@ class Endless(Fragile):
 
 def test_an_episode_that_does_not_end_is_stopped():
     family = FactoryFamily(Endless, ContextSpace(a=[0.0, 1.0]))
-    evaluation = play([[0.0], [1.0]], family=family, episodes=2, max_episode_steps=20)
+    evaluation = play([[0.0], [1.0]], family=family, episodes=2, endless_after=20)
     np.testing.assert_array_equal(evaluation.returns, [[20.0, 20.0], [np.nan, np.nan]])
     assert evaluation.errors == {
         1: "The environment failed in the context {'a': 1.0}: an episode has not ended after 20 "
-        "steps. Give the environment a time limit, as gymnasium.wrappers.TimeLimit does, or the "
-        "trainer another 'max_episode_steps'"
+        "steps, so it is taken to never end ('endless_after'). Give it a time limit: the "
+        "trainer's 'max_episode_steps', or gymnasium.wrappers.TimeLimit around the environment"
     }
+
+
+def test_a_time_limit_cuts_an_episode_off():
+    family = FactoryFamily(Endless, ContextSpace(a=[0.0, 1.0]))
+    limited = returns_of([[0.0], [1.0]], family=family, episodes=2, max_episode_steps=25)
+    np.testing.assert_array_equal(limited, [[20.0, 20.0], [25.0, 25.0]])
+    same = returns_of([[1.0]], family=family, max_episode_steps=25, endless_after=25)
+    assert (same == 25.0).all()
 
 
 def test_some_contexts_only_with_the_same_episodes():

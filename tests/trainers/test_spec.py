@@ -12,6 +12,7 @@ from sdmbtl.policies import MlpPolicy
 from sdmbtl.trainers import (
     Evaluation,
     Failure,
+    Report,
     Trainer,
     TrainerSpec,
     Training,
@@ -42,7 +43,7 @@ class Pretending(Trainer):
             if length in self.failing:
                 raise self.error(f"length {length}")
         if progress is not None:
-            progress(10 * len(jobs), 10 * len(jobs), 1.0)
+            progress(Report(10 * len(jobs), 10 * len(jobs), 1.0))
         return [Training(POLICY, 10, length) for length in lengths]
 
     def evaluate(self, policy, contexts, *, episodes, seed, only=None, progress=None):
@@ -118,8 +119,8 @@ def test_a_wrong_set_up_is_raised():
 
 def test_progress_is_that_of_all_jobs():
     calls = []
-    train(pretending()[1], JOBS, lambda *call: calls.append(call))
-    assert calls == [(30, 40, 1.0), (40, 40, 1.0)]
+    train(pretending()[1], JOBS, calls.append)
+    assert calls == [Report(30, 40, 1.0), Report(40, 40, 1.0)]
 
 
 @pytest.mark.parametrize("error", [ValueError, TrainingError, KeyboardInterrupt])

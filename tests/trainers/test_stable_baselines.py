@@ -300,9 +300,9 @@ def test_the_mean_return_must_be_finite(monkeypatch):
 def test_an_episode_that_does_not_end_ends_the_run(noted, monkeypatch):
     monkeypatch.setattr(Noted, "step", lambda *_: (np.zeros(2, np.float32), 1.0, False, False, {}))
     with pytest.raises(
-        TrainingError, match=r"context \{'a': 1.0\}: .* after 30 steps.*'max_episode_steps'"
+        TrainingError, match=r"context \{'a': 1.0\}: .* after 30 steps.*'endless_after'"
     ):
-        trained(TrainingJob([[1.0]], 0), family=noted, max_episode_steps=30)
+        trained(TrainingJob([[1.0]], 0), family=noted, endless_after=30)
 
 
 def test_weights_that_are_not_finite_end_the_run(monkeypatch):
@@ -330,8 +330,8 @@ def test_what_progress_raises_passes():
     class StopError(Exception):
         pass
 
-    def stop(done, total, mean_return):
-        if done > 100:
+    def stop(report):
+        if report.steps > 100:
             raise StopError
 
     with pytest.raises(StopError):
@@ -432,29 +432,37 @@ def test_the_number_of_processes_does_not_change_the_outcome():
 
 def test_progress_goes_from_nothing_to_all():
     calls = []
-    runs = tiny(total_timesteps=250).train([JOB, JOB], lambda *call: calls.append(call))
-    done = [steps for steps, _, _ in calls]
+    runs = tiny(total_timesteps=250).train([JOB, JOB], calls.append)
+    done = [report.steps for report in calls]
     assert [t.steps for t in runs] == [256, 256]
     assert done == sorted(done)
     assert len(set(done)) > 50
     assert done[0] < 10
     assert done[-1] == 512, "the steps that are taken, not those that were asked for"
-    assert {total for _, total, _ in calls} == {512}
-    assert np.isnan(calls[0][2]), "no episode has ended"
-    assert calls[-1][2] == runs[1].source_return
+    assert {report.total_steps for report in calls} == {512}
+    assert np.isnan(calls[0].mean_return), "no episode has ended"
+    assert calls[-1].mean_return == runs[1].source_return
+
+
+def test_evaluations_are_reported_apart_from_episodes_that_explore():
+    calls = []
+    (run,) = tiny(total_timesteps=250).train([JOB], calls.append)
+    assert [entry for report in calls for entry in report.evaluations] == run.curve
+    explored = [report.metrics["mean_return"] for report in calls]
+    assert len(set(explored)) > len(run.curve), "it changes with every episode"
 
 
 def test_several_processes_give_the_same_policies():
     jobs = [JOB, TrainingJob([[1.0], [2.0]], 3), JOB]
     calls = []
     spec = TrainerSpec.of(tiny(norm_obs=True, norm_reward=True, processes=2))
-    together = train(spec, jobs, lambda *call: calls.append(call))
+    together = train(spec, jobs, calls.append)
     alone = tiny(norm_obs=True, norm_reward=True).train(jobs)
     for ours, expected in zip(together, alone, strict=True):
         assert policy_bytes(ours.policy) == policy_bytes(expected.policy)
         assert (ours.steps, ours.source_return) == (expected.steps, expected.source_return)
         assert ours.curve == expected.curve
-    assert [done for done, _, _ in calls] == [256, 512, 768]
+    assert list(dict.fromkeys(c.steps for c in calls if c.steps)) == [256, 512, 768]
 
 
 def failing_elsewhere(context):

@@ -56,10 +56,10 @@ def test_what_is_given_is_kept():
 def test_the_steps_that_are_taken_are_those_that_are_said():
     trainer = cartpole(total_timesteps=1000, **QUICK)
     calls = []
-    (training,) = trainer.train([JOB], lambda *call: calls.append(call))
+    (training,) = trainer.train([JOB], calls.append)
     assert training.steps == 1024, "not 16,384"
-    assert {total for _, total, _ in calls} == {1024}
-    assert calls[-1][0] == training.steps == training.curve[-1][0]
+    assert {report.total_steps for report in calls} == {1024}
+    assert calls[-1].steps == training.steps == training.curve[-1][0]
     assert training.curve[0][0] == 32, "the first evaluation is after the first update"
     assert 10 <= len(training.curve) <= 12
     (shorter,) = trainer.train([TrainingJob([[0.5]], seed=0, steps=100)])

@@ -45,6 +45,8 @@ class RunDisplay(ABC):
             self._finished(event.trial, event.warning)
         elif event.stage == "failed":
             self._failed(event.trial)
+        elif event.stage == "continued":
+            self._continued(event)
         else:
             self.update()
 
@@ -94,6 +96,14 @@ class RunDisplay(ABC):
             " " * len(self._round(self._done)),
             f"{self._named(trial)}  attempt {len(errors)} failed, {then}: {printable(errors[-1])}",
             warning=True,
+        )
+
+    def _continued(self, event: Event) -> None:
+        more = "" if event.policies == 1 else f" and {event.policies - 1} more"
+        self.add_line(
+            " " * len(self._round(self._done)),
+            f"continues policy {event.trial.id}{more} at {event.steps:,} of "
+            f"{event.total_steps:,} steps",
         )
 
     def _round(self, number: int) -> str:
@@ -178,13 +188,13 @@ class RunDisplay(ABC):
 
 def activity(event: Event) -> str:
     """What is done with a policy at the moment."""
-    if event.stage == "training" and event.total_steps:
+    if event.stage in ("training", "continued") and event.total_steps:
         return f"{event.steps:,} of {event.total_steps:,} steps"
     if event.stage == "evaluating" and event.total_steps:
         return f"evaluating {event.steps:,} of {event.total_steps:,} targets"
     if event.stage == "compiling":
         return "compiling ..."
-    training = ("asked", "failed", "training")
+    training = ("asked", "failed", "continued", "training")
     return "training ..." if event.stage in training else "evaluating ..."
 
 

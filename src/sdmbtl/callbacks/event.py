@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from sdmbtl.selectors import Trial
 
+if TYPE_CHECKING:
+    from sdmbtl.trainers import Report
+
 Stage = Literal[
-    "asked", "compiling", "training", "saved", "trained", "evaluating", "failed", "finished"
+    "asked",
+    "compiling",
+    "continued",
+    "training",
+    "saved",
+    "trained",
+    "evaluating",
+    "failed",
+    "finished",
 ]
 
 
@@ -21,9 +32,9 @@ class Event:
 
     Attributes:
         stage: "asked": a context was chosen. "compiling": training waits for its code.
-            "training": steps were done. "saved": the policy file is written, "trained": and
-            recorded. "evaluating": on the targets. "finished": the row is recorded. "failed": an
-            attempt at training went wrong.
+            "continued": training continues from a checkpoint. "training": steps were done.
+            "saved": the policy file is written, "trained": and recorded. "evaluating": on the
+            targets. "finished": the row is recorded. "failed": an attempt at training went wrong.
         trial: The policy it is about, as recorded; of several that are trained side by side the
             first, until they are saved.
         steps: Environment steps done, while training; targets done, while evaluating.
@@ -31,6 +42,9 @@ class Event:
         mean_return: Latest mean return, while training.
         steps_per_second: Of this training run without its compilation; NaN until that is known.
         policies: Number of policies that are trained side by side.
+        evaluations: Steps and mean return of evaluations on the training contexts that were made
+            since the last event; of a training run that continues, of all so far.
+        metrics: Numbers of the training itself by name; see `Report`.
         warning: What is wrong with a finished policy, if anything seems to be.
     """
 
@@ -41,7 +55,24 @@ class Event:
     mean_return: float = math.nan
     steps_per_second: float = math.nan
     policies: int = 1
+    evaluations: tuple[tuple[int, float], ...] = ()
+    metrics: Mapping[str, float] = field(default_factory=dict)
     warning: str | None = None
+
+    @classmethod
+    def of(cls, report: Report, trial: Trial, steps_per_second: float, policies: int) -> Event:
+        """What the trainer reports of a training run."""
+        return cls(
+            report.stage,
+            trial,
+            report.steps,
+            report.total_steps,
+            report.mean_return,
+            steps_per_second,
+            policies,
+            report.evaluations,
+            report.metrics,
+        )
 
     @property
     def seconds_left(self) -> float | None:

@@ -12,7 +12,7 @@ import numpy as np
 from sdmbtl.errors import MissingPackageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from sdmbtl.callbacks.event import Event
     from sdmbtl.selectors import Trial
@@ -25,10 +25,12 @@ FLUSH_EVERY = 5
 class TensorBoardWriter:
     """A callback that writes scalars as a run goes: one run of TensorBoard for each policy.
 
-    "train/mean_return" and "train/steps_per_second" over the steps of a policy; in the run
-    "study" its "study/mean_best_return" and, where the range of returns is known,
-    "study/coverage" over the steps of all policies. A run that is resumed continues in the same
-    directory; what an interrupted training run wrote beyond where it continues is replaced.
+    Over the steps of a policy "eval/mean_return", once for each evaluation on the training
+    contexts, and of the training itself "train/steps_per_second" and what else the trainer reports
+    of it, such as the "train/mean_return" of episodes that explore. In the run "study" its
+    "study/mean_best_return" and, where the range of returns is known, "study/coverage" over the
+    steps of all policies. A run that is resumed continues in the same directory; what an
+    interrupted training run wrote before is replaced, with all its evaluations.
 
     Args:
         study: The study that is run.
@@ -57,20 +59,28 @@ class TensorBoardWriter:
 
     def __call__(self, event: Event) -> None:
         """Write what an event tells."""
-        if event.stage == "training" and event.policies == 1:
-            figures = {"mean_return": event.mean_return, "steps_per_second": event.steps_per_second}
-            self._write(_run_name(event.trial), event.steps, _named("train", figures))
+        if event.stage in ("continued", "training") and event.policies == 1:
+            self._write_training(event)
         elif event.stage == "trained":
             self._write_curve(event.trial)
         elif event.stage == "finished":
             self._write_study(self._study.steps, self._study.performance)
 
+    def _write_training(self, event: Event) -> None:
+        name = _run_name(event.trial)
+        self._write_evaluations(name, event.evaluations)
+        figures = {**event.metrics, "steps_per_second": event.steps_per_second}
+        self._write(name, event.steps, _named("train", figures))
+
+    def _write_evaluations(self, name: str, evaluations: Iterable[tuple[int, float]]) -> None:
+        for steps, mean_return in evaluations:
+            self._write(name, steps, {"eval/mean_return": mean_return})
+
     def _write_curve(self, trial: Trial) -> None:
         """Of a policy that was trained beside others, what is known of it alone."""
         name = _run_name(trial)
         if name not in self._runs and trial.run is not None:
-            for steps, mean_return in trial.run.curve:
-                self._write(name, steps, {"train/mean_return": mean_return})
+            self._write_evaluations(name, trial.run.curve)
         self._close(name)
 
     def _write_study(self, steps: int, performance: float) -> None:
@@ -82,7 +92,7 @@ class TensorBoardWriter:
 
     def _write(self, name: str, steps: int, scalars: Mapping[str, float]) -> None:
         if name not in self._runs:
-            self._runs[name] = _ScalarWriter(self._directory / name, steps)
+            self._runs[name] = _ScalarWriter(self._directory / name)
         self._runs[name].write(steps, scalars)
 
     def _close(self, name: str) -> None:
@@ -91,18 +101,17 @@ class TensorBoardWriter:
 
 
 class _ScalarWriter:
-    """Writes one run of TensorBoard.
+    """Writes one run of TensorBoard; what an earlier process wrote of it is void.
 
     Args:
         directory: Of the run.
-        first_step: Scalars that an earlier process wrote for this step and later ones are void.
     """
 
-    def __init__(self, directory: Path, first_step: int) -> None:
+    def __init__(self, directory: Path) -> None:
         from tensorboard.compat.proto.event_pb2 import SessionLog
 
         self._file = _import_writer()(str(directory), flush_secs=FLUSH_EVERY)
-        self._add(first_step, session_log=SessionLog(status=SessionLog.START))
+        self._add(0, session_log=SessionLog(status=SessionLog.START))
 
     def write(self, step: int, scalars: Mapping[str, float]) -> None:
         """Write those scalars that are numbers."""

@@ -75,7 +75,7 @@ class TerminalDisplay(RunDisplay):
         )
 
     def _activity(self, event: Event) -> list[RenderableType]:
-        if event.stage not in ("training", "evaluating") or not event.total_steps:
+        if event.stage not in ("training", "continued", "evaluating") or not event.total_steps:
             return [Text(activity(event))]
         row = Table.grid(padding=(0, 1, 0, 0))
         row.add_row(

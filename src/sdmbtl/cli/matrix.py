@@ -83,6 +83,7 @@ def matrix(
             seed=seed,
             multi_task=arguments.whole_numbers(multi_task, "--multi-task"),
         )
+        signals.check()
         dataset = _made(factory, seeds, jobs, signals)
     if as_json:
         print_json(_summary(dataset) | {"path": str(factory.path)})
@@ -139,7 +140,9 @@ def _made(
                 note(f"Continuing after {done} of {counted(total, 'policy', 'policies')}.")
             bar(done, total, label)
 
-        dataset = factory.make(seeds, jobs=jobs or available_cores(), progress=show)
+        dataset = factory.make(
+            seeds, jobs=jobs or available_cores(), progress=show, heartbeat=signals.check
+        )
     if factory.begun_seeds > seeds:
         note(
             f"{factory.out} has rows of more seeds than --seeds {seeds}. They are kept; "

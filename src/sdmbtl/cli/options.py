@@ -141,6 +141,16 @@ SetOption = Annotated[
         "--set", metavar="KEY=VALUE", help="A setting of the trainer, such as gamma=0.98."
     ),
 ]
+EvalProcessesOption = Annotated[
+    int | None,
+    typer.Option(
+        "--eval-processes",
+        help="Processes that play a policy on the targets, where that takes long; the returns do "
+        "not depend on it.",
+        min=1,
+        show_default="all cores",
+    ),
+]
 EpisodesOption = Annotated[int, training_option(help="Episodes for each policy on each target.")]
 
 BudgetOption = Annotated[

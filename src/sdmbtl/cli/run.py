@@ -62,16 +62,20 @@ class Limits:
 
 @dataclass(frozen=True)
 class Output:
-    """What a run prints and writes, as given on the command line."""
+    """What a run prints, writes and may use, as given on the command line."""
 
     as_json: bool
     quiet: bool
     log_every: float | None
     tensorboard: Path | None
+    eval_processes: int | None
 
     def to_options(self) -> str:
         """The options that give it again."""
-        return "" if self.tensorboard is None else f" --tensorboard {quote(str(self.tensorboard))}"
+        given = "" if self.eval_processes is None else f" --eval-processes {self.eval_processes}"
+        if self.tensorboard is not None:
+            given += f" --tensorboard {quote(str(self.tensorboard))}"
+        return given
 
 
 def run(
@@ -87,6 +91,7 @@ def run(
     quiet: options.QuietOption = False,
     log_every: options.LogEveryOption = "30s",
     tensorboard: options.TensorBoardOption = None,
+    eval_processes: options.EvalProcessesOption = None,
     space: options.SpaceOption = None,
     levels: options.LevelsOption = None,
     option: options.FamilyOption = None,
@@ -116,7 +121,7 @@ def run(
 
     path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
+    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard, eval_processes)
     with _stoppable(path, limits, output) as signals:
         study = Study.open(
             path,
@@ -170,6 +175,7 @@ def resume(
     log_every: options.LogEveryOption = "30s",
     tensorboard: options.TensorBoardOption = None,
     wait: options.WaitOption = 30.0,
+    eval_processes: options.EvalProcessesOption = None,
 ) -> None:
     """Continue a study with the settings it was made with.
 
@@ -177,7 +183,7 @@ def resume(
     the last budget. What 'sdmbtl ask' gave out is left to who asked for it.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard)
+    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard, eval_processes)
     with _stoppable(path, limits, output, trust=trust) as signals:
         study = opened_with_environment(path, accept_changes=accept_changes, trust=trust, wait=wait)
         if not limits.given and study.budget is None:
@@ -218,6 +224,7 @@ def _run(
     budget = limits.budget if limits.given else study.budget or DEFAULT_BUDGET
     with catch_warnings(action="ignore") if output.quiet else warnings_as_notes():
         _ = study.training  # whether its environments have changed, before anything else is said
+    signals.check()
     if not output.quiet:
         note(_introduction(study))
         with warnings_as_notes():
@@ -233,6 +240,7 @@ def _run(
         log_every=None if output.as_json else output.log_every,
         tensorboard=output.tensorboard,
         retrain_missing=retrain_missing,
+        eval_processes=output.eval_processes,
     )
     status = {**study.status(), "stopped": reason}
     if output.as_json:

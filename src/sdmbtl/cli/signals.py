@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 import typer
 
 from sdmbtl.cli.output import note
+
+#: Said when a signal has come.
+_STOPPING = "Stopping at the next safe moment; a second signal ends at once.\n"
+#: Rich hides the cursor, and a second signal would leave it so.
+_SHOW_CURSOR = "\x1b[?25h"
 
 
 class Stopped(KeyboardInterrupt):
@@ -22,10 +28,13 @@ class Stopped(KeyboardInterrupt):
 
 
 class StopSignals:
-    """Remembers a signal that asked the process to end, and raises `Stopped`.
+    """Remembers a signal that asked the process to end, until somebody calls `check`.
 
-    Python drops an exception that is raised inside a destructor or a callback of a library.
-    Whoever calls `check` between two pieces of work makes sure that one signal is enough.
+    A handler that raised would do so wherever the process happens to be: in a callback of a
+    library, which drops the exception or takes it for an error of its own, in a destructor, in the
+    middle of a write. So it only remembers, and whoever works calls `check` between two pieces of
+    work. A second signal is not handled: it ends the process at once, as it would any other, and
+    what is on record is kept.
     """
 
     def __init__(self) -> None:
@@ -38,7 +47,7 @@ class StopSignals:
 
     @contextmanager
     def ending_with(self, message: Callable[[], str]) -> Iterator[None]:
-        """End the command at SIGINT and SIGTERM, saying what is kept and how to continue.
+        """End the command after SIGINT or SIGTERM, saying what is kept and how to continue.
 
         A signal that is ignored, as under nohup, stays so.
 
@@ -55,6 +64,7 @@ class StopSignals:
         }
         try:
             yield
+            self.check()  # one that came at the very end
             return
         except Stopped as stop:
             status = stop.exit_status
@@ -67,4 +77,10 @@ class StopSignals:
     def _receive(self, number: int, frame: FrameType | None) -> None:
         del frame
         self._received = number
-        raise Stopped(number)
+        for each in (signal.SIGINT, signal.SIGTERM):
+            if signal.getsignal(each) == self._receive:
+                signal.signal(each, signal.SIG_DFL)
+        # Not by print: the process may be in the middle of another one.
+        with suppress(OSError):
+            text = (_SHOW_CURSOR if os.isatty(2) else "") + _STOPPING
+            os.write(2, text.encode())

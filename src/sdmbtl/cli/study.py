@@ -11,7 +11,13 @@ import typer
 from rich.text import Text
 
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import AcceptChangesOption, JsonOption, StudyArgument, TrustOption
+from sdmbtl.cli.options import (
+    AcceptChangesOption,
+    EvalProcessesOption,
+    JsonOption,
+    StudyArgument,
+    TrustOption,
+)
 from sdmbtl.cli.output import (
     context_cells,
     context_table,
@@ -75,6 +81,7 @@ def evaluate(
             help="Evaluate policies again on targets where that failed, and record the returns.",
         ),
     ] = False,
+    eval_processes: EvalProcessesOption = None,
     accept_changes: AcceptChangesOption = False,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -82,11 +89,19 @@ def evaluate(
     """Play new episodes, each context with the policy chosen for it."""
     study = opened_with_environment(path, accept_changes=accept_changes, trust=trust)
     if missing:
-        _evaluate_missing(study, (episodes, samples, seed or None), as_json=as_json)
+        others = (episodes, samples, seed or None)
+        _evaluate_missing(study, others, eval_processes, as_json=as_json)
         return
     contexts = list(study.space) if samples is None else _sampled(study, samples, seed)
-    with warnings_as_notes():
-        returns = study.evaluate(contexts, episodes=episodes, seed=seed)
+    signals = StopSignals()
+    with signals.ending_with(lambda: "Interrupted; nothing was changed."), warnings_as_notes():
+        returns = study.evaluate(
+            contexts,
+            episodes=episodes,
+            seed=seed,
+            eval_processes=eval_processes,
+            progress=lambda *_: signals.check(),
+        )
     result = {
         "path": str(path),
         "contexts": "targets" if samples is None else "samples",
@@ -124,15 +139,18 @@ def _measured(study: Study, contexts: list[dict[str, float]], means: Any) -> dic
     }
 
 
-def _evaluate_missing(study: Study, others: tuple[int | None, ...], *, as_json: bool) -> None:
+def _evaluate_missing(
+    study: Study, others: tuple[int | None, ...], eval_processes: int | None, *, as_json: bool
+) -> None:
     """Fill in returns that are missing, and say how many; other options do not go with it."""
     if any(given is not None for given in others):
         raise ArgumentError(
             "--missing plays the episodes that the study would have played, on its targets. "
             "Leave --episodes, --samples and --seed out."
         )
-    with StopSignals().ending_with(lambda: "Interrupted; what was filled in is kept."):
-        counts = study.evaluate_missing()
+    signals = StopSignals()
+    with signals.ending_with(lambda: "Interrupted; what was filled in is kept."):
+        counts = study.evaluate_missing([lambda _: signals.check()], eval_processes=eval_processes)
     if as_json:
         print_json({"path": str(study.path), **counts})
         return

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sdmbtl.cli import arguments
+from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import JsonOption
 from sdmbtl.cli.output import print_json, say
 from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
+    from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.trainers.listing import Setting
 
 NameArgument = Annotated[
@@ -27,6 +30,14 @@ FamilyArgument = Annotated[
         metavar="[ENV]", help="A family, whose recommended settings are listed.", show_default=""
     ),
 ]
+SpaceOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE.toml",
+        help="The context space, without which gym:NAME and module:function cannot be made.",
+        show_default="",
+    ),
+]
 AlgorithmOption = Annotated[
     str | None, typer.Option(help="An algorithm of sb3, whose hyperparameters are listed.")
 ]
@@ -35,23 +46,23 @@ AlgorithmOption = Annotated[
 def trainers(
     name: NameArgument = None,
     env: FamilyArgument = None,
+    space: SpaceOption = None,
     algorithm: AlgorithmOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the trainers; of one of them every setting, its default and its meaning.
 
     A setting is given as '--set NAME=VALUE' to 'sdmbtl run'. With an
-    environment, the value that its family recommends is listed too; it
+    environment, the value that is recommended for it is listed too; it
     comes before the default.
     """
     if name is None:
         _list_trainers(as_json=as_json)
         return
-    from sdmbtl.environments import make_family
     from sdmbtl.trainers.listing import list_settings
     from sdmbtl.trainers.registry import AUTO, recommended_trainer
 
-    family = None if env is None else make_family(env)
+    family = _family(env, space)
     if name == AUTO:
         name = recommended_trainer()
     found = list_settings(name, family, algorithm)
@@ -60,6 +71,14 @@ def trainers(
         return
     for setting in found:
         _print_setting(setting, None if family is None else family.name)
+
+
+def _family(env: str | None, space: str | None) -> EnvironmentFamily | None:
+    if env is None:
+        if space is not None:
+            raise ArgumentError(f"--space {space} is for an environment. Give ENV after NAME.")
+        return None
+    return arguments.family(env, space, None, None, None)
 
 
 def _list_trainers(*, as_json: bool) -> None:

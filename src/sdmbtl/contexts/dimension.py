@@ -8,7 +8,7 @@ coordinates, so a mass in grams and a friction between 0.1 and 0.2 weigh the sam
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
@@ -97,17 +97,19 @@ class Levels(Dimension):
         values: The distinct values, in the order in which targets shall be listed.
         scale: "steps", "linear" or "log".
         discrete: Whether values between these do not exist, as of a number of lanes: then nothing
-            is trained on them.
+            is trained on them. If left out, that is so of true and false alone.
 
     Raises:
-        ContextError: If values are missing, repeated, not finite or not numbers.
+        ContextError: If values are missing, repeated, not finite or not numbers, or true and false
+            are to have something between them.
     """
 
     def __init__(
-        self, values: Iterable[float], scale: Scale = "steps", *, discrete: bool = False
+        self, values: Iterable[float], scale: Scale = "steps", *, discrete: bool | None = None
     ) -> None:
-        self.values = _numbers(values)
-        self.discrete = truth_value("discrete", discrete, error=ContextError)
+        listed = list(values) if isinstance(values, Iterator) else values
+        self.values = _numbers(listed)
+        self.discrete = _is_discrete(listed, discrete)
         self.scale = _check_scale(scale, ("steps", "linear", "log"))
         self.knots = np.unique(self.values)
         if len(self.knots) < len(self.values):
@@ -246,6 +248,20 @@ def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
         bad = array[~np.isfinite(array)][0]
         raise ContextError(f"Values of a dimension must be finite. Got {bad} instead.")
     return array
+
+
+def _is_discrete(values: Iterable[object], given: bool | None) -> bool:
+    """Whether nothing is between the values: as given, and always of true and false."""
+    truths = [value for value in values if isinstance(value, bool | np.bool_)]
+    if given is None:
+        return bool(truths)
+    discrete = truth_value("discrete", given, error=ContextError)
+    if truths and not discrete:
+        raise ContextError(
+            "There is nothing between true and false. Got 'discrete' = false for them. Leave it "
+            "out, or give numbers."
+        )
+    return discrete
 
 
 def _check_scale(scale: Scale, allowed: tuple[Scale, ...]) -> Scale:

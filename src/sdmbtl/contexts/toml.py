@@ -28,7 +28,8 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     ```toml
     [dimensions.mass]
     values = [0.1, 1, 10]     # the values, with an optional scale ...
-    discrete = false          # true if there is nothing between them, as of a number of lanes
+    discrete = false          # true if there is nothing between them, as of a number of lanes;
+                              # [true, false] is so by itself
     [dimensions.length]
     low = 0.05                # ... or a range
     high = 5.0
@@ -109,7 +110,7 @@ def _dimension(table: object) -> Levels:
             f"Got {short_text(table)} instead."
         )
     _check_keys("A dimension", table, (*_VALUES, *_PLACE))
-    discrete = table.get("discrete", False)
+    discrete = table.get("discrete")
     ranged = [key for key in ("low", "high", "levels") if key in table]
     if "values" in table:
         if ranged:

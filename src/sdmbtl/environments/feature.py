@@ -56,12 +56,12 @@ class Feature:
         """
         number = np.asarray(self.before * value if self.factor else value)
         kind = np.asarray(self.before).dtype
-        if self._must_be_whole() and not np.array_equal(number, number.astype(kind)):
+        if self.must_be_whole and not np.array_equal(number, number.astype(kind)):
             values = "true or false" if kind == np.bool_ else "whole numbers"
             raise FamilyError(
                 f"Values of {self.in_words()} are {values}; the usual one is "
                 f"{short_text(self.before)}. Got {short_text(number.tolist())}. List those that it "
-                "may have, with discrete = true."
+                "may have."
             )
         if np.issubdtype(kind, np.integer) and not np.array_equal(number, np.round(number)):
             return number.item()  # written `g=10` in a constructor, which takes fractions as well
@@ -78,7 +78,9 @@ class Feature:
         kind = "attribute" if isinstance(self.place, AttributePath) else "argument"
         return f"{'a factor on ' if self.factor else ''}the {kind} {str(self.place)!r}"
 
-    def _must_be_whole(self) -> bool:
+    @property
+    def must_be_whole(self) -> bool:
+        """Whether there is nothing between two of its values."""
         kind = np.asarray(self.before).dtype
         if isinstance(self.place, AttributePath) or kind == np.bool_:
             return kind == np.bool_ or np.issubdtype(kind, np.integer)

@@ -11,7 +11,7 @@ import gymnasium
 import numpy as np
 
 from sdmbtl.checks import did_you_mean, known_name, known_options, short_text, truth_value
-from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
+from sdmbtl.contexts import ContextSpace, Levels, SpaceLike, read_space
 from sdmbtl.environments.attribute_path import AttributePath
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.feature import Feature
@@ -83,6 +83,7 @@ class GymnasiumFamily(EnvironmentFamily):
         self._features = self._find_features(
             contexts, {**extras.get("dimensions", {}), **(dimensions or {})}
         )
+        contexts = self._complete(contexts)
         self._paths = {
             name: feature.place
             for name, feature in self._features.items()
@@ -189,6 +190,29 @@ class GymnasiumFamily(EnvironmentFamily):
                 message += f" The constructor takes {', '.join(self._parameters)}."
                 message += did_you_mean(path, self._parameters)
             raise FamilyError(message) from None
+
+    def _complete(self, space: ContextSpace) -> ContextSpace:
+        """The space, with nothing between values that are whole numbers, or true and false.
+
+        Raises:
+            FamilyError: If a value is not usable, so that no policy could be trained on it.
+        """
+        whole = [name for name, feature in self._features.items() if feature.must_be_whole]
+        for name, dimension in space.dimensions.items():
+            if isinstance(dimension, Levels):
+                for value in dimension.knots.tolist():
+                    self._features[name].converted(value)
+            elif name in whole:
+                raise FamilyError(
+                    f"The dimension {name!r} is {self._features[name].in_words()} of {self.name}, "
+                    f"which has nothing between its values. Got {dimension!r}. List those that it "
+                    "may have."
+                )
+        data = space.to_dict()
+        for described in data["dimensions"]:
+            if described["name"] in whole:
+                described["discrete"] = True
+        return ContextSpace.from_dict(data) if whole else space
 
     def _check_reset_keeps(self, space: ContextSpace) -> None:
         """Refuse attributes that are set again by `reset`, so that their values would be lost."""

@@ -166,9 +166,9 @@ def _make_from_gymnasium(
         known = arguments_of(find_registered(name.removeprefix(PREFIX))).known
         arguments = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
         raise FamilyError(
-            f"The environments of {name!r} need a context space: a ContextSpace or the path of a "
-            "TOML file with a table [dimensions.NAME] for each dimension, which is an argument "
-            f"({arguments}) or has the 'path' of an attribute."
+            f"The environments of {name!r} need a context space: --space FILE.toml, or space=..., "
+            "a ContextSpace or the path of a TOML file with a table [dimensions.NAME] for each "
+            f"dimension, which is an argument ({arguments}) or has the 'path' of an attribute."
         )
     return GymnasiumFamily(name, space, **options)
 

@@ -22,7 +22,7 @@ from sdmbtl.matrices.recipe import Recipe, keep_recipe
 from sdmbtl.matrices.software import keep_software, software_of, take_over_software
 from sdmbtl.matrices.storage import Dataset
 from sdmbtl.matrices.units import AnyRows, AnyUnit, Computation, compute_with_retries, shared_out
-from sdmbtl.parallel import compute_all
+from sdmbtl.parallel import Heartbeat, compute_all
 
 #: Called with the work done and the work in all, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]
@@ -100,7 +100,14 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         paths = (self.out / unit.path for unit in self._missing(seeds))
         return [path for path in paths if path.exists()]
 
-    def make(self, seeds: int, *, jobs: int = 1, progress: Progress | None = None) -> AnyDataset:
+    def make(
+        self,
+        seeds: int,
+        *,
+        jobs: int = 1,
+        progress: Progress | None = None,
+        heartbeat: Heartbeat | None = None,
+    ) -> AnyDataset:
         """Do all work that is not done yet, or whose file is damaged, and write the matrix.
 
         Args:
@@ -109,6 +116,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
                 before, the rows of the others are kept.
             jobs: Number of processes.
             progress: Called at the beginning and after each piece of work.
+            heartbeat: Called now and then in the middle of one; what it raises ends the work.
 
         Raises:
             MatrixError: If another process works in the directory, or it cannot be written.
@@ -119,7 +127,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         with self._alone():
             with self._writing():
                 self._delete_leftovers()
-            self._do_what_is_missing(seeds, jobs, progress)
+            self._do_what_is_missing(seeds, jobs, progress, heartbeat)
             dataset = self.assembled(seeds)
             with self._writing():
                 dataset.save(self.path)
@@ -176,7 +184,9 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
 
     # -- the work ------------------------------------------------------------------------------
 
-    def _do_what_is_missing(self, seeds: int, jobs: int, progress: Progress | None) -> None:
+    def _do_what_is_missing(
+        self, seeds: int, jobs: int, progress: Progress | None, heartbeat: Heartbeat | None
+    ) -> None:
         todo = self._missing(seeds)
         total = seeds * sum(unit.weight for unit in self.units(0))
         done = total - sum(unit.weight for unit in todo)
@@ -186,22 +196,26 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             return
         with self._writing():
             keep_software(self._software_path)
-        for unit, rows in self._results(todo, jobs):
+        for unit, rows in self._results(todo, jobs, heartbeat):
             with self._writing():
                 rows.save(self.out / unit.path, self.recipe.space)
             done += unit.weight
             if progress:
                 progress(done, total, unit.label)
 
-    def _results(self, todo: list[AnyUnit], jobs: int) -> Iterator[tuple[AnyUnit, AnyRows]]:
+    def _results(
+        self, todo: list[AnyUnit], jobs: int, heartbeat: Heartbeat | None
+    ) -> Iterator[tuple[AnyUnit, AnyRows]]:
         """The rows of the units as they are finished, one stage after the other."""
         # Seed by seed, and the longest first: then no process waits long for the others.
         ordered = sorted(todo, key=lambda unit: (unit.stage, unit.seed, -unit.weight))
-        compute = partial(compute_with_retries, self.computation)
         try:
             for _, stage in groupby(ordered, key=lambda unit: unit.stage):
                 units = list(stage)
-                yield from compute_all(compute, units, min(jobs, len(units)))
+                processes = min(jobs, len(units))
+                here = heartbeat if processes == 1 else None
+                compute = partial(compute_with_retries, self.computation, here)
+                yield from compute_all(compute, units, processes, heartbeat)
         except BrokenProcessPool as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "

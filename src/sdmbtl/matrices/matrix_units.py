@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from sdmbtl.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl.matrices.units import Rows, Unit, train_and_evaluate
+from sdmbtl.parallel import Heartbeat
 from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import TrainingJob
 
@@ -54,7 +55,9 @@ def matrix_units(recipe: MatrixRecipe, seed: int) -> list[MatrixUnit]:
     return [*rows, *[MatrixUnit(seed, multi_task=k) for k in recipe.multi_task]]
 
 
-def compute_matrix_unit(recipe: MatrixRecipe, unit: MatrixUnit, attempt: int) -> Rows:
+def compute_matrix_unit(
+    recipe: MatrixRecipe, unit: MatrixUnit, attempt: int, heartbeat: Heartbeat | None
+) -> Rows:
     """Train and evaluate once; the same arguments give the same rows.
 
     Raises:
@@ -67,7 +70,7 @@ def compute_matrix_unit(recipe: MatrixRecipe, unit: MatrixUnit, attempt: int) ->
         training_seed = derived_seed(recipe.seed, f"{key} training", unit.seed, attempt)
         jobs = [TrainingJob(targets, training_seed, attempt)]
         seeds = [derived_seed(recipe.seed, f"{key} evaluation", unit.seed)]
-        return train_and_evaluate(recipe, spec, jobs, seeds)[1]
+        return train_and_evaluate(recipe, spec, jobs, seeds, heartbeat)[1]
     jobs = [
         TrainingJob(
             targets[[source]],
@@ -77,4 +80,4 @@ def compute_matrix_unit(recipe: MatrixRecipe, unit: MatrixUnit, attempt: int) ->
         for source in unit.sources
     ]
     seeds = [derived_seed(recipe.seed, "evaluation", unit.seed, n) for n in unit.sources]
-    return train_and_evaluate(recipe, recipe.specification(), jobs, seeds)[1]
+    return train_and_evaluate(recipe, recipe.specification(), jobs, seeds, heartbeat)[1]

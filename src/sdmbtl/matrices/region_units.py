@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sdmbtl.matrices.region_dataset import ancestors
 from sdmbtl.matrices.region_recipe import RegionRecipe
 from sdmbtl.matrices.units import Rows, Unit, train_and_evaluate
+from sdmbtl.parallel import Heartbeat
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import TrainingJob
@@ -89,7 +90,11 @@ def region_units(recipe: RegionRecipe, seed: int) -> list[RegionUnit]:
 
 
 def compute_region_unit(
-    recipe: RegionRecipe, directory: Path, unit: RegionUnit, attempt: int
+    recipe: RegionRecipe,
+    directory: Path,
+    unit: RegionUnit,
+    attempt: int,
+    heartbeat: Heartbeat | None,
 ) -> RegionRows:
     """Train and evaluate once; the same arguments give the same rows.
 
@@ -112,7 +117,7 @@ def compute_region_unit(
 
     jobs = [job(number) for number in unit.sources]
     seeds = [derived_seed(recipe.seed, "evaluation", unit.seed, n) for n in unit.sources]
-    runs, rows = train_and_evaluate(recipe, recipe.specification(), jobs, seeds)
+    runs, rows = train_and_evaluate(recipe, recipe.specification(), jobs, seeds, heartbeat)
     for number, run in zip(unit.sources, runs, strict=True):
         if number in unit.parents:
             path = policy_path(directory, unit.seed, number)

@@ -15,7 +15,16 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.matrices.recipe import Recipe
-from sdmbtl.trainers import Failure, TrainerSpec, Training, TrainingJob, evaluate, train
+from sdmbtl.parallel import Heartbeat
+from sdmbtl.trainers import (
+    Failure,
+    Progress,
+    TrainerSpec,
+    Training,
+    TrainingJob,
+    evaluate,
+    train,
+)
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 KIND = "rows of a transfer matrix"
@@ -110,12 +119,20 @@ class Rows:
 
 AnyUnit = TypeVar("AnyUnit", bound=Unit)
 AnyRows = TypeVar("AnyRows", bound=Rows)
-#: Trains and evaluates the policies of a unit once; called with the number of the attempt.
-Computation = Callable[[AnyUnit, int], AnyRows]
+#: Trains and evaluates the policies of a unit once; called with the number of the attempt and,
+#: where the work is done in the process that asks for it, with its heartbeat.
+Computation = Callable[[AnyUnit, int, Heartbeat | None], AnyRows]
 
 
-def compute_with_retries(compute: Computation[AnyUnit, AnyRows], unit: AnyUnit) -> AnyRows:
+def compute_with_retries(
+    compute: Computation[AnyUnit, AnyRows], heartbeat: Heartbeat | None, unit: AnyUnit
+) -> AnyRows:
     """Train and evaluate, with other seeds if that fails.
+
+    Args:
+        compute: Does it once.
+        heartbeat: Called now and then.
+        unit: What is done.
 
     Raises:
         TrainingError: If it failed with each of several seeds.
@@ -124,7 +141,7 @@ def compute_with_retries(compute: Computation[AnyUnit, AnyRows], unit: AnyUnit) 
     for attempt in range(ATTEMPTS):
         began = process_time()
         try:
-            rows = compute(unit, attempt)
+            rows = compute(unit, attempt, heartbeat)
             break
         except TrainingError as error:
             wasted += process_time() - began
@@ -156,7 +173,11 @@ def shared_out(cost: Mapping[str, float], weights: Sequence[int]) -> list[NDArra
 
 
 def train_and_evaluate(
-    recipe: Recipe, spec: TrainerSpec, jobs: Sequence[TrainingJob], seeds: Sequence[int]
+    recipe: Recipe,
+    spec: TrainerSpec,
+    jobs: Sequence[TrainingJob],
+    seeds: Sequence[int],
+    heartbeat: Heartbeat | None,
 ) -> tuple[list[Training], Rows]:
     """Train policies together, and evaluate each on all targets with a seed of its own.
 
@@ -164,13 +185,20 @@ def train_and_evaluate(
         TrainingError: If it failed.
     """
     began = process_time()
-    runs = _trained(spec, jobs)
+
+    def progress(*_: object) -> None:
+        if heartbeat is not None:
+            heartbeat()
+
+    runs = _trained(spec, jobs, progress)
     trained = process_time()
     targets, episodes = recipe.space.targets, recipe.episodes
     played = np.stack(
         [
-            evaluate(spec, training.policy, targets, episodes=episodes, seed=seed).complete()
-            for training, seed in zip(runs, seeds, strict=True)
+            evaluate(
+                spec, run.policy, targets, episodes=episodes, seed=seed, progress=progress
+            ).complete()
+            for run, seed in zip(runs, seeds, strict=True)
         ]
     )
     evaluated = process_time()
@@ -184,10 +212,10 @@ def train_and_evaluate(
     )
 
 
-def _trained(spec: TrainerSpec, jobs: Sequence[TrainingJob]) -> list[Training]:
+def _trained(spec: TrainerSpec, jobs: Sequence[TrainingJob], progress: Progress) -> list[Training]:
     """All of them: which policies are trained together belongs to the recipe."""
     runs = []
-    for result in train(spec, jobs):
+    for result in train(spec, jobs, progress):
         if isinstance(result, Failure):
             raise TrainingError(result.error)
         runs.append(result)

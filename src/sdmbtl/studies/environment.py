@@ -114,11 +114,14 @@ def _identify(training: TrainerSpec) -> dict[str, Any]:
 
 def warn_of_missing_time_limit(trainer: Trainer) -> None:
     """Warn if episodes might never end, where they are evaluated on the host."""
-    if not trainer.evaluates_on_host:
+    if not trainer.evaluates_on_host or trainer.max_episode_steps is not None:
         return
     from sdmbtl.environments.checks import find_missing_time_limit
 
     remark = find_missing_time_limit(trainer.family, trainer.space)
     if remark is not None:
-        limit = f"{trainer.max_episode_steps:,} steps (the trainer's 'max_episode_steps')"
-        warnings.warn(f"{remark} Evaluations end one as failed after {limit}.", stacklevel=4)
+        warnings.warn(
+            f"{remark} Or set the trainer's 'max_episode_steps'. Evaluations end one as failed "
+            f"after {trainer.endless_after:,} steps ('endless_after').",
+            stacklevel=4,
+        )

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextLike
@@ -17,48 +16,78 @@ from sdmbtl.seeds import derived_seed
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
     from sdmbtl.trainers import Evaluation
+    from sdmbtl.trainers.progress import EvaluationProgress
+
+
+def evaluation_workers(processes: int | None) -> Workers:
+    """The processes that share evaluations with this one.
+
+    Args:
+        processes: How many there are with this one; as many as there are cores if left out.
+
+    Raises:
+        StudyError: If that is not a whole number >= 1.
+    """
+    if processes is None:
+        processes = available_cores()
+    return Workers(whole_number("eval_processes", processes, low=1, error=StudyError) - 1)
 
 
 def evaluate_chosen(
-    study: Study, chosen: Iterable[ContextLike] | None, episodes: int | None, seed: int
+    study: Study,
+    contexts: Iterable[ContextLike] | None,
+    episodes: int | None,
+    seed: int,
+    workers: Workers,
+    progress: EvaluationProgress | None = None,
 ) -> Evaluation:
-    """Play each context with the policy that the portfolio chooses for it; see `Study.evaluate`."""
-    contexts = study.space.targets
-    if chosen is not None:
-        contexts = np.array([study.space.vector(context) for context in chosen])
-    if not len(contexts):
-        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
-    seed = whole_number("seed", seed, low=0, error=StudyError)
-    if episodes is not None:
-        episodes = whole_number("episodes", episodes, low=1, error=StudyError)
-    return _play(study, contexts, episodes or study.configuration.episodes, seed)
+    """Play each context with the policy that the portfolio chooses for it.
 
-
-def _play(study: Study, contexts: NDArray[np.float64], episodes: int, seed: int) -> Evaluation:
-    """Play (n, D) contexts.
+    Args:
+        study: The study.
+        contexts: Any contexts; all targets if left out.
+        episodes: Episodes on each; as in the study if left out.
+        seed: Another seed gives other episodes.
+        workers: Processes that take a share.
+        progress: Called now and then with the contexts done and those in all.
 
     Raises:
-        TrainingError: If the evaluation failed on all of them.
+        StudyError: If there is nothing to evaluate, or a number is not usable.
+        TrainingError: If the evaluation failed on all contexts.
     """
     from sdmbtl.trainers import Evaluation, evaluate
 
+    vectors, seed = study.space.targets, whole_number("seed", seed, low=0, error=StudyError)
+    if contexts is not None:
+        vectors = np.array([study.space.vector(context) for context in contexts])
+    if not len(vectors):
+        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
+    if episodes is None:
+        episodes = study.configuration.episodes
+    episodes = whole_number("episodes", episodes, low=1, error=StudyError)
     training, portfolio = study.training, study.portfolio()
-    chosen = np.array([portfolio.choose(vector).policy for vector in contexts])
-    whole = Evaluation(np.empty((len(contexts), episodes)))
-    with Workers(available_cores() - 1) as workers:
-        for number in np.unique(chosen).tolist():
-            places = np.flatnonzero(chosen == number)
-            played = evaluate(
-                training,
-                portfolio.policy(number),
-                contexts[places],
-                episodes=episodes,
-                seed=derived_seed(study.configuration.seed, "fresh", seed, number),
-                workers=workers,
-            )
-            whole.returns[places] = played.returns
-            whole.errors.update({int(places[i]): e for i, e in played.errors.items()})
-    if len(whole.errors) == len(contexts):
+    chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
+    whole, before = Evaluation(np.empty((len(vectors), episodes))), 0
+
+    def report(done: int, _: int) -> None:
+        if progress is not None:
+            progress(before + done, len(vectors))
+
+    for number in np.unique(chosen).tolist():
+        places = np.flatnonzero(chosen == number)
+        played = evaluate(
+            training,
+            portfolio.policy(number),
+            vectors[places],
+            episodes=episodes,
+            seed=derived_seed(study.configuration.seed, "fresh", seed, number),
+            progress=report,
+            workers=workers,
+        )
+        whole.returns[places] = played.returns
+        whole.errors.update({int(places[i]): e for i, e in played.errors.items()})
+        before += len(places)
+    if len(whole.errors) == len(vectors):
         whole.complete()
     return whole
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.callbacks import Callback, Event, Pace, Stage
+from sdmbtl.callbacks import Callback, Event, Pace
 from sdmbtl.errors import ExhaustedError, StudyError
 from sdmbtl.files import obstacle, write_atomically
 from sdmbtl.parallel import Workers
@@ -26,7 +26,7 @@ from sdmbtl.studies.stopping import Standing, StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Checkpoints, Failure, Training, TrainingJob
+    from sdmbtl.trainers import Checkpoints, Failure, Report, Training, TrainingJob
 
 _log = logging.getLogger(__name__)
 
@@ -290,10 +290,9 @@ class Loop:
 
         pace, count, begun = Pace(), len(everyone), time.monotonic()
 
-        def progress(steps: int, total: int, mean_return: float) -> None:
-            speed = pace.steps_per_second(steps)
-            stage: Stage = "training" if steps else "compiling"
-            self.tell(Event(stage, wanted[0], steps, total, mean_return, speed, count))
+        def progress(report: Report) -> None:
+            speed = pace.steps_per_second(report.steps)
+            self.tell(Event.of(report, wanted[0], speed, count))
 
         def keep(results: Mapping[int, Training | Failure]) -> None:
             nonlocal begun

@@ -100,6 +100,7 @@ def measure_random_actions(study: Study) -> None:
             study.space.targets[targets],
             episodes=EPISODES,
             most_steps=MOST_STEPS,
+            max_episode_steps=study.trainer.max_episode_steps,
             seed=seed,
         )
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)

@@ -16,7 +16,7 @@ from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_dis
 from sdmbtl.checks import finite_number, share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError, StudyError
-from sdmbtl.parallel import Workers, available_cores
+from sdmbtl.parallel import Workers
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
@@ -30,7 +30,7 @@ from sdmbtl.studies.environment import (
     recorded_environments,
     warn_of_missing_time_limit,
 )
-from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
+from sdmbtl.studies.evaluation import count_missing, evaluate_chosen, evaluation_workers
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.random_actions import (
@@ -46,6 +46,7 @@ from sdmbtl.wording import printable
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.trainers import Trainer, TrainerSpec
+    from sdmbtl.trainers.progress import EvaluationProgress
 
 
 class Study:
@@ -338,6 +339,7 @@ class Study:
         tensorboard: str | Path | None = None,
         checkpoint_seconds: float | None = 60.0,
         retrain_missing: bool = False,
+        eval_processes: int | None = None,
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
@@ -367,6 +369,8 @@ class Study:
             retrain_missing: First train policies again whose file is missing or damaged. They come
                 out the same, and their returns stay; with other releases they may differ, and are
                 evaluated anew.
+            eval_processes: Processes that evaluate a policy where that takes long, this one
+                included; as many as there are cores if left out. The returns do not depend on it.
 
         Returns:
             Why it stopped, in words.
@@ -378,7 +382,7 @@ class Study:
         """
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         self.warn_of_environment()  # a study that cannot train says so before anything is chosen
-        with self._running() as workers:
+        with self._running(eval_processes) as workers:
             told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.alone():
@@ -497,6 +501,8 @@ class Study:
         *,
         episodes: int | None = None,
         seed: int = 0,
+        eval_processes: int | None = None,
+        progress: EvaluationProgress | None = None,
     ) -> NDArray[np.float64]:
         """Play new episodes, each context with the policy that the portfolio chooses for it.
 
@@ -506,6 +512,9 @@ class Study:
             contexts: Any contexts; all targets if left out.
             episodes: Episodes on each; as in the study if left out.
             seed: Another seed gives other episodes.
+            eval_processes: See `run`.
+            progress: Called now and then with the contexts done and those in all; what it raises
+                ends the evaluation.
 
         Returns:
             (n, episodes) returns; NaN on contexts whose evaluation failed, with a warning.
@@ -513,13 +522,16 @@ class Study:
         Raises:
             TrainingError: If it failed on all of them.
         """
-        played = evaluate_chosen(self, contexts, episodes, seed)
+        with evaluation_workers(eval_processes) as workers:
+            played = evaluate_chosen(self, contexts, episodes, seed, workers, progress)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
             warnings.warn(printable(f"{failed}. Those contexts are NaN."), stacklevel=2)
         return played.returns
 
-    def evaluate_missing(self, callbacks: Iterable[Callback] = ()) -> dict[str, int]:
+    def evaluate_missing(
+        self, callbacks: Iterable[Callback] = (), *, eval_processes: int | None = None
+    ) -> dict[str, int]:
         """Evaluate recorded policies on the targets on which their evaluation failed.
 
         They play the episodes that they would have played. Returns that are known stay as they
@@ -527,13 +539,14 @@ class Study:
 
         Args:
             callbacks: Called with every `Event`.
+            eval_processes: See `run`.
 
         Returns:
             How many returns were `missing` before, and are `left` now; a return is that of one
             policy on one target.
         """
         _ = self.training  # which records accepted changes, and needs the lock for that
-        with self._running() as workers:
+        with self._running(eval_processes) as workers:
             before = count_missing(self)
             with CallbackList(callbacks) as tell:
                 Loop(self, tell, workers).evaluate_missing()
@@ -542,12 +555,12 @@ class Study:
     # -- inside --------------------------------------------------------------------------------
 
     @contextmanager
-    def _running(self) -> Iterator[Workers]:
+    def _running(self, eval_processes: int | None) -> Iterator[Workers]:
         """Be the one process that trains and evaluates, with one connection and helpers."""
         with (
             self.database.running(),
             self.database.opened(),
-            Workers(available_cores() - 1) as workers,
+            evaluation_workers(eval_processes) as workers,
         ):
             self.refresh()
             yield workers

@@ -16,7 +16,15 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.errors import ContextError, SdmbtlError, TrainerError
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
-from sdmbtl.trainers import Trainer, TrainerSpec, Training, TrainingJob, train, trainer_names
+from sdmbtl.trainers import (
+    Report,
+    Trainer,
+    TrainerSpec,
+    Training,
+    TrainingJob,
+    train,
+    trainer_names,
+)
 
 #: Called as `factory(family, space)`.
 TrainerFactory = Callable[[EnvironmentFamily, ContextSpace], Trainer]
@@ -161,15 +169,15 @@ def check_settings_make_it_again(factory: TrainerFactory) -> None:
 def check_progress_is_reported(factory: TrainerFactory) -> None:
     """Progress goes forward to the end; what the callback raises is not swallowed."""
     trainer = _make(factory)
-    calls: list[tuple[int, int, float]] = []
-    trainer.train([_job(0), _job(3)], lambda *call: calls.append(call))
-    done = [steps for steps, _, _ in calls]
+    reports: list[Report] = []
+    trainer.train([_job(0), _job(3)], reports.append)
+    done = [report.steps for report in reports]
     assert done, "progress was not reported"
     assert done == sorted(done), f"progress went backward: {done}"
-    assert done[-1] == calls[-1][1], "the last report must be that of the end"
+    assert done[-1] == reports[-1].total_steps, "the last report must be that of the end"
 
-    def stop(steps: int, total: int, mean_return: float) -> None:
-        raise LookupError(steps, total, mean_return)
+    def stop(report: Report) -> None:
+        raise LookupError(report)
 
     try:
         train(TrainerSpec.of(trainer), [_job(0)], stop)

@@ -1,8 +1,9 @@
 """Trainers: they train policies on contexts and evaluate them on others."""
 
-from sdmbtl.trainers.base import Evaluation, Progress, Trainer, Training, TrainingJob
+from sdmbtl.trainers.base import Evaluation, Trainer, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoints
 from sdmbtl.trainers.evaluation import evaluate
+from sdmbtl.trainers.progress import Progress, Report
 from sdmbtl.trainers.registry import make_trainer, trainer_names
 from sdmbtl.trainers.spec import Failure, TrainerSpec, train
 
@@ -11,6 +12,7 @@ __all__ = [
     "Evaluation",
     "Failure",
     "Progress",
+    "Report",
     "Trainer",
     "TrainerSpec",
     "Training",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,27 +22,13 @@ from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.environment_errors import name_context_in_errors
+from sdmbtl.trainers.progress import EvaluationProgress, JointProgress, Progress, ProgressError
 from sdmbtl.wording import counted
 
 #: With fewer updates than this, a training run from scratch is probably too short.
 FEW_UPDATES = 10
 
 _log = logging.getLogger(__name__)
-
-#: Called during training with the steps done, the steps that will be taken in all, and the latest
-#: mean return, NaN before there is one. A trainer that has to compile first says so with 0 steps.
-Progress = Callable[[int, int, float], None]
-
-#: Called during an evaluation with contexts done and contexts in all.
-EvaluationProgress = Callable[[int, int], None]
-
-
-class ProgressError(BaseException):
-    """Carries an error of the progress callback past those who handle errors of a training run."""
-
-    def __init__(self, cause: Exception) -> None:
-        super().__init__(cause)
-        self.cause = cause
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +143,11 @@ class Trainer(ABC):
             end of each observation. Off by default: a policy that is trained on one context never
             sees it change, so that its untrained weights on it only add noise on other contexts.
             The multi-task baseline needs it.
-
-        max_episode_steps: An episode that has not ended after so many steps is an error.
+        max_episode_steps: A time limit: an episode is cut off after so many steps, in training and
+            in evaluations, beside the limit that the environments have themselves. What would have
+            followed counts as it does at any time limit: it is estimated, not taken to be 0.
+        endless_after: An episode of an evaluation that goes on for so many steps is taken to never
+            end, which is an error.
 
     Attributes:
         starts_from_parent: Whether a policy can start from another one.
@@ -182,13 +172,16 @@ class Trainer(ABC):
         space: ContextSpace,
         *,
         observe_context: bool = False,
-        max_episode_steps: int = 100_000,
+        max_episode_steps: int | None = None,
+        endless_after: int = 100_000,
     ) -> None:
         self.family = family
         self.space = space
-        self.max_episode_steps = whole_number(
-            "max_episode_steps", max_episode_steps, low=1, error=TrainerError
+        count = partial(whole_number, low=1, error=TrainerError)
+        self.max_episode_steps = (
+            None if max_episode_steps is None else count("max_episode_steps", max_episode_steps)
         )
+        self.endless_after = count("endless_after", endless_after)
         self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
         self._usable: set[bytes] = set()
         self._warned: set[tuple[int, int]] = set()
@@ -281,6 +274,11 @@ class Trainer(ABC):
         """
         own = self.own_settings()
         return {n: getattr(self, n) for n in own if n not in ("processes", "env_processes")}
+
+    @classmethod
+    def recommended_settings(cls, family: EnvironmentFamily) -> dict[str, Any]:
+        """Settings for a family that come before the defaults: those that it has itself."""
+        return dict(family.training.get(cls.name, {}))
 
     @classmethod
     def own_settings(cls) -> tuple[str, ...]:
@@ -387,38 +385,3 @@ def context_array(contexts: ArrayLike) -> NDArray[np.float64]:
             f"space.vector(context) makes one of a dict. Got {short_text(contexts)} instead."
         )
     return array
-
-
-class JointProgress:
-    """Turns the progress of one chunk after another into that of all jobs.
-
-    What `progress` raises comes as a `ProgressError`, which is not an `Exception`.
-
-    Args:
-        progress: Called with the progress of all jobs.
-        jobs: Number of all jobs.
-    """
-
-    def __init__(self, progress: Progress | None, jobs: int) -> None:
-        self._progress = progress
-        self._left = jobs
-        self._done = self._latest = 0
-
-    def part(self, size: int) -> Progress | None:
-        """How the next chunk, of so many jobs, reports."""
-        if self._progress is None:
-            return None
-        progress = self._progress
-        self._left -= size
-        self._done += self._latest
-
-        def report(steps: int, total: int, mean_return: float) -> None:
-            self._latest = total
-            # Jobs to come are taken to be as long as those of this chunk.
-            expected = self._done + total + self._left * (total // size)
-            try:
-                progress(self._done + steps, expected, mean_return)
-            except Exception as error:
-                raise ProgressError(error) from error
-
-        return report

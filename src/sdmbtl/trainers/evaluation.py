@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
-from sdmbtl.parallel import Workers
+from sdmbtl.parallel import Heartbeat, Workers
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
-from sdmbtl.trainers.base import Evaluation, EvaluationProgress, ProgressError, Trainer
+from sdmbtl.trainers.base import Evaluation, Trainer
+from sdmbtl.trainers.progress import EvaluationProgress, ProgressError
 from sdmbtl.trainers.rollout import LANES
 from sdmbtl.trainers.spec import TrainerSpec
 
@@ -77,7 +78,8 @@ def evaluate(
     elsewhere = partial(_evaluate_elsewhere, spec.to_dict(), policy_bytes(policy), *what)
     shared = workers if _can_be_shared(trainer) else None
     try:
-        for part, played in _play_parts(numbers, episodes, here, elsewhere, shared):
+        parts = _play_parts(numbers, episodes, here, elsewhere, shared, partial(report, 0, 0))
+        for part, played in parts:
             returns[list(part)] = played.returns[list(part)]
             errors |= played.errors
             done += len(part)
@@ -108,6 +110,7 @@ def _play_parts(
     play_here: _Play,
     play_elsewhere: _Play,
     workers: Workers | None,
+    heartbeat: Heartbeat,
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
     # As many as are played side by side; fewer if there are few, of which each may take minutes.
@@ -123,7 +126,7 @@ def _play_parts(
         yield numbers, play_here(numbers)
         return
     parts = _split(numbers, least, workers.processes + 1)
-    yield from workers.compute_all(play_elsewhere, parts, play_here)
+    yield from workers.compute_all(play_elsewhere, parts, play_here, heartbeat)
 
 
 def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:

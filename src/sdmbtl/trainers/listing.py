@@ -1,4 +1,4 @@
-"""Every setting of a trainer: its default, what a family recommends, and its meaning."""
+"""Every setting of a trainer: its default, what suits a family, and its meaning."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Setting:
         name: Its name, as --set and `make_trainer` take it.
         default: What it is if nothing is said; None where the trainer decides.
         meaning: What it does.
-        recommended: What the family recommends; None if it leaves the default.
+        recommended: What is recommended for the family; None if that is the default.
     """
 
     name: str
@@ -38,7 +38,7 @@ def list_settings(
 
     Args:
         name: Name of the trainer.
-        family: The environments, whose recommended settings are listed too.
+        family: The environments, for which recommended settings are listed too.
         algorithm: For a trainer that has several, the one whose hyperparameters are listed; if
             left out, the recommended or usual one.
 
@@ -46,7 +46,7 @@ def list_settings(
         TrainerError: If there is no such trainer or algorithm, or a package is missing.
     """
     found = trainer_class(name, family)
-    recommended = {} if family is None else dict(family.training.get(name, {}))
+    recommended = {} if family is None else found.recommended_settings(family)
     settings = [s for s in _own_settings(found) if s.name != "hyperparameters"]
     usual = {s.name: s.default for s in settings}.get("algorithm")
     if usual is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +15,10 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import ParallelEnv, close_env
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
-from sdmbtl.trainers.base import Evaluation, EvaluationProgress
+from sdmbtl.trainers.base import Evaluation
 from sdmbtl.trainers.environment_errors import environment_error
-from sdmbtl.trainers.rollout import episode_seed, no_end
+from sdmbtl.trainers.progress import EvaluationProgress
+from sdmbtl.trainers.rollout import Limits, episode_seed, no_end
 
 
 def evaluate_parallel(
@@ -28,7 +30,8 @@ def evaluate_parallel(
     observe_context: bool,
     episodes: int,
     seed: int,
-    max_episode_steps: int,
+    max_episode_steps: int | None,
+    endless_after: int,
     only: Sequence[int] | None = None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
@@ -40,6 +43,7 @@ def evaluate_parallel(
     seed = whole_number("seed", seed, low=0, error=TrainerError)
     evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
     numbers = range(len(contexts)) if only is None else only
+    limits = Limits(max_episode_steps or math.inf, endless_after)
     for done, number in enumerate(numbers, start=1):
         context = family.full_context(space.context(contexts[number]))
         coordinates = space.to_unit(contexts[number]) if observe_context else np.zeros(0)
@@ -47,7 +51,7 @@ def evaluate_parallel(
             for episode in range(episodes):
                 own_seed = episode_seed(seed, number, episode)
                 evaluation.returns[number, episode] = _play(
-                    policy, family, context, coordinates, own_seed, max_episode_steps
+                    policy, family, context, coordinates, own_seed, limits
                 )
         except TrainerError:
             raise
@@ -65,7 +69,7 @@ def _play(
     context: dict[str, float],
     coordinates: NDArray[np.float64],
     seed: int,
-    limit: int,
+    limits: Limits,
 ) -> float:
     """The return of one episode in an environment of its own."""
     env: Any = family.build(dict(context), None)
@@ -73,41 +77,50 @@ def _play(
         options = {"context": context} if family.use_of(env) == "space" else None
         observations, _ = env.reset(seed=seed, options=options)
         act = lambda seen: policy.act(_with_context(seen, coordinates))  # noqa: E731
-        total, _ = play_agents(env, observations, act, limit)
-        if total is None:
-            raise no_end(limit)
-        return total
+        played = play_agents(env, observations, act, min(limits))
+        if not played.has_ended and limits.time > limits.endless_after:
+            raise no_end(limits.endless_after)
+        return played.mean
     finally:
         close_env(env)
+
+
+class PlayedAgents(NamedTuple):
+    """An episode of several agents.
+
+    Attributes:
+        mean: Over all agents, of their sums of rewards.
+        steps: How many were played.
+        has_ended: Whether the episode was over then.
+    """
+
+    mean: float
+    steps: int
+    has_ended: bool
 
 
 def play_agents(
     env: ParallelEnv,
     observations: Mapping[Any, Any],
     act: Callable[[Any], Any],
-    most_steps: int,
-) -> tuple[float | None, int]:
+    most_steps: float,
+) -> PlayedAgents:
     """Play an episode of several agents to its end.
 
     Args:
         env: The environment, after its reset.
         observations: Those of the reset.
         act: The action of an agent for its observation.
-        most_steps: After which it is given up.
-
-    Returns:
-        The mean over all agents of their sums of rewards, None if the episode did not end; steps.
+        most_steps: After which it is left.
     """
-    sums = dict.fromkeys(observations, 0.0)
-    for steps in range(most_steps + 1):
-        if not env.agents:
-            return sum(sums.values()) / len(sums), steps
-        if steps < most_steps:
-            actions = {agent: act(observations[agent]) for agent in env.agents}
-            observations, rewards, *_ = env.step(actions)
-            for agent in {*actions, *observations}:
-                sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
-    return None, most_steps
+    sums, steps = dict.fromkeys(observations, 0.0), 0
+    while env.agents and steps < most_steps:
+        actions = {agent: act(observations[agent]) for agent in env.agents}
+        observations, rewards, *_ = env.step(actions)
+        steps += 1
+        for agent in {*actions, *observations}:
+            sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
+    return PlayedAgents(sum(sums.values()) / len(sums), steps, not env.agents)
 
 
 def _with_context(observation: Any, coordinates: NDArray[np.float64]) -> Any:

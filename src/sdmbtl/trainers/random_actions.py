@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
 from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.trainers.parallel_rollout import play_agents
+from sdmbtl.trainers.rollout import Limits
 
 
 def play_random_actions(
@@ -21,6 +23,7 @@ def play_random_actions(
     *,
     episodes: int,
     most_steps: int,
+    max_episode_steps: int | None,
     seed: int,
 ) -> NDArray[np.float64]:
     """Take uniformly random actions, the first episode on every context, then the second.
@@ -31,6 +34,7 @@ def play_random_actions(
         contexts: (n, D) contexts in the order of the space's dimensions.
         episodes: Number of episodes on each.
         most_steps: Steps in all, after which no more is played: random actions may never end.
+        max_episode_steps: An episode is cut off after so many steps; None for no time limit.
         seed: With the number of the episode, it sets its start and its actions.
 
     Returns:
@@ -48,7 +52,7 @@ def play_random_actions(
             env: Any = family.build(family.full_context(context), None)
             try:
                 returns[number, episode], taken = _play_episode(
-                    family, env, context, own_seed, left
+                    family, env, context, own_seed, Limits(max_episode_steps or math.inf, left)
                 )
             finally:
                 close_env(env)
@@ -59,20 +63,22 @@ def play_random_actions(
 
 
 def _play_episode(
-    family: EnvironmentFamily, env: Any, context: dict[str, float], seed: int, most_steps: int
+    family: EnvironmentFamily, env: Any, context: dict[str, float], seed: int, limits: Limits
 ) -> tuple[float, int]:
-    """The return of an episode, NaN if it does not end in time, and its steps."""
+    """The return of an episode, NaN if the steps do not suffice, and its steps."""
     options = {"context": family.full_context(context)} if family.use_of(env) == "space" else None
     actions = spaces_of(env)[1]
     actions.seed(seed)
     observation, _ = env.reset(seed=seed, options=options)
     if is_parallel_env(env):
-        mean, steps = play_agents(env, observation, lambda _: actions.sample(), most_steps)
-        return (float("nan") if mean is None else mean), steps
+        mean, steps, has_ended = play_agents(
+            env, observation, lambda _: actions.sample(), min(limits)
+        )
+        return (mean if has_ended or steps >= limits.time else math.nan), steps
     total = 0.0
-    for step in range(1, most_steps + 1):
+    for step in range(1, limits.endless_after + 1):
         _, reward, terminated, truncated, _ = env.step(actions.sample())
         total += float(reward)
-        if terminated or truncated:
+        if terminated or truncated or step >= limits.time:
             return total, step
-    return float("nan"), most_steps
+    return math.nan, limits.endless_after

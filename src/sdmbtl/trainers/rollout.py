@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from operator import setitem
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.vector.utils import create_empty_array
@@ -18,8 +20,9 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
-from sdmbtl.trainers.base import Evaluation, EvaluationProgress
+from sdmbtl.trainers.base import Evaluation
 from sdmbtl.trainers.environment_errors import environment_error
+from sdmbtl.trainers.progress import EvaluationProgress
 
 #: Episodes played side by side. A policy always acts on this many observations, used or not: the
 #: last digits of a product depend on the size of a batch, and returns must not.
@@ -35,7 +38,8 @@ def evaluate_in_gymnasium(
     observe_context: bool,
     episodes: int,
     seed: int,
-    max_episode_steps: int,
+    max_episode_steps: int | None,
+    endless_after: int,
     only: Sequence[int] | None = None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
@@ -50,7 +54,8 @@ def evaluate_in_gymnasium(
         episodes: Number of episodes on each context.
         seed: With the position of the context and the number of the episode, it sets the start
             of each episode.
-        max_episode_steps: An episode that has not ended after so many steps has failed.
+        max_episode_steps: An episode is cut off after so many steps; None for no time limit.
+        endless_after: An episode that has not ended after so many steps has failed.
         only: Positions of the contexts to play on; all of them if left out.
         progress: Called when all episodes on a context are played.
 
@@ -71,7 +76,8 @@ def evaluate_in_gymnasium(
         return _begin(environment, number, episode, own_seed, bare=not observe_context)
 
     rollout = _Rollout(begin, _Schedule(numbers, episodes))
-    rollout.play(policy, max_episode_steps, progress)
+    limits = Limits(max_episode_steps or math.inf, endless_after)
+    rollout.play(policy, limits, progress)
     returns = np.full((len(contexts), episodes), np.nan)
     for key, value in rollout.returns.items():
         returns[key] = value
@@ -85,6 +91,18 @@ def evaluate_in_gymnasium(
 def episode_seed(seed: int, number: int, episode: int) -> int:
     """The seed of an episode: the same, whatever else is played."""
     return int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+
+
+class Limits(NamedTuple):
+    """How long an episode may be.
+
+    Attributes:
+        time: Steps after which it is cut off.
+        endless_after: Steps after which it is taken to never end, which is an error.
+    """
+
+    time: float
+    endless_after: int
 
 
 @dataclass(slots=True)
@@ -123,6 +141,8 @@ def _begin(
     return _Lane(number, episode, environment, step, observation, reusable)
 
 
+#: Puts an observation in its place in a batch.
+_Write = Callable[[Any, int, Any], None]
 #: Begins an episode: its context, its number there, an environment of that context to use again.
 _Begin = Callable[[int, int, ContextualEnv | None], _Lane]
 
@@ -192,12 +212,12 @@ class _Rollout:
         self.errors: dict[int, tuple[int, Exception]] = {}
         self._begin, self._schedule = begin, schedule
 
-    def play(self, policy: Policy, limit: int, progress: EvaluationProgress | None) -> None:
+    def play(self, policy: Policy, limits: Limits, progress: EvaluationProgress | None) -> None:
         """Play all episodes.
 
         Args:
             policy: The policy.
-            limit: An episode that has not ended after so many steps has failed.
+            limits: On the length of an episode.
             progress: Called with the contexts done and in all.
         """
         lanes: dict[int, _Lane] = {}
@@ -209,11 +229,12 @@ class _Rollout:
                     break
                 lanes[place] = lane
             observations = _batch_of_observations(lanes[0].environment) if lanes else np.empty(0)
+            write: _Write = setitem if isinstance(observations, np.ndarray) else _write
             while lanes:
                 for place, lane in lanes.items():
-                    _write(observations, place, lane.observation)
+                    write(observations, place, lane.observation)
                 actions = policy.act(observations)
-                for place in self._step_all(lanes, actions, limit):
+                for place in self._step_all(lanes, actions, limits):
                     following = self._next_lane(lanes.pop(place))
                     if following is not None:
                         lanes[place] = following
@@ -224,20 +245,21 @@ class _Rollout:
             for lane in lanes.values():
                 _close(lane.environment)
 
-    def _step_all(self, lanes: Mapping[int, _Lane], actions: Any, limit: int) -> list[int]:
+    def _step_all(self, lanes: Mapping[int, _Lane], actions: Any, limits: Limits) -> list[int]:
         """One step in each lane; those whose episode has ended."""
         ended = []
+        time_limit, endless_after = limits
         for place, lane in lanes.items():
             try:
                 lane.observation, reward, terminated, truncated, _ = lane.step(actions[place])
                 lane.total += float(reward)  # a float32 would make the sum one
                 lane.steps += 1
-                if terminated or truncated:
+                if terminated or truncated or lane.steps >= time_limit:
                     self.returns[lane.number, lane.episode] = lane.total
                     self._schedule.end(lane.number, failed=False)
                     ended.append(place)
-                elif lane.steps >= limit:
-                    raise no_end(limit)
+                elif lane.steps >= endless_after:
+                    raise no_end(endless_after)
             except TrainerError:
                 raise
             except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
@@ -281,8 +303,9 @@ def _close(environment: ContextualEnv) -> None:
 def no_end(steps: int) -> TrainingError:
     """The error for an episode that is too long."""
     return TrainingError(
-        f"an episode has not ended after {steps:,} steps. Give the environment a time limit, as "
-        "gymnasium.wrappers.TimeLimit does, or the trainer another 'max_episode_steps'"
+        f"an episode has not ended after {steps:,} steps, so it is taken to never end "
+        "('endless_after'). Give it a time limit: the trainer's 'max_episode_steps', or "
+        "gymnasium.wrappers.TimeLimit around the environment"
     )
 
 

@@ -7,6 +7,7 @@ A specification can be written to a file or sent to another process or machine, 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
@@ -18,15 +19,9 @@ from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.parallel import compute_all
-from sdmbtl.trainers.base import (
-    JointProgress,
-    Progress,
-    ProgressError,
-    Trainer,
-    Training,
-    TrainingJob,
-)
+from sdmbtl.trainers.base import Trainer, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoints
+from sdmbtl.trainers.progress import JointProgress, Progress, ProgressError, Report
 from sdmbtl.trainers.registry import trainer_from_settings
 
 
@@ -176,19 +171,24 @@ def _train_in_workers(
     checkpoints: Checkpoints | None,
     take: Callable[[int, list[Training | Failure]], None],
 ) -> None:
-    """Train each chunk in one of several processes; progress is reported when one is done."""
+    """Train each chunk in one of several processes; a report counts those that are done."""
     work = partial(_train_numbered, replace(spec, live=None), checkpoints)
     done: dict[int, list[Training | Failure]] = {}
+    latest = Report(0, 0)
+
+    def report() -> None:
+        if progress is not None:
+            progress(latest)
+
     try:
-        for (number, _), results in compute_all(work, list(enumerate(chunks)), processes):
+        for (number, _), results in compute_all(work, list(enumerate(chunks)), processes, report):
             done[number] = results
             take(number, results)
-            if progress is not None:
-                trained = [t for each in done.values() for t in each if isinstance(t, Training)]
-                steps = sum(t.steps for t in trained)
-                latest = [t.source_return for t in results if isinstance(t, Training)]
-                mean = sum(latest) / len(latest) if latest else float("nan")
-                progress(steps, round(steps * len(chunks) / len(done)), mean)
+            steps = sum(t.steps for each in done.values() for t in each if isinstance(t, Training))
+            returns = [t.source_return for t in results if isinstance(t, Training)]
+            mean = sum(returns) / len(returns) if returns else math.nan
+            latest = Report(steps, round(steps * len(chunks) / len(done)), mean)
+            report()
     except BrokenProcessPool as error:
         raise TrainingError(
             "A worker process died, perhaps for lack of memory. Use fewer 'processes'."

@@ -17,6 +17,7 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
+from gymnasium.wrappers import TimeLimit
 from numpy.typing import ArrayLike, NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback
@@ -38,16 +39,10 @@ from sdmbtl.policies.stable_baselines_names import (
     policy_class_of,
     trust_policy_class,
 )
-from sdmbtl.trainers.base import (
-    Evaluation,
-    EvaluationProgress,
-    Progress,
-    Trainer,
-    Training,
-    TrainingJob,
-)
+from sdmbtl.trainers.base import Evaluation, Trainer, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.environment_errors import name_context_in_errors
+from sdmbtl.trainers.progress import EvaluationProgress, Progress, Report
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 from sdmbtl.trainers.stable_baselines_environments import BlankEnv, OneContextEachEpisode
 from sdmbtl.trainers.stable_baselines_parents import start_from_parent
@@ -114,8 +109,10 @@ class StableBaselinesTrainer(Trainer):
         eval_every: Steps between two evaluations; a tenth of the steps if left out.
         eval_episodes: Episodes on each context in an evaluation; fewer, at least one, if that
             would be more than 64 in all.
-        max_episode_steps: An episode of an evaluation that has not ended after so many steps is
-            an error.
+        max_episode_steps: A time limit: an episode is cut off after so many steps, beside the
+            limit that the environments have themselves.
+        endless_after: An episode of an evaluation that goes on for so many steps is taken to
+            never end, which is an error.
         processes: Worker processes for several jobs. A family that cannot be made again by name
             is trained in this process.
         callbacks: Names "module:function" of what makes a callback of Stable-Baselines3; called
@@ -151,7 +148,8 @@ class StableBaselinesTrainer(Trainer):
         norm_reward: bool | None = None,
         eval_every: int | None = None,
         eval_episodes: int = 5,
-        max_episode_steps: int = 100_000,
+        max_episode_steps: int | None = None,
+        endless_after: int = 100_000,
         processes: int = 1,
         callbacks: Sequence[str] = (),
         tensorboard_log: str | None = None,
@@ -159,7 +157,11 @@ class StableBaselinesTrainer(Trainer):
         **common: Any,
     ) -> None:
         super().__init__(
-            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
+            family,
+            space,
+            observe_context=observe_context,
+            max_episode_steps=max_episode_steps,
+            endless_after=endless_after,
         )
         self._check_names(algorithm, policy)
         self.algorithm, self.policy = algorithm, policy
@@ -288,6 +290,7 @@ class StableBaselinesTrainer(Trainer):
                 episodes=episodes,
                 seed=seed,
                 max_episode_steps=self.max_episode_steps,
+                endless_after=self.endless_after,
                 only=only,
                 progress=progress,
             )
@@ -307,10 +310,6 @@ class StableBaselinesTrainer(Trainer):
     def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
         total = self.steps_of(job)
 
-        def report(steps: int, total: int, mean_return: float) -> None:
-            if progress is not None:
-                progress(min(steps, total), total, mean_return)
-
         self.usable_contexts(job.contexts)
         self._warn_of_few_updates(job, total)
         # One seed for each purpose: equal ones would make these depend on each other.
@@ -324,13 +323,13 @@ class StableBaselinesTrainer(Trainer):
                 model.set_logger(self._logger(job))
                 if job.parent is not None:
                     start_from_parent(model, job.parent, self.total_timesteps)
-                watcher = _Watcher(self, job, for_evaluation, report)
+                watcher = _Watcher(self, job, for_evaluation, progress)
                 self._learn(model, watcher, job)
                 model.logger.close()
             finally:
                 environments.close()
         taken = model.num_timesteps
-        report(taken, taken, watcher.best_return)
+        watcher.report(taken, watcher.best_return)
         return Training(watcher.best_policy, taken, watcher.best_return, watcher.curve)
 
     def _warn_of_few_updates(self, job: TrainingJob, steps: int) -> None:
@@ -362,7 +361,9 @@ class StableBaselinesTrainer(Trainer):
         def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
             with name_context_in_errors(first):
                 env = self.family.make(first, observe_context=observed)
-            return OneContextEachEpisode(env, self.space, job.contexts, generator)
+            episodes = OneContextEachEpisode(env, self.space, job.contexts, generator)
+            limit = self.max_episode_steps
+            return episodes if limit is None else TimeLimit(episodes, limit)
 
         generators = np.random.default_rng(seed).spawn(self.num_envs)
         environments: VecEnv = VecMonitor(DummyVecEnv([partial(make, g) for g in generators]))
@@ -421,12 +422,12 @@ class _Watcher(BaseCallback):
         trainer: StableBaselinesTrainer,
         job: TrainingJob,
         seed: int,
-        report: Callable[[int, int, float], None],
+        progress: Progress | None,
     ) -> None:
         super().__init__()
         self.best_return = -math.inf
         self.curve: list[tuple[int, float]] = []
-        self._trainer, self._job, self._report = trainer, job, report
+        self._trainer, self._job, self._progress = trainer, job, progress
         self._seed = seed
         self._contexts = _choose_evaluated(job.contexts, seed)
         self._episodes = max(1, min(trainer.eval_episodes, MOST_EVALUATED // len(self._contexts)))
@@ -434,6 +435,7 @@ class _Watcher(BaseCallback):
         self._eval_every = trainer.eval_every or max(1, self._total // EVALUATIONS)
         self._next_evaluation = 0
         self._next_report = self._reported = 0.0
+        self._reported_evaluations = 0
 
     def evaluate(self) -> None:
         """Play the policy as it is now, and keep it if it is the best.
@@ -473,8 +475,19 @@ class _Watcher(BaseCallback):
         if self.num_timesteps >= self._next_report or waited >= REPORT_EVERY:
             self._reported = time.monotonic()
             self._next_report = self.num_timesteps + self._total / REPORTS
-            self._report(self.num_timesteps, self._total, self._latest_return())
+            self.report(self._total, self._latest_return())
         return True
+
+    def report(self, total: int, mean_return: float) -> None:
+        """Say how far the run is, with the evaluations that were not reported yet."""
+        new = self.curve[self._reported_evaluations :]
+        self._reported_evaluations = len(self.curve)
+        if self._progress is not None:
+            metrics = {"mean_return": self._latest_return()}
+            steps = min(self.num_timesteps, total)
+            self._progress(
+                Report(steps, total, mean_return, evaluations=tuple(new), metrics=metrics)
+            )
 
     def _latest_return(self) -> float:
         """Mean return of the latest episodes of training, NaN before the first has ended."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +20,7 @@ from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.parallel import available_cores
 from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.trainers.base import (
-    Evaluation,
-    EvaluationProgress,
-    Progress,
-    Trainer,
-    Training,
-    TrainingJob,
-)
+from sdmbtl.trainers.base import Evaluation, Trainer, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoint, Snapshot
 from sdmbtl.trainers.ppo.backend import start_backend
 from sdmbtl.trainers.ppo.distributions import Gaussian
@@ -36,6 +28,7 @@ from sdmbtl.trainers.ppo.functional import FunctionalPPO, Tasks, TrainState
 from sdmbtl.trainers.ppo.networks import arrays_of, from_arrays
 from sdmbtl.trainers.ppo.policy_form import PolicyForm
 from sdmbtl.trainers.ppo.settings import PPOSettings
+from sdmbtl.trainers.progress import EvaluationProgress, Progress, Report
 
 #: Episodes that are played side by side in an evaluation: as many as stay in the cache.
 EPISODES_AT_ONCE = 1024
@@ -48,6 +41,8 @@ class BatchedPPOTrainer(Trainer):
         family: Environments that have a pure-function twin.
         space: The context space.
         observe_context: Whether policies see their context; see `Trainer`.
+        max_episode_steps: A time limit: an episode is cut off after so many steps, if that is
+            before the environment does it.
         chunk: Policies trained side by side; about ten stay in the cache.
         processes: Processes for several chunks; as many as there are cores if left out.
         **settings: Of `PPOSettings`.
@@ -66,11 +61,14 @@ class BatchedPPOTrainer(Trainer):
         space: ContextSpace,
         *,
         observe_context: bool = False,
+        max_episode_steps: int | None = None,
         chunk: int = 8,
         processes: int | None = None,
         **settings: Any,
     ) -> None:
-        super().__init__(family, space, observe_context=observe_context)
+        super().__init__(
+            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
+        )
         environment = family.functional()
         if environment is None:
             raise TrainerError(
@@ -85,7 +83,10 @@ class BatchedPPOTrainer(Trainer):
         self.ppo_settings = PPOSettings(**settings)
         start_backend()
         self._ppo, self._compiled = _compile(
-            environment, self.ppo_settings, space.n_dimensions if observe_context else 0
+            environment,
+            self.ppo_settings,
+            space.n_dimensions if observe_context else 0,
+            self.max_episode_steps,
         )
         distribution = self._ppo.distribution
         bounds = distribution.bounds if isinstance(distribution, Gaussian) else None
@@ -96,6 +97,8 @@ class BatchedPPOTrainer(Trainer):
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
         settings = {**super().settings(), **asdict(self.ppo_settings)}
+        if self.max_episode_steps is None:  # recipes and studies without one do not name it
+            del settings["max_episode_steps"]
         return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
 
     def train_chunk(
@@ -120,28 +123,37 @@ class BatchedPPOTrainer(Trainer):
         block = min(settings.eval_every, iterations)
         shape = (tasks.parameters.shape, block, jobs[0].parent is None)
         if progress is not None and shape not in self._compiled:
-            progress(0, total, math.nan)
+            progress(Report(0, total, stage="compiling"))
         self._compiled.add(shape)
         begin = [self.form.begin(job.seed, job.parent) for job in jobs]
         states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
         curve: _Curve = []
-        done = 0
+        done = reported = 0
+
+        def report(stage: Literal["continued", "training"] = "training") -> None:
+            nonlocal reported
+            new, reported = curve[reported:], len(curve)
+            if progress is not None:
+                evaluations = tuple((steps, float(means.mean())) for steps, means in new)
+                steps, latest = done * size * len(jobs), float(curve[-1][1].mean())
+                progress(Report(steps, total, latest, stage, evaluations))
+
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
             states, curve, done = _restore(saved, states)
+            report("continued")
         elif jobs[0].parent is not None:
             states, means = self._ppo.evaluate(states, tasks)
             curve.append((0, np.asarray(means, dtype=np.float64)))
         for first in range(done, iterations, settings.eval_every):
-            last = min(first + settings.eval_every, iterations)
+            done = min(first + settings.eval_every, iterations)
             states, means = self._ppo.advance(
-                states, tasks, jnp.arange(first, last), jnp.int32(iterations)
+                states, tasks, jnp.arange(first, done), jnp.int32(iterations)
             )
-            curve.append((last * size, np.asarray(means, dtype=np.float64)))
-            take = partial(_take_snapshot, states, curve, last)
+            curve.append((done * size, np.asarray(means, dtype=np.float64)))
+            take = partial(_take_snapshot, states, curve, done)
             with nullcontext() if checkpoint is None else checkpoint.kept(take):
-                if progress is not None:
-                    progress(last * size * len(jobs), total, float(curve[-1][1].mean()))
+                report()
         return [
             Training(
                 policy=self._make_policy(states, number, job),
@@ -238,11 +250,14 @@ def _restore(saved: Snapshot, begun: TrainState) -> tuple[TrainState, _Curve, in
 
 @lru_cache(maxsize=8)
 def _compile(
-    environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int
+    environment: FunctionalEnvironment,
+    settings: PPOSettings,
+    n_coordinates: int,
+    max_episode_steps: int | None,
 ) -> tuple[FunctionalPPO, set[tuple[object, ...]]]:
     """The same functions for the same settings: compiling them, for each shape, takes seconds.
 
     Returns:
         The functions, and the shapes of training runs for which they have been compiled.
     """
-    return FunctionalPPO(environment, settings, n_coordinates), set()
+    return FunctionalPPO(environment, settings, n_coordinates, max_episode_steps), set()

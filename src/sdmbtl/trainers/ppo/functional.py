@@ -84,12 +84,19 @@ class FunctionalPPO:
         environment: The physics.
         settings: The settings.
         n_coordinates: C, the number of context coordinates that a policy sees.
+        max_episode_steps: Length at which an episode is cut off, if that is before the
+            environment does it.
     """
 
     def __init__(
-        self, environment: FunctionalEnvironment, settings: PPOSettings, n_coordinates: int = 0
+        self,
+        environment: FunctionalEnvironment,
+        settings: PPOSettings,
+        n_coordinates: int = 0,
+        max_episode_steps: int | None = None,
     ) -> None:
         self.environment = environment
+        self.max_steps = min(environment.max_steps, max_episode_steps or environment.max_steps)
         self.settings = settings
         self.n_coordinates = n_coordinates
         self.n_inputs = environment.observation_size + n_coordinates
@@ -203,7 +210,7 @@ class FunctionalPPO:
                 env_state.state, action, parameters
             )
             elapsed_steps = env_state.elapsed_steps + 1
-            truncated = (elapsed_steps >= environment.max_steps) & ~terminated
+            truncated = (elapsed_steps >= self.max_steps) & ~terminated
             next_seen = self._observe(next_state, env_state.task, tasks)
             next_obs = self._normalize(next_seen, state.scaling)
             fresh = self._reset(reset_key, settings.num_envs, tasks)
@@ -266,7 +273,7 @@ class FunctionalPPO:
         each = jnp.arange(len(keys))
 
         def unfinished(carry: _Episodes) -> jax.Array:
-            return (carry[0] < self.environment.max_steps) & ~carry[3].all()
+            return (carry[0] < self.max_steps) & ~carry[3].all()
 
         def step(carry: _Episodes) -> _Episodes:
             elapsed_steps, states, total, done = carry

@@ -95,9 +95,8 @@ def examine(family: EnvironmentFamily, max_agents: int | None) -> HostEnvironmen
     try:
         observed, acted = spaces_of(env)
         possible = len(getattr(env, "possible_agents", ())) if is_parallel_env(env) else 1
-        registered = getattr(env, "spec", None)
         return HostEnvironment(
-            registered=None if registered is None else registered.id,
+            registered=_name_of(env),
             observations=FlatObservations(observed),
             actions=FlatActions(acted),
             agents=_check_agents(max_agents, possible, family, is_parallel_env(env)),
@@ -107,6 +106,20 @@ def examine(family: EnvironmentFamily, max_agents: int | None) -> HostEnvironmen
         raise TrainerError(f"The trainer 'ppo' cannot be used on {family.name}. {error}") from None
     finally:
         close_env(env)
+
+
+def registered_name(family: EnvironmentFamily) -> str | None:
+    """What Gymnasium calls the environments; None if it does not know them."""
+    env: Any = family.build(dict(family.defaults), None)
+    try:
+        return _name_of(env)
+    finally:
+        close_env(env)
+
+
+def _name_of(env: object) -> str | None:
+    spec = getattr(env, "spec", None)
+    return None if spec is None else str(spec.id)
 
 
 def _check_agents(

@@ -12,12 +12,7 @@ from typing import Any
 
 from sdmbtl.environments.registry import make_family
 from sdmbtl.errors import SdmbtlError, TrainingError
-from sdmbtl.parallel import (
-    SINGLE_THREADED,
-    begin_worker,
-    environment_variables,
-    without_script,
-)
+from sdmbtl.parallel import begin_worker, starting_processes
 from sdmbtl.trainers.ppo.lanes import Episodes, LaneState, make_lane
 from sdmbtl.trainers.ppo.rollout_arrays import (
     RolloutArrays,
@@ -119,7 +114,7 @@ class SpreadLanes(HostLanes):
         self._parts = [range(*pair) for pair in pairwise(ends)]
         self._pipes: list[Connection] = []
         self._workers: list[Any] = []
-        with environment_variables(SINGLE_THREADED), without_script():
+        with starting_processes():
             for part in self._parts:
                 here, there = context.Pipe()
                 arguments = (there, family, portable, shape, memory, part, parallel)

@@ -30,6 +30,7 @@ class HostTrainState:
         best: The best policy so far.
         best_return: Its mean return on the training contexts.
         curve: (steps, mean return on the training contexts) so far.
+        reported: How many entries of the curve this process has reported.
     """
 
     learner: LearnerState
@@ -38,6 +39,7 @@ class HostTrainState:
     best: MlpPolicy | None = None
     best_return: float = -math.inf
     curve: list[tuple[int, float]] = field(default_factory=list)
+    reported: int = 0
 
     def take_snapshot(self, lanes: Sequence[LaneState]) -> Snapshot:
         """The state as data, with the environments where they are now.

@@ -17,25 +17,20 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.trainers.base import (
-    Evaluation,
-    EvaluationProgress,
-    Progress,
-    Trainer,
-    Training,
-    TrainingJob,
-)
+from sdmbtl.trainers.base import Evaluation, Trainer, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.parallel_rollout import evaluate_parallel
 from sdmbtl.trainers.ppo.backend import start_backend
-from sdmbtl.trainers.ppo.host_environment import examine
+from sdmbtl.trainers.ppo.host_environment import examine, registered_name
 from sdmbtl.trainers.ppo.host_lanes import HostLanes, open_lanes
 from sdmbtl.trainers.ppo.host_learner import compile_learner
 from sdmbtl.trainers.ppo.host_rollout import ActionScale, Actor, carry_over, collect
 from sdmbtl.trainers.ppo.host_settings import complete_settings
 from sdmbtl.trainers.ppo.host_state import HostTrainState
 from sdmbtl.trainers.ppo.lanes import Episodes, LaneState
+from sdmbtl.trainers.ppo.recommended import RECOMMENDED
 from sdmbtl.trainers.ppo.settings import PPOSettings
+from sdmbtl.trainers.progress import EvaluationProgress, Progress, Report
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
 #: Keeps the noise of actions apart from other random numbers of a seed.
@@ -72,8 +67,10 @@ class HostPPOTrainer(Trainer):
         eval_every: Iterations between two evaluations on the training contexts; if left out, so
             many that there are about ten.
         eval_episodes: Episodes of such an evaluation; the best policy is kept.
-        max_episode_steps: An episode of an evaluation that has not ended after so many steps is
-            an error.
+        max_episode_steps: A time limit: an episode is cut off after so many steps, beside the
+            limit that the environments have themselves.
+        endless_after: An episode of an evaluation that goes on for so many steps is taken to
+            never end, which is an error.
         **settings: Of `PPOSettings`.
 
     Raises:
@@ -100,11 +97,16 @@ class HostPPOTrainer(Trainer):
         norm_reward: bool | None = None,
         eval_every: int | None = None,
         eval_episodes: int = 5,
-        max_episode_steps: int = 100_000,
+        max_episode_steps: int | None = None,
+        endless_after: int = 100_000,
         **settings: Any,
     ) -> None:
         super().__init__(
-            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
+            family,
+            space,
+            observe_context=observe_context,
+            max_episode_steps=max_episode_steps,
+            endless_after=endless_after,
         )
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
@@ -150,10 +152,17 @@ class HostPPOTrainer(Trainer):
                 "'build', or use observe_context=False."
             )
 
+    @classmethod
+    def recommended_settings(cls, family: EnvironmentFamily) -> dict[str, Any]:
+        """Those of the registered environment, then those that the family has itself."""
+        usual = RECOMMENDED.get(registered_name(family) or "", {})
+        return {**usual, **super().recommended_settings(family)}
+
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
         names = ("observe_context", "env_processes", "max_agents", "norm_reward")
-        own = {name: getattr(self, name) for name in (*names, "max_episode_steps")}
+        limits = ("max_episode_steps", "endless_after")
+        own = {name: getattr(self, name) for name in (*names, *limits)}
         settings = {**own, **asdict(self.ppo_settings)}
         return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
 
@@ -192,6 +201,7 @@ class HostPPOTrainer(Trainer):
             episodes=episodes,
             seed=seed,
             max_episode_steps=self.max_episode_steps,
+            endless_after=self.endless_after,
             only=only,
             progress=progress,
         )
@@ -226,11 +236,12 @@ class HostPPOTrainer(Trainer):
             self.warn_of_few_updates(total, total * settings.batch_size)
         self.usable_contexts(job.contexts)
         if progress is not None and not self._learner.is_compiled:
-            progress(0, total * settings.batch_size, math.nan)
+            progress(Report(0, total * settings.batch_size, stage="compiling"))
         state = self.begin(job)
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
             state.restore(saved)
+            self._report(progress, state, total, is_continued=True)
         elif job.parent is not None:
             self._evaluate_progress(state, job)
         lanes = self.open_lanes(job)
@@ -245,13 +256,32 @@ class HostPPOTrainer(Trainer):
                     if checkpoint is None
                     else checkpoint.kept(lambda: state.take_snapshot(lanes.states()))
                 ):
-                    if progress is not None:
-                        size = settings.batch_size
-                        progress(state.iteration * size, total * size, state.curve[-1][1])
+                    self._report(progress, state, total)
         finally:
             lanes.close()
         assert state.best is not None  # noqa: S101 (the last iteration is evaluated)
         return Training(state.best, total * settings.batch_size, state.best_return, state.curve)
+
+    def _report(
+        self,
+        progress: Progress | None,
+        state: HostTrainState,
+        total: int,
+        *,
+        is_continued: bool = False,
+    ) -> None:
+        """Say how far a run is, with the evaluations that were not reported yet."""
+        new, state.reported = state.curve[state.reported :], len(state.curve)
+        if progress is not None:
+            progress(
+                Report(
+                    state.iteration * self.ppo_settings.batch_size,
+                    total * self.ppo_settings.batch_size,
+                    state.curve[-1][1],
+                    "continued" if is_continued else "training",
+                    tuple(new),
+                )
+            )
 
     def iterate(
         self, state: HostTrainState, lanes: HostLanes, job: TrainingJob, total: int
@@ -319,6 +349,7 @@ class HostPPOTrainer(Trainer):
             job.seed,
             self.observe_context,
             environment.agents,
+            self.max_episode_steps,
         )
         return open_lanes(
             episodes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ class Episodes:
         seed: Of the training run.
         observe_context: Whether observations end with the context's unit coordinates.
         agents: Places for agents in each environment.
+        max_episode_steps: Each is cut off after so many steps; None for no limit.
     """
 
     family: EnvironmentFamily
@@ -42,6 +44,7 @@ class Episodes:
     seed: int
     observe_context: bool
     agents: int = 1
+    max_episode_steps: int | None = None
 
     def draw(self, lane: int, episode: int) -> tuple[NDArray[np.float64], int]:
         """(D,) context of an episode, and the seed of its reset."""
@@ -76,6 +79,7 @@ class Lane(ABC):
         self._episodes, self._number, self._arrays = episodes, number, arrays
         self._first = number * episodes.agents
         self._slots = slice(self._first, self._first + episodes.agents)
+        self._limit = episodes.max_episode_steps or math.inf
         self._env: Any = None
         self._spaces: tuple[Any, Any] = (None, None)
         self._context: dict[str, float] = {}
@@ -112,6 +116,10 @@ class Lane(ABC):
         if self._env is not None:
             close_env(self._env)
             self._env = None
+
+    def _is_out_of_time(self) -> bool:
+        """Whether the time limit cuts the episode off after this step."""
+        return len(self.state.actions) >= self._limit
 
     @abstractmethod
     def _step(self, t: int, actions: NDArray[Any]) -> bool:
@@ -174,6 +182,7 @@ class SingleAgentLane(Lane):
         # Gymnasium checks a plain number faster than one of NumPy.
         action = actions.item() if self._is_discrete else actions[0]
         observation, reward, terminated, truncated, _ = self._env.step(action)
+        truncated = truncated or self._is_out_of_time()
         arrays.reward[t, slot] = reward
         arrays.terminated[t, slot] = terminated
         arrays.truncated[t, slot] = truncated and not terminated
@@ -211,10 +220,11 @@ class ParallelLane(Lane):
         acting = dict(self._slot_of)
         taken = {agent: actions[slot - self._first] for agent, slot in acting.items()}
         observations, rewards, terminations, truncations, _ = self._env.step(taken)
-        remaining = set(self._env.agents)
+        remaining, out_of_time = set(self._env.agents), self._is_out_of_time()
         for agent, slot in acting.items():
             terminated = bool(terminations.get(agent, False))
-            gone = terminated or bool(truncations.get(agent, False)) or agent not in remaining
+            truncated = out_of_time or bool(truncations.get(agent, False))
+            gone = terminated or truncated or agent not in remaining
             # One who leaves without a last observation cannot be cut off: nothing is known of
             # what would have followed.
             cut_off = gone and not terminated and agent in observations
@@ -232,7 +242,7 @@ class ParallelLane(Lane):
         self._place(
             t + 1, {agent: observations[agent] for agent in self._env.agents if agent in remaining}
         )
-        return not remaining
+        return out_of_time or not remaining
 
     def _begin_episode(self, row: int) -> None:
         self._slot_of = {}
