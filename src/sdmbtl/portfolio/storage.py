@@ -21,10 +21,11 @@ from pathlib import Path
 from typing import Any
 
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import PolicyError, PortfolioError, SdmbtlError
+from sdmbtl.errors import LimitError, PolicyError, PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, write_atomically
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
+from sdmbtl.reading import read_json
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 FORMAT = "sdmbtl portfolio"
@@ -83,7 +84,9 @@ def read(
         ]
         settings = {k: manifest[k] for k in ("family", "observe_context", "return_range")}
         returns_sha256 = manifest["returns_sha256"]
-    except (KeyError, TypeError, AttributeError, ValueError, SdmbtlError) as error:
+    except LimitError as error:
+        raise LimitError(f"{directory / MANIFEST}: {error}") from None
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise _damaged(directory / MANIFEST, repr(error)) from None
     returns = _read_returns(directory / RETURNS, returns_sha256, [m[0] for m in listed])
     members, problems = [], []
@@ -113,8 +116,8 @@ def _check_replaceable(directory: Path) -> None:
         return
     strange = sorted(names - {MANIFEST, RETURNS, POLICIES})
     try:
-        is_portfolio = json.loads((directory / MANIFEST).read_text("utf-8"))["format"] == FORMAT
-    except (OSError, ValueError, TypeError, KeyError):
+        is_portfolio = read_json(directory / MANIFEST)["format"] == FORMAT
+    except (OSError, ValueError, TypeError, LookupError):
         is_portfolio = False
     if strange or not is_portfolio:
         what = f"holds {strange[0]!r}" if strange else "is not empty"
@@ -182,9 +185,9 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
             "Write one with portfolio.export(directory)."
         )
     try:
-        manifest = json.loads(path.read_text("utf-8"))
+        manifest = read_json(path)
         form, version = manifest["format"], manifest["version"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError) as error:
         raise _damaged(path, repr(error)) from None
     if form != FORMAT:
         raise _damaged(path, f"its format is {form!r}")
@@ -199,8 +202,12 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
 def _read_returns(path: Path, sha256: str, ids: list[int]) -> dict[str, Any]:
     try:
         _, returns = load_arrays(
-            _verified(path, sha256), kind="portfolio returns", arrays=[_key(i) for i in ids]
+            _verified(path, sha256),
+            kind="portfolio returns",
+            arrays={_key(number): ("targets", f"episodes of policy {number}") for number in ids},
         )
+    except LimitError:
+        raise
     except (SdmbtlError, FileNotFoundError) as error:
         raise PortfolioError(
             f"The returns of the policies cannot be read: {error} Without them no policy can be "
@@ -238,7 +245,8 @@ def _verified(path: Path, sha256: str) -> Path:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _key(number: int) -> str:
