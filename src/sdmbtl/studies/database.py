@@ -22,9 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import DamagedStudyError, StudyError
+from sdmbtl.errors import DamagedStudyError, LimitError, StudyError
 from sdmbtl.files import replaced_atomically
+from sdmbtl.limits import check_limit, current_limits
 from sdmbtl.lock import exclusive
+from sdmbtl.reading import parse_json
 from sdmbtl.selectors import Trial
 
 VERSION = 4
@@ -39,6 +41,9 @@ _OUTER_CAUSES = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_PERM,
 )
+
+#: What records raise that are not those of a study.
+_DAMAGES = (*(ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError),)
 
 # One table for all: facts by name, and by the id of a trial its record and row, the returns of its
 # episodes, the errors on targets, its times. The checksum stands before what may be long, to be
@@ -99,6 +104,8 @@ class StudyDatabase:
         with self._explained():
             connection = _connect(self.path)
         with closing(connection):
+            with self._explained():
+                _check_schema(connection)
             self._connection = connection
             try:
                 yield connection
@@ -125,7 +132,7 @@ class StudyDatabase:
             tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
             facts: dict[str, Any] = {"version": 1}
             if "facts" not in tables:  # the table of version 1
-                facts = {name: json.loads(text) for _, name, _, text, _ in _all(database, "fact")}
+                facts = {name: parse_json(text) for _, name, _, text, _ in _all(database, "fact")}
             version = facts["version"]
         if version != VERSION:
             raise StudyError(
@@ -155,7 +162,7 @@ class StudyDatabase:
                 if number not in self._trials or self._trials[number][0] != digest:
                     _, _, _, text, data = _one(database, "trial", number)
                     row = None if data is None else _array(data)
-                    trial = Trial.from_dict({**json.loads(text), "row": row}, number, space)
+                    trial = Trial.from_dict({**parse_json(text), "row": row}, number, space)
                     self._trials[number] = digest, trial
         return [self._trials[number][1] for number in sorted(now)]
 
@@ -163,7 +170,7 @@ class StudyDatabase:
         """(N, E) returns of the episodes of each trial that has more than one on a target."""
         with self._reading() as database:
             return {
-                number: _array(data or b"").reshape(-1, json.loads(count))
+                number: _array(data or b"").reshape(-1, parse_json(count))
                 for _, number, _, count, data in _all(database, "episodes")
             }
 
@@ -171,14 +178,14 @@ class StudyDatabase:
         """By trial and target: why a policy could not be evaluated there."""
         with self._reading() as database:
             return {
-                number: {int(target): error for target, error in json.loads(text).items()}
+                number: {int(target): error for target, error in parse_json(text).items()}
                 for _, number, _, text, _ in _all(database, "errors")
             }
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial the seconds of its stages."""
         with self._reading() as database:
-            return {key: json.loads(text) for _, key, _, text, _ in _all(database, "seconds")}
+            return {key: parse_json(text) for _, key, _, text, _ in _all(database, "seconds")}
 
     def write(
         self,
@@ -311,7 +318,13 @@ class StudyDatabase:
         """Tell a damaged file from one that cannot be read, or written, at present."""
         try:
             yield
-        except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
+        except LimitError as error:
+            raise LimitError(f"{str(self.path)!r}: {error}") from None
+        except (sqlite3.DatabaseError, *_DAMAGES) as error:
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_TOOBIG:
+                allowed = current_limits().text_bytes
+                what = f"{str(self.path)!r} has a record that is too long. Its bytes are at least"
+                check_limit("text_bytes", allowed + 1, what)
             if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _OUTER_CAUSES:
                 raise self._damaged(error) from None
             if writing:
@@ -351,12 +364,28 @@ def _connect(path: Path) -> sqlite3.Connection:
     # One connection may serve a loop in one thread and who looks at it from another.
     database = sqlite3.connect(path, timeout=30.0, check_same_thread=False)
     database.execute("PRAGMA synchronous = FULL")
+    # A database may be somebody else's: its schema calls no functions, and a record is no longer
+    # than a text may be.
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(current_limits().text_bytes, 2**31 - 1))
     return database
+
+
+def _check_schema(database: sqlite3.Connection) -> None:
+    """Refuse anything but the plain table: a view could be endless, a trigger could do anything."""
+    found = database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY rowid LIMIT 9")
+    entries = [(kind, name, " ".join((sql or "").split())) for kind, name, sql in found]
+    if "records" not in [name for _, name, _ in entries]:
+        return  # of an older release, or nothing of a study: whoever reads notices
+    own = [("table", "records", _SCHEMA.strip()), ("index", "sqlite_autoindex_records_1", "")]
+    if entries != own:
+        other = next(entry for entry in entries if entry not in own)
+        raise ValueError(f"it has a {other[0]} {other[1]!r} that is not of a study")
 
 
 def _digests(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
     records = database.execute("SELECT kind, key, digest FROM records")
-    found = {(kind, key): digest for kind, key, digest in records}
+    found = {(kind, key): digest for kind, key, digest in _limited(records)}
     if not {kind for kind, _ in found} <= set(get_args(Kind)):
         raise ValueError("a record is not readable")
     return found
@@ -375,10 +404,18 @@ def _one(database: sqlite3.Connection, kind: Kind, key: object) -> _Record:
 
 
 def _intact(records: sqlite3.Cursor) -> Iterator[_Record]:
-    for kind, key, digest, text, data in records:
+    for kind, key, digest, text, data in _limited(records):
         if _digest(kind, key, text, data) != digest:
             raise ValueError(f"the checksum of {kind} {key!r} is wrong")
         yield kind, key, digest, text, data
+
+
+def _limited(records: sqlite3.Cursor) -> Iterator[Any]:
+    allowed = current_limits().records
+    for number, record in enumerate(records):
+        if number >= allowed:
+            check_limit("records", number + 1, "There are too many records, at least")
+        yield record
 
 
 def _put(
