@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import zipfile
 import zlib
+from collections.abc import Iterable
 from types import TracebackType
 from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import short_text
 from sdmbtl.limits import check_limit
 
 #: What numpy, zipfile and zlib raise, between them, for a file that is damaged or another's.
@@ -61,7 +63,6 @@ class ArrayArchive:
     def __init__(self, file: IO[bytes], source: str) -> None:
         self._source = source
         self._archive = open_archive(file, source)
-        self._bytes = 0
 
     def __enter__(self) -> Self:
         return self
@@ -99,26 +100,28 @@ class ArrayArchive:
         if dtype.hasobject:
             raise ValueError("Object arrays cannot be loaded: they would be unpickled")
         if any(size < 0 for size in shape):
-            raise ValueError(f"{name!r} has the shape {shape}")
+            raise ValueError(f"{name!r} has the shape {short_text(shape)}")
         if begin + math.prod(shape) * dtype.itemsize != info.file_size:
-            raise ValueError(f"{name!r} has another size than its shape {shape}")
+            raise ValueError(f"{name!r} has another size than its shape {short_text(shape)}")
         return ArrayHeader(shape, dtype)
 
-    def read(self, name: str) -> NDArray[Any]:
-        """An array of numbers.
+    def read(self, names: Iterable[str]) -> dict[str, NDArray[Any]]:
+        """Arrays of numbers, by name.
 
         Raises:
-            LimitError: If it would take too much memory, with those that were read before.
-            ValueError: If it does not hold numbers; or another one of `DAMAGED`.
+            LimitError: If they would take too much memory together.
+            ValueError: If one does not hold numbers; or another one of `DAMAGED`.
         """
-        shape, dtype = self.header(name)
-        if dtype.kind not in NUMBERS:
-            raise ValueError(f"{name!r} does not hold numbers but {dtype}")
-        # An axis of length 0 takes no memory, but those beside it may be endless.
-        self._bytes += math.prod(size or 1 for size in shape) * max(dtype.itemsize, _NUMBER_BYTES)
-        what = f"{self._source} is too large. The bytes that its arrays take are at least"
-        check_limit("array_bytes", self._bytes, what)
-        return self._read(name)
+        found = {name: self.header(name) for name in names}
+        total = 0
+        for name, (shape, dtype) in found.items():
+            if dtype.kind not in NUMBERS:
+                raise ValueError(f"{name!r} does not hold numbers but {dtype}")
+            # An axis of length 0 takes no memory, but those beside it may be endless.
+            total += math.prod(size or 1 for size in shape) * max(dtype.itemsize, _NUMBER_BYTES)
+        what = f"{self._source} is too large. The bytes that its arrays take in memory are"
+        check_limit("array_bytes", total, what)
+        return {name: self._read(name) for name in found}
 
     def text(self, name: str) -> str:
         """A text that is kept as an array without axes.

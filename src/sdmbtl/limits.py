@@ -27,9 +27,9 @@ class Limits:
 
     Attributes:
         targets: Targets of a context space.
-        counts: Anything that is given as a number and then made: episodes, contexts drawn.
+        counts: Anything that is given as a number and then made: episodes, contexts drawn, sources.
         array_bytes: Memory of the arrays that are read from one file, as numbers of 64 bits.
-        text_bytes: A text of JSON, in a file or as a part of one.
+        text_bytes: A text of JSON, in a file or as a part of one; a record in a study's database.
         toml_bytes: A TOML file.
         values: Values in a text of JSON.
         nesting: Lists and tables inside one another, in JSON and TOML.
@@ -116,12 +116,28 @@ def check_limit(name: str, value: int, what: str) -> None:
     allowed = getattr(current_limits(), name)
     if value <= allowed:
         return
-    shown, needed = (f"{value:,}", str(value)) if value < _MANY else ("more than 10^18", "N")
+    needed = str(value) if value < _MANY else "N"
     raise LimitError(
-        f"{what} {shown}; at most {allowed:,} are allowed. If so much is meant, allow it: set the "
-        f"environment variable {PREFIX}{name.upper()}={needed}, or in Python "
+        f"{what} {shown_count(value)}; at most {allowed:,} are allowed. If so much is meant, allow "
+        f"it: set the environment variable {PREFIX}{name.upper()}={needed}, or in Python "
         f"'with sdmbtl.limits.raised_limits({name}={needed}):'."
     )
+
+
+def shown_count(value: int) -> str:
+    """A number as text, unless its digits say nothing."""
+    return f"{value:,}" if value < _MANY else "more than 10^18"
+
+
+@contextmanager
+def naming(source: object) -> Iterator[None]:
+    """Let a limit that is exceeded meanwhile name the file that exceeds it."""
+    try:
+        yield
+    except LimitError as error:
+        if str(source) in str(error):
+            raise
+        raise LimitError(f"{source}: {error}") from None
 
 
 def _whole(key: str, text: str) -> int:

@@ -16,6 +16,7 @@ from sdmbtl.limits import check_limit, current_limits
 #: Digits of a whole number that no float can hold.
 _LONG_NUMBER = re.compile(r"\d{309}")
 _LARGEST_BITS = 1023
+_TOO_LONG = "it has a whole number of more than 308 digits"
 
 
 def read_bytes(path: str | Path, limit: str = "array_bytes") -> bytes:
@@ -84,6 +85,10 @@ def parse_json(text: object, source: str = "A JSON text") -> Any:
         data = json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply to be read") from None
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # of Python, for a number of thousands of digits
+        raise ValueError(_TOO_LONG) from None
     check_data(data, source)
     if _LONG_NUMBER.search(text):
         _check_numbers(data)
@@ -108,7 +113,7 @@ def _check_numbers(data: Any) -> None:
     while level:
         for value in level:
             if type(value) is int and value.bit_length() > _LARGEST_BITS:
-                raise ValueError("it has a whole number of more than 308 digits")
+                raise ValueError(_TOO_LONG)
         level = list(_inner(_containers(level)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from sdmbtl.limits import check_limit
+from sdmbtl.limits import check_limit, shown_count
 
 
 def check_grid(levels: Mapping[str, int]) -> None:
@@ -17,5 +17,5 @@ def check_grid(levels: Mapping[str, int]) -> None:
     Raises:
         LimitError: If there are more combinations than targets are allowed.
     """
-    shape = " x ".join(f"{n:.3g}" if n > 10**9 else str(n) for n in levels.values())
+    shape = " x ".join(map(shown_count, levels.values()))
     check_limit("targets", math.prod(levels.values()), f"The grid of {shape} targets has")

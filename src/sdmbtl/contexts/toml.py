@@ -12,7 +12,8 @@ from sdmbtl.contexts.dimension import Levels
 from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.ranges import Range
 from sdmbtl.contexts.space import ContextSpace
-from sdmbtl.errors import ContextError, LimitError
+from sdmbtl.errors import ContextError
+from sdmbtl.limits import naming
 from sdmbtl.reading import check_data, read_text
 
 #: A space, its `to_dict()`, or the path of a TOML file; of a family also the name of a space.
@@ -70,9 +71,10 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     try:
         _check_keys("The file", data, ("dimensions", "returns"))
         tables = data.get("dimensions")
-        return _dimensions(tables), {**_returns(data), **_places(tables)}
-    except (ContextError, LimitError) as error:
-        raise type(error)(f"{path}: {error}") from None
+        with naming(path):
+            return _dimensions(tables), {**_returns(data), **_places(tables)}
+    except ContextError as error:
+        raise ContextError(f"{path}: {error}") from None
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:

@@ -15,6 +15,7 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import differences
+from sdmbtl.limits import check_limit
 from sdmbtl.reading import read_json
 from sdmbtl.trainers import Trainer, TrainerSpec, trainer_names
 from sdmbtl.trainers.registry import AUTO
@@ -56,10 +57,10 @@ class Recipe:
                 f"processes can make it: {', '.join(t for t in trainer_names() if t != AUTO)}. "
                 f"Got {self.trainer!r} instead."
             )
-        self.put(
-            episodes=whole_number("episodes", self.episodes, low=1, error=MatrixError),
-            seed=whole_number("seed", self.seed, low=0, error=MatrixError),
-        )
+        episodes = whole_number("episodes", self.episodes, low=1, error=MatrixError)
+        check_limit("counts", episodes, "The 'episodes' of a matrix are too many,")
+        seed = whole_number("seed", self.seed, low=0, error=MatrixError)
+        self.put(episodes=episodes, seed=seed)
 
     def put(self, **checked: Any) -> None:
         """Set attributes to what they are after the checks; for the initialisation only."""

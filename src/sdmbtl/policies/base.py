@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import short_text
-from sdmbtl.errors import LimitError, MissingPackageError, PolicyError
+from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.files import write_atomically
+from sdmbtl.limits import naming
 from sdmbtl.reading import parse_json, read_bytes
 
 VERSION = 1
@@ -131,9 +132,8 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     policy_class: type[Policy] = getattr(import_module(module), name)
     try:
         _check_finite(arrays)
-        return policy_class.from_arrays(arrays, header["description"])
-    except LimitError as error:
-        raise LimitError(f"{source}: {error}") from None
+        with naming(source):
+            return policy_class.from_arrays(arrays, header["description"])
     except MISFITS as error:
         raise _damage_error(source, error) from None
 

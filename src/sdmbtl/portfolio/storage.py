@@ -20,9 +20,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import LimitError, PolicyError, PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, write_atomically
+from sdmbtl.limits import naming
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
 from sdmbtl.reading import read_json
@@ -77,15 +79,14 @@ def read(
         directory = _previous(directory)
     manifest = _read_manifest(directory)
     try:
-        space = ContextSpace.from_dict(manifest["space"])
+        with naming(directory / MANIFEST):
+            space = ContextSpace.from_dict(manifest["space"])
         listed = [
-            (int(m["id"]), m["context"], m["file"], m["sha256"], _source(m, space))
+            (int(m["id"]), m["context"], _text_or_none(m["file"]), m["sha256"], _source(m, space))
             for m in manifest["members"]
         ]
         settings = {k: manifest[k] for k in ("family", "observe_context", "return_range")}
         returns_sha256 = manifest["returns_sha256"]
-    except LimitError as error:
-        raise LimitError(f"{directory / MANIFEST}: {error}") from None
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise _damaged(directory / MANIFEST, repr(error)) from None
     returns = _read_returns(directory / RETURNS, returns_sha256, [m[0] for m in listed])
@@ -94,10 +95,16 @@ def read(
         try:
             policy = None if file is None else load_policy(_verified(directory / file, sha256))
             members.append(Member(number, context, policy, returns[_key(number)], source))
-        except (PolicyError, PortfolioError, FileNotFoundError) as error:
+        except (PolicyError, PortfolioError, OSError) as error:
             problems.append(f"policy {number}: {error}")
     _report(problems, len(members), skip_damaged=skip_damaged)
     return space, members, settings
+
+
+def _text_or_none(given: object) -> str | None:
+    if given is not None and not isinstance(given, str):
+        raise TypeError(f"a file is named by a text, not {short_text(given)}")
+    return given
 
 
 def _source(member: Mapping[str, Any], space: ContextSpace) -> Source:

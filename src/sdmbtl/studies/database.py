@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import DamagedStudyError, LimitError, StudyError
+from sdmbtl.errors import DamagedStudyError, StudyError
 from sdmbtl.files import replaced_atomically
-from sdmbtl.limits import check_limit, current_limits
+from sdmbtl.limits import check_limit, current_limits, naming
 from sdmbtl.lock import exclusive
 from sdmbtl.reading import parse_json
 from sdmbtl.selectors import Trial
@@ -317,9 +317,8 @@ class StudyDatabase:
     def _explained(self, *, writing: bool = False) -> Iterator[None]:
         """Tell a damaged file from one that cannot be read, or written, at present."""
         try:
-            yield
-        except LimitError as error:
-            raise LimitError(f"{str(self.path)!r}: {error}") from None
+            with naming(self.path):
+                yield
         except (sqlite3.DatabaseError, *_DAMAGES) as error:
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_TOOBIG:
                 allowed = current_limits().text_bytes
@@ -380,7 +379,7 @@ def _check_schema(database: sqlite3.Connection) -> None:
     own = [("table", "records", _SCHEMA.strip()), ("index", "sqlite_autoindex_records_1", "")]
     if entries != own:
         other = next(entry for entry in entries if entry not in own)
-        raise ValueError(f"it has a {other[0]} {other[1]!r} that is not of a study")
+        raise ValueError(f"{other[0]} {other[1]!r} is not of a study")
 
 
 def _digests(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:

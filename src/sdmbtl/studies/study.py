@@ -17,6 +17,7 @@ from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_dis
 from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, RowError, StudyError
+from sdmbtl.limits import naming
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
@@ -70,7 +71,7 @@ class Study:
         self.path = path
         self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db")
-        with self.database.opened():
+        with self.database.opened(), naming(path):
             facts = self.database.facts()
             self.configuration = self._recorded_configuration(facts)
             self._environments = facts.get(ENVIRONMENTS, [])

@@ -106,7 +106,7 @@ class Checkpoint:
         """Where the run was; None if there is no file, or one that cannot be read."""
         try:
             with self.path.open("rb") as file, ArrayArchive(file, str(self.path)) as packed:
-                arrays = {name: packed.read(name) for name in packed.names}
+                arrays = packed.read(packed.names)
             return Snapshot(parse_json(arrays.pop(_DATA).tobytes().decode()), arrays)
         except DAMAGED:
             return None  # the run begins anew, as it would without checkpoints

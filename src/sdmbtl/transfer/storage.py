@@ -15,6 +15,7 @@ from sdmbtl.archives import DAMAGED, NUMBERS, ArrayArchive, ArrayHeader
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import replaced_atomically
+from sdmbtl.limits import naming
 from sdmbtl.reading import parse_json
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def load_arrays(
         except MatrixError as error:
             raise MatrixError(f"{path} is damaged ({error}).") from None
         with _explained(path):
-            return space, {name: archive.read(name) for name in arrays}
+            return space, archive.read(arrays)
 
 
 def kind_of(path: str | Path) -> str:
@@ -121,7 +122,8 @@ def _check_headers(
 @contextmanager
 def _explained(path: str | Path) -> Iterator[None]:
     try:
-        yield
+        with naming(path):
+            yield
     except DAMAGED as error:
         raise MatrixError(
             f"{path} is not a file of sdmbtl, or it is damaged ({error}). "
