@@ -342,6 +342,9 @@ def _network(**kwargs):
 NORMALIZED = {"normalization": {"epsilon": 1e-8, "clip": 10.0}}
 
 
+STATISTICS = {"observation_mean": np.zeros(3), "observation_variance": np.ones(3)}
+
+
 def _normalized(mean, variance):
     arrays = {"observation_mean": np.array(mean), "observation_variance": np.array(variance)}
     return lambda: network_bytes(NORMALIZED, arrays)
@@ -416,7 +419,7 @@ def _database(path, *statements):
         database.commit()
 
 
-def _put(kind, key, text, data=None):
+def put(kind, key, text, data=None):
     head = f"{kind} {key} {len(text)} {text}"
     digest = hashlib.sha256(head.encode() + (data or b"")).hexdigest()
     return "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", (kind, key, digest, text, data)
@@ -425,7 +428,7 @@ def _put(kind, key, text, data=None):
 def _configured(**changes):
     def change(path):
         facts = Study.open(path).database.facts()["configuration"]
-        _database(path, _put("fact", "configuration", json.dumps({**facts, **changes})))
+        _database(path, put("fact", "configuration", json.dumps({**facts, **changes})))
 
     return change
 
@@ -446,16 +449,16 @@ STUDIES = {
     "virtual": lambda path: _database(
         path, "DROP TABLE records", "CREATE VIRTUAL TABLE records USING fts5(kind, key)"
     ),
-    "deep_fact": lambda path: _database(path, _put("fact", "budget", "[" * DEEP + "]" * DEEP)),
-    "long_fact": lambda path: _database(path, _put("fact", "budget", LONG)),
-    "longer_fact": lambda path: _database(path, _put("fact", "budget", LONG * 10)),
+    "deep_fact": lambda path: _database(path, put("fact", "budget", "[" * DEEP + "]" * DEEP)),
+    "long_fact": lambda path: _database(path, put("fact", "budget", LONG)),
+    "longer_fact": lambda path: _database(path, put("fact", "budget", LONG * 10)),
     "blob_for_text": lambda path: _database(
         path, "UPDATE records SET text = zeroblob(1000) WHERE kind = 'fact'"
     ),
-    "list_for_a_trial": lambda path: _database(path, _put("trial", 0, "[1]")),
-    "text_for_errors": lambda path: _database(path, _put("trial", 0, '"a"', b"123")),
+    "list_for_a_trial": lambda path: _database(path, put("trial", 0, "[1]")),
+    "text_for_errors": lambda path: _database(path, put("trial", 0, '"a"', b"123")),
     "no_trial": lambda path: _database(path, "DELETE FROM records WHERE key = 0"),
-    "many_trials": lambda path: _database(path, _put("trial", 10**18, "{}")),
+    "many_trials": lambda path: _database(path, put("trial", 10**18, "{}")),
     "grid": _configured(space=GRID),
     "space": _configured(space=[1]),
     "episodes": _configured(episodes=10**18),
@@ -544,6 +547,11 @@ def _recipe(**changes):
         **changes,
     }
     return lambda path: path.write_text(json.dumps(recipe))
+
+
+def make_recipe(path):
+    _recipe(runs=2, lengths=[1], parent_lengths=[1])(path)
+    return path
 
 
 RECIPES = {

@@ -123,7 +123,7 @@ def test_studies(name, study, tmp_path):
         refused(command, path)
 
 
-@pytest.mark.parametrize("name", ["view", "trigger", "generated", "deep_fact", "no_trial"])
+@pytest.mark.parametrize("name", ["view", "trigger", "generated", "deep_fact"])
 def test_the_doctor_of_a_study(name, study, tmp_path):
     path = bombs.copied(study, tmp_path / "study", bombs.STUDIES[name])
     found = Command()("doctor", path, status=1)

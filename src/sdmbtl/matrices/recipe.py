@@ -15,7 +15,7 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import differences
-from sdmbtl.limits import check_limit
+from sdmbtl.limits import check_limit, naming
 from sdmbtl.reading import read_json
 from sdmbtl.trainers import Trainer, TrainerSpec, trainer_names
 from sdmbtl.trainers.registry import AUTO
@@ -124,8 +124,9 @@ class Recipe:
             FileNotFoundError: If there is none.
         """
         try:
-            recipe = cls.from_dict(read_json(path))
-            len(recipe.space)  # raises if this is not a space
+            with naming(path):
+                recipe = cls.from_dict(read_json(path))
+                len(recipe.space)  # raises if this is not a space
         except ValueError as error:
             raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
         return recipe
