@@ -19,6 +19,8 @@ from pathlib import Path
 import numpy as np
 import safetensors.numpy
 
+from sdmbtl.benchmarks import BenchmarkResult
+from sdmbtl.benchmarks.result import Aggregate, ProblemResult, SelectorResult, Statistics
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.portfolio import Member, Portfolio
@@ -566,6 +568,21 @@ RECIPES = {
     "list": lambda path: path.write_text("[]"),
     "deep": lambda path: path.write_text("[" * DEEP),
 }
+
+
+def make_result(path):
+    """The result of a small benchmark."""
+    numbers = Statistics(0.5, 0.01, 0.5, 0.02, 0.5, 0.03)
+    each = SelectorResult({2: {"final": numbers, "auc": numbers}}, (0.4, 0.5))
+    names = ("m-mbtl", "random", "myopic-oracle")
+    problem = ProblemResult("p", {"f(x)": "linear"}, 2, 0.0, 1.0, dict.fromkeys(names, each))
+    aggregate = {"final": Aggregate(0.5, 0.1), "auc": Aggregate(None, why="x")}
+    BenchmarkResult(
+        *("few", "Few", ("f(x)",), 3, (2,), names, (problem,)),
+        aggregated={2: dict.fromkeys(names, aggregate)},
+        settings={"kind": "synthetic", "dim": 3, "noise": 5.0},
+    ).save(path)
+    return path
 
 
 def make_rows(path):

@@ -40,6 +40,15 @@ max = 500
 """
 
 
+def run_command(*arguments):
+    """Run a command; its error of this package is raised again."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    if result.exit_code:
+        raise SdmbtlError(result.stderr)
+
+
 class Subject:
     """Something that is read, and how it is changed before.
 
@@ -232,16 +241,25 @@ class ToldRow(Subject):
     def read(self, path):
         study = path.with_name(f"{path.name}-study")
         shutil.copytree(self.study, study)
-        result = CliRunner().invoke(app, ["tell", str(study), str(path)])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        if result.exit_code:
-            raise SdmbtlError(result.stderr)
+        run_command("tell", study, path)
+
+
+class ResultFile(Subject):
+    """The result of a benchmark, shown by the command."""
+
+    def make(self):
+        bombs.make_result(self.original)
+
+    def change(self, path, rng):
+        path.write_text(mutated_text(self.original.read_text(), rng))
+
+    def read(self, path):
+        run_command("bench", "show", path)
 
 
 SUBJECTS = (
     *(Rows, RowsHeader, Dataset, PolicyFile, PolicyHeader, NetworkHeader, Space, RecipeFile),
-    *(PortfolioManifest, PortfolioFiles, StudyFile, StudyRecords, ToldRow),
+    *(PortfolioManifest, PortfolioFiles, StudyFile, StudyRecords, ToldRow, ResultFile),
 )
 
 
