@@ -222,6 +222,7 @@ class StudyRecords(StudyFile):
 
     def read(self, path):
         study = Study.open(path)
+        study.status()
         study.database.check()
 
 
