@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from command_runner import Command
 
+from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.errors import LimitError, MatrixError
 from sdmbtl.limits import raised_limits
 from sdmbtl.studies import Study
+from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.transfer import ObservedRows
 
 #: A few milliseconds are usual, a second for the largest; a busy machine takes longer.
@@ -184,6 +186,24 @@ def test_a_million_targets(tmp_path):
     assert len(study.space) == 10**6
     assert study.space.target(10**6 - 1) == {"a": 1.0, "b": 1.0, "c": 1.0}
     assert len(Study.open(tmp_path / "study").space) == 10**6
+
+
+def test_a_checkpoint_that_is_too_large_is_not_used(tmp_path):
+    entry = bombs.zeros_entry("lanes", (64 * bombs.GIGA,))
+    (tmp_path / "run.npz").write_bytes(bombs.zip_of(entry))
+    with pytest.warns(UserWarning, match="begins anew.*run.npz is too large.*MAX_ARRAY_BYTES"):
+        assert Checkpoint(tmp_path / "run.npz", 60.0).load() is None
+
+
+@pytest.mark.parametrize(
+    "line", ["[" * bombs.DEEP, bombs.LONG, '{"key": 3}', '{"key": [{}]}', "{}"]
+)
+def test_lines_of_a_journal_that_are_no_records_are_skipped(line, tmp_path):
+    path = tmp_path / "journal.jsonl"
+    path.write_text('{"code": 1}\n{"key": ["a", 1], "value": 2}\n' + line + "\n")
+    journal = Journal(path, {"code": 1})
+    assert journal["a", 1] == {"value": 2}
+    assert (len(journal), journal.note) == (1, "1 damaged lines were skipped.")
 
 
 def test_damage_is_not_taken_for_size(tmp_path):
