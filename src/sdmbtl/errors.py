@@ -15,6 +15,14 @@ class MissingPackageError(SdmbtlError, ModuleNotFoundError):
     """Something needs a package that is optional and not installed."""
 
 
+class LimitError(SdmbtlError, MemoryError):
+    """Something is larger than what is read or made unless more is allowed."""
+
+
+class LimitSettingError(SdmbtlError, ValueError):
+    """A limit was set to something that is not a limit."""
+
+
 class ContextError(SdmbtlError, ValueError):
     """A context, a dimension or a target list is not usable."""
 

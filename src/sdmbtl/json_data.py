@@ -89,6 +89,7 @@ def from_json(kind: Any, data: Any) -> Any:
     Raises:
         TypeError: If a field of a dataclass is missing or unknown, or the data are of another kind.
         ValueError: If a key is not a number where it should be.
+        OverflowError: If a number is infinite where it should be a whole one.
     """
     origin, inner = get_origin(kind), get_args(kind)
     if data is not None and origin in (Union, UnionType):
@@ -102,7 +103,13 @@ def from_json(kind: Any, data: Any) -> Any:
         return tuple(from_json(inner[0], value) for value in data)
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {from_json(inner[0], key): from_json(inner[1], v) for key, v in data.items()}
-    return int(data) if kind is int else data
+    if kind is int:
+        return int(data)  # the keys of a mapping are texts
+    # A number that was not finite has become None.
+    allowed = {float: int | float | None, str: str, bool: bool}.get(kind, object)
+    if not isinstance(data, allowed):
+        raise TypeError(f"{short_text(data)} is not {kind.__name__}")
+    return data
 
 
 @cache

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdmbtl.checks import short_text
 from sdmbtl.contexts import Interval, Levels
 from sdmbtl.contexts.dimension import as_dimension, dimension_from_dict
 from sdmbtl.errors import ContextError, SdmbtlError
@@ -243,7 +244,7 @@ class TestErrors:
         with pytest.raises(ContextError) as caught:
             Levels(bad)
         assert str(caught.value) == (
-            f"Values of a dimension must be numbers. Got {bad!r} instead. "
+            f"Values of a dimension must be numbers. Got {short_text(bad)} instead. "
             "Encode categories as numbers first."
         )
 

@@ -16,7 +16,7 @@ from sdmbtl.matrices import factory, load_matrix, software, units
 from sdmbtl.matrices.matrix_factory import MatrixFactory
 from sdmbtl.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl.matrices.matrix_units import MatrixUnit, matrix_units
-from sdmbtl.matrices.units import ATTEMPTS, KIND
+from sdmbtl.matrices.units import ATTEMPTS, KIND, Rows
 from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import Evaluation, TrainingJob, make_trainer
 from sdmbtl.trainers.ppo import BatchedPPOTrainer
@@ -102,7 +102,9 @@ class TestNumbers:
         assert "earlier_software" not in card
 
     def test_cost_is_that_of_all_pieces(self, reference):
-        each = [load_arrays(p, kind=KIND, arrays=["cost"])[1]["cost"] for p in rows_of(reference)]
+        each = [
+            load_arrays(p, kind=KIND, arrays={"cost": (4,)})[1]["cost"] for p in rows_of(reference)
+        ]
         assert len(each) == 6
         training, evaluation, *_ = np.sum(each, axis=0)
         cost = reference.dataset.card["cost"]
@@ -233,8 +235,7 @@ def empty(path):
 
 def rewritten(**changes):
     def change(path):
-        names = ("returns", "source_returns", "episode_variance", "cost")
-        space, arrays = load_arrays(path, kind=KIND, arrays=names)
+        space, arrays = load_arrays(path, kind=KIND, arrays=Rows.shapes)
         space = changes.get("space", space)
         arrays = {name: changes.get(name, lambda a: a)(array) for name, array in arrays.items()}
         save_arrays(path, kind=KIND, space=space, arrays=arrays)
@@ -396,7 +397,7 @@ class TestFailures:
         changed = (dataset.returns != reference.dataset.returns).any(axis=2)
         assert changed[0, 4:].any()
         assert changed.sum() == changed[0, 4:].sum()
-        _, arrays = load_arrays(begun / "rows/seed-0/00004.npz", kind=KIND, arrays=["cost"])
+        _, arrays = load_arrays(begun / "rows/seed-0/00004.npz", kind=KIND, arrays={"cost": (4,)})
         assert arrays["cost"][3] == 3
 
     def test_failed_each_time(self, tmp_path, recipe, failing):

@@ -13,7 +13,7 @@ from sdmbtl.matrices import load_matrix, load_regions, region_names, shipped
 from sdmbtl.matrices.region_dataset import _ARRAYS, KIND, ancestors
 from sdmbtl.matrices.region_factory import RegionFactory
 from sdmbtl.matrices.region_recipe import RegionForm, RegionRecipe
-from sdmbtl.matrices.region_units import region_units
+from sdmbtl.matrices.region_units import RegionRows, region_units
 from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import TrainingJob
 from sdmbtl.transfer.storage import load_arrays, save_arrays
@@ -160,9 +160,8 @@ class TestMaking:
 
     def test_rows_without_their_curves_are_damaged(self, begun, region_recipe):
         path = begun / "rows/seed-0/00016.npz"
-        names = ("returns", "source_returns", "episode_variance", "cost", "curves")
         kind = "rows of a transfer matrix"
-        space, arrays = load_arrays(path, kind=kind, arrays=names)
+        space, arrays = load_arrays(path, kind=kind, arrays=RegionRows.shapes)
         arrays["curves"] = arrays["curves"][:, :, 0]
         save_arrays(path, kind=kind, space=space, arrays=arrays)
         assert RegionFactory(begun, region_recipe()).damaged(1) == [path]

@@ -9,8 +9,9 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any, Protocol
 
-from sdmbtl.errors import BenchmarkError
+from sdmbtl.errors import BenchmarkError, LimitError
 from sdmbtl.parallel import compute_all
+from sdmbtl.reading import parse_json, read_bytes
 
 Key = tuple[str, ...]
 Record = dict[str, Any]
@@ -113,7 +114,7 @@ class Journal:
         """Read the records back; False if there are none that fit."""
         if not path.exists():
             return False
-        lines = path.read_text(errors="replace").split("\n")
+        lines = read_bytes(path, "text_bytes").decode(errors="replace").split("\n")
         complete, torn = (
             lines[:-1],
             lines[-1],
@@ -124,6 +125,7 @@ class Journal:
             path.replace(aside)
             self.note = f"Results of other data, settings or code are set aside in {aside}."
             return False
+        parsed[1:] = [record if _has_key(record) else None for record in parsed[1:]]
         damaged = sum(record is None for record in parsed)
         for record in parsed[1:]:
             if record is not None:
@@ -135,10 +137,15 @@ class Journal:
         return True
 
 
+def _has_key(record: Record | None) -> bool:
+    key = None if record is None else record.get("key")
+    return isinstance(key, list) and not any(isinstance(part, dict | list) for part in key)
+
+
 def _parsed(line: str) -> Record | None:
     """A line of the journal, None if it is damaged."""
     try:
-        record = json.loads(line)
-    except json.JSONDecodeError:
+        record = parse_json(line)
+    except (ValueError, LimitError):
         return None
     return record if isinstance(record, dict) else None

@@ -28,6 +28,7 @@ from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import as_json, from_json
 from sdmbtl.matrices.margins import CHOICE_MATTERS, CHOICE_ROUND
+from sdmbtl.reading import read_json
 from sdmbtl.wording import counted
 
 #: What is measured with K policies: performance, its mean over 1..K policies, performance on the
@@ -217,7 +218,7 @@ class BenchmarkResult:
         """
         try:
             result: Self = from_json(cls, data)
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             raise BenchmarkError(f"This is not a result of a benchmark: {error}.") from None
         return result
 
@@ -234,7 +235,7 @@ class BenchmarkResult:
             BenchmarkError: If it is none.
         """
         try:
-            return cls.from_dict(json.loads(path.read_text()))
+            return cls.from_dict(read_json(path))
         except (OSError, ValueError) as error:  # of JSON, of UTF-8 or ours
             raise BenchmarkError(f"{path} is not a result file: {error}") from None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
@@ -12,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sdmbtl.checks import short_text
 from sdmbtl.errors import SdmbtlError
+from sdmbtl.limits import check_limit, current_limits
+from sdmbtl.reading import parse_json, read_text
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, ...]:
         ArgumentError: If a part is none.
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
-    if not all(part.isascii() and part.isdigit() and int(part) for part in parts):
+    if not all(re.fullmatch(r"0*[1-9][0-9]{0,17}", part) for part in parts):
         raise ArgumentError(
             f"{option} takes whole numbers >= 1 separated by commas, as 6,12,50. "
             f"Got {text!r} instead."
@@ -218,9 +219,9 @@ def json_documents(name: str) -> list[Any]:
         ArgumentError: If it cannot be read, or there is none.
     """
     if name == "-":
-        return _documents(sys.stdin.read(), "The standard input")
+        return _documents(_standard_input(), "The standard input")
     try:
-        text = Path(name).read_text(encoding="utf-8")
+        text = read_text(name)
     except UnicodeDecodeError:
         raise ArgumentError(f"{name!r} is not text in UTF-8, so not a JSON file.") from None
     except OSError as error:
@@ -231,18 +232,27 @@ def json_documents(name: str) -> list[Any]:
     return _documents(text, f"The file {name!r}")
 
 
+def _standard_input() -> str:
+    try:
+        text = sys.stdin.read(current_limits().text_bytes + 1)
+    except UnicodeDecodeError:
+        raise ArgumentError("The standard input is not text in UTF-8, so not JSON.") from None
+    check_limit("text_bytes", len(text), "The standard input is too long. Its length is at least")
+    return text
+
+
 def _documents(text: str, what: str) -> list[Any]:
     """What stands in a text, be it one document or one in each line."""
     lines = text.strip().splitlines()
     try:
-        return [json.loads(line) for line in lines if line.strip()] or [_parsed(text, what)]
+        return [parse_json(line, what) for line in lines if line.strip()] or [_parsed(text, what)]
     except ValueError:
         return [_parsed(text, what)]  # one document in several lines, or none
 
 
 def _parsed(text: str, what: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text, what)
     except ValueError as error:
         raise ArgumentError(
             f"{what} is not valid JSON ({error}). Got {short_text(text)}."
@@ -251,6 +261,6 @@ def _parsed(text: str, what: str) -> Any:
 
 def _value(text: str) -> Any:
     try:
-        return json.loads(text)
+        return parse_json(text, "A value")
     except ValueError:
         return text

@@ -12,6 +12,7 @@ import typer
 from sdmbtl.cli import arguments
 from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.output import INTERRUPTED, note_console, result_console, say
+from sdmbtl.errors import BenchmarkError
 
 if TYPE_CHECKING:
     from sdmbtl.benchmarks import Benchmark, BenchmarkResult
@@ -174,7 +175,13 @@ def bench_show(
 
     for path in files:
         result = BenchmarkResult.load(path)
-        _print_tables(result, output_format, auc=auc, statistic=statistic, rounds_to=rounds_to)
+        try:
+            _print_tables(result, output_format, auc=auc, statistic=statistic, rounds_to=rounds_to)
+        except (ArithmeticError, LookupError, TypeError) as error:
+            raise BenchmarkError(
+                f"{path} has no complete result: its tables cannot be made ({error!r}). Run the "
+                "benchmark again."
+            ) from None
 
 
 def _run(benchmark: Benchmark, jobs: int, out: Path, output_format: Format, *, auc: bool) -> None:

@@ -53,6 +53,8 @@ class ErrorsInWords(TyperGroup):
             fail(str(error), TRY_AGAIN)
         except SdmbtlError as error:
             fail(str(error))
+        except MemoryError:
+            fail("There is not enough memory for this. Use a smaller file, or a larger machine.")
         except BrokenPipeError:  # of `| head`; Typer ends quietly
             raise
         except OSError as error:

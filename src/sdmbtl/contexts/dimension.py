@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import truth_value
+from sdmbtl.checks import short_text, truth_value
 from sdmbtl.errors import ContextError
 
 Scale = Literal["steps", "linear", "log"]
@@ -238,7 +238,7 @@ def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
         listed = [as_number(v) for v in values]
     except (TypeError, ValueError, OverflowError):
         raise ContextError(
-            f"Values of a dimension must be numbers. Got {values!r} instead. "
+            f"Values of a dimension must be numbers. Got {short_text(values)} instead. "
             "Encode categories as numbers first."
         ) from None
     if not listed:

@@ -11,8 +11,10 @@ import numpy as np
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.contexts.dimension import Levels
+from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
+from sdmbtl.limits import check_limit
 
 #: Digits kept of the values between the ends: 0.6 rather than 0.6000000000000001.
 DIGITS = 12
@@ -44,7 +46,8 @@ class Range:
     def __post_init__(self) -> None:
         finite_number("low", self.low, error=ContextError)
         finite_number("high", self.high, error=ContextError)
-        whole_number("levels", self.levels, low=1, error=ContextError)
+        levels = whole_number("levels", self.levels, low=1, error=ContextError)
+        check_limit("targets", levels, "A range has too many 'levels',")
         if self.scale not in ("linear", "log"):
             raise ContextError(
                 f"The 'scale' of a range must be 'linear' or 'log'. Got {self.scale!r} instead."
@@ -86,4 +89,5 @@ def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) ->
     """
     if levels is not None:
         ranges = {n: Range(r.low, r.high, levels, r.scale) for n, r in ranges.items()}
+    check_grid({name: r.levels for name, r in ranges.items()})
     return ContextSpace(**{name: r.dimension for name, r in ranges.items()})

@@ -104,7 +104,7 @@ class Source:
         try:
             unknown = sorted(set(data) - {"center", "width", "parent", "steps"})
             center = [float(value) for value in data["center"]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ContextError(f"This does not describe a source: {error!r}.") from None
         if unknown:
             raise ContextError(

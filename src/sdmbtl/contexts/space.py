@@ -21,8 +21,10 @@ from sdmbtl.contexts.dimension import (
     as_number,
     dimension_from_dict,
 )
+from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.source import Source
 from sdmbtl.errors import ContextError
+from sdmbtl.limits import check_limit, current_limits
 from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
@@ -125,6 +127,7 @@ class ContextSpace:
             **dimensions: As in the constructor; usually `Interval`s.
         """
         n = whole_number("n", n, low=1, error=ContextError)
+        check_limit("targets", n, "There are too many targets to draw,")
         if not dimensions:
             return cls()  # raises, with the hint
         parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
@@ -317,6 +320,7 @@ class ContextSpace:
                 region are then targets where they are low, drawn by rank.
         """
         n = whole_number("n", n, low=1, error=ContextError)
+        check_limit("counts", n, "There are too many contexts to draw,")
         if returns is None or source.is_point:
             return regions.draw(self, source, n, rng)
         return regions.draw_prioritised(self, source, n, rng, returns)
@@ -409,6 +413,10 @@ class ContextSpace:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ContextSpace:
         """Read a space back from `to_dict`."""
+        if not isinstance(data, Mapping):
+            raise ContextError(
+                f"A context space is described by a dictionary. Got {short_text(data)} instead."
+            )
         version = data.get("version")
         if "version" not in data:
             raise ContextError(
@@ -422,9 +430,9 @@ class ContextSpace:
             )
         try:
             dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
-        except (KeyError, TypeError) as error:
+            return cls(data.get("targets"), **dimensions)
+        except (KeyError, TypeError) as error:  # also of names that are not texts
             raise ContextError(f"This does not describe a context space: {error!r}.") from None
-        return cls(data.get("targets"), **dimensions)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ContextSpace):
@@ -451,17 +459,20 @@ class ContextSpace:
                     "ContextSpace.sample(n, ...)."
                 )
             columns.append(dimension.values)
-        return np.array(list(itertools.product(*columns)), dtype=np.float64)
+        check_grid({name: len(c) for name, c in zip(self.names, columns, strict=True)})
+        meshes = np.meshgrid(*columns, indexing="ij", copy=False)
+        return np.stack([mesh.ravel() for mesh in meshes], axis=-1)
 
     def _listed(self, targets: Any) -> NDArray[np.float64]:
         try:
-            rows = list(targets)
+            rows = list(itertools.islice(targets, current_limits().targets + 1))
         except TypeError:
             raise ContextError(
                 f"Targets must be a list of contexts. Got {targets!r} instead."
             ) from None
         if not rows:
             raise ContextError("A target list needs at least one context. Got none.")
+        check_limit("targets", len(rows), "There are too many targets, at least")
         vectors = []
         for number, row in enumerate(rows):
             try:

@@ -9,9 +9,12 @@ from typing import Any
 
 from sdmbtl.checks import check_return_range, did_you_mean, short_text
 from sdmbtl.contexts.dimension import Levels
+from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.ranges import Range
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
+from sdmbtl.limits import naming
+from sdmbtl.reading import check_data, read_text
 
 #: A space, its `to_dict()`, or the path of a TOML file; of a family also the name of a space.
 SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
@@ -49,10 +52,12 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     Raises:
         ContextError: If the file cannot be read or does not describe a space; the message names
             the file and the place.
+        LimitError: If the file, or the space, is larger than is allowed.
     """
     path = Path(path)
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(read_text(path, "toml_bytes"))
+        check_data(data, str(path))
     except OSError as error:
         raise ContextError(
             f"The context space {str(path)!r} cannot be read: {error.strerror}. Give the path of "
@@ -60,12 +65,15 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         ) from None
     except UnicodeDecodeError:
         raise ContextError(f"{path}: this is not UTF-8 text, so it is not a TOML file.") from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, or of Python for a number of thousands of digits
         raise ContextError(f"{path}: this is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise ContextError(f"{path}: this is nested too deeply to be read.") from None
     try:
         _check_keys("The file", data, ("dimensions", "returns"))
         tables = data.get("dimensions")
-        return _dimensions(tables), {**_returns(data), **_places(tables)}
+        with naming(path):
+            return _dimensions(tables), {**_returns(data), **_places(tables)}
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
 
@@ -94,6 +102,7 @@ def _dimensions(tables: object) -> ContextSpace:
             "A context space needs at least one table [dimensions.NAME], with 'values', or with "
             f"'low', 'high' and 'levels'. Got {short_text(tables)} instead."
         )
+    check_grid({name: n for name, t in tables.items() if (n := _declared_levels(t)) is not None})
     dimensions: dict[str, object] = {}
     for name, table in tables.items():
         try:
@@ -101,6 +110,12 @@ def _dimensions(tables: object) -> ContextSpace:
         except ContextError as error:
             raise ContextError(f"[dimensions.{name}]: {error}") from None
     return ContextSpace(**dimensions)
+
+
+def _declared_levels(table: object) -> int | None:
+    """How many values a table says that its range has; None if it says nothing usable."""
+    levels = table.get("levels") if isinstance(table, Mapping) else None
+    return levels if type(levels) is int and levels > 0 else None
 
 
 def _dimension(table: object) -> Levels:

@@ -12,12 +12,17 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.matrices.storage import Dataset, ReturnCode, check_by_policy
 from sdmbtl.matrices.transfer_matrices import TransferMatrices
+from sdmbtl.transfer.storage import Shape
 
 KIND = "transfer data set"
-_ARRAYS = (
-    *("returns", "code", "source_returns", "episode_variance"),
-    *("multi_task_budgets", "multi_task"),
-)
+_ARRAYS: dict[str, Shape] = {
+    "returns": ("seeds", "targets", "targets"),
+    "code": (2,),
+    "source_returns": ("seeds", "targets"),
+    "episode_variance": ("seeds", "targets"),
+    "multi_task_budgets": ("budgets",),
+    "multi_task": ("budgets", "seeds", "targets"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class TransferDataset(Dataset):
     """
 
     kind: ClassVar[str] = KIND
-    array_names: ClassVar[tuple[str, ...]] = _ARRAYS
+    shapes: ClassVar[Mapping[str, Shape]] = _ARRAYS
 
     matrices: TransferMatrices
     source_returns: NDArray[np.float64]

@@ -15,6 +15,8 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.json_data import differences
+from sdmbtl.limits import check_limit, naming
+from sdmbtl.reading import read_json
 from sdmbtl.trainers import Trainer, TrainerSpec, trainer_names
 from sdmbtl.trainers.named_code import code_of_training
 from sdmbtl.trainers.registry import AUTO
@@ -64,10 +66,10 @@ class Recipe:
                 "The 'family' of a matrix must have a 'name' and 'options'. "
                 f"Got {short_text(self.family)} instead."
             )
-        self.put(
-            episodes=whole_number("episodes", self.episodes, low=1, error=MatrixError),
-            seed=whole_number("seed", self.seed, low=0, error=MatrixError),
-        )
+        episodes = whole_number("episodes", self.episodes, low=1, error=MatrixError)
+        check_limit("counts", episodes, "The 'episodes' of a matrix are too many,")
+        seed = whole_number("seed", self.seed, low=0, error=MatrixError)
+        self.put(episodes=episodes, seed=seed)
 
     def put(self, **checked: Any) -> None:
         """Set attributes to what they are after the checks; for the initialisation only."""
@@ -154,8 +156,9 @@ class Recipe:
             FileNotFoundError: If there is none.
         """
         try:
-            recipe = cls.from_dict(json.loads(path.read_text(encoding="utf-8")))
-            len(recipe.space)  # raises if this is not a space
+            with naming(path):
+                recipe = cls.from_dict(read_json(path))
+                len(recipe.space)  # raises if this is not a space
         except ValueError as error:
             raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
         return recipe

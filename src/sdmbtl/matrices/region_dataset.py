@@ -13,13 +13,22 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import MatrixError
 from sdmbtl.matrices.storage import Dataset, ReturnCode, check_by_policy
+from sdmbtl.transfer.storage import Shape
 
 KIND = "region data set"
 
-_ARRAYS = (
-    *("centers", "widths", "parents", "steps", "returns", "code"),
-    *("source_returns", "episode_variance", "curve_steps", "curves"),
-)
+_ARRAYS: dict[str, Shape] = {
+    "centers": ("sources", "dimensions"),
+    "widths": ("sources",),
+    "parents": ("sources",),
+    "steps": ("sources",),
+    "returns": ("seeds", "sources", "targets"),
+    "code": (2,),
+    "source_returns": ("seeds", "sources"),
+    "episode_variance": ("seeds", "sources"),
+    "curve_steps": ("sources", "times"),
+    "curves": ("seeds", "sources", "times"),
+}
 #: How it is kept that a source has no parent, or a curve no further steps.
 _NONE = -1
 
@@ -48,7 +57,7 @@ class RegionDataset(Dataset):
     """
 
     kind: ClassVar[str] = KIND
-    array_names: ClassVar[tuple[str, ...]] = _ARRAYS
+    shapes: ClassVar[Mapping[str, Shape]] = _ARRAYS
 
     space: ContextSpace
     sources: tuple[Source, ...]

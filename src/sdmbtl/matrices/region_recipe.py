@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import finite_number, truth_value, whole_number
 from sdmbtl.contexts import Source
 from sdmbtl.errors import MatrixError
+from sdmbtl.limits import check_limit
 from sdmbtl.matrices.recipe import Recipe
 from sdmbtl.seeds import seed_sequence
 
@@ -76,6 +77,7 @@ class RegionRecipe(Recipe):
         super().__post_init__()
         for name in ("centers", "runs", "region_contexts", "whole_contexts"):
             number = whole_number(name, getattr(self, name), low=1, error=MatrixError)
+            check_limit("counts", number, f"The {name!r} of a matrix are too many,")
             self.put(**{name: number})
         for name in ("lengths", "parent_lengths"):
             numbers = [whole_number(name, n, low=1, error=MatrixError) for n in getattr(self, name)]
@@ -85,6 +87,8 @@ class RegionRecipe(Recipe):
         self._check_together()
 
     def _check_together(self) -> None:
+        sources = self.runs * len(self.lengths) + self.centers * len(self.forms)
+        check_limit("counts", sources, "The sources of a matrix are too many,")
         if not set(self.parent_lengths) <= set(self.lengths) or not self.parent_lengths:
             raise MatrixError(
                 "'parent_lengths' must be some of the 'lengths' of generalists, "

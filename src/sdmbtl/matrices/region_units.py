@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from sdmbtl.parallel import Heartbeat
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import TrainingJob
+from sdmbtl.transfer.storage import Shape
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,8 @@ class RegionRows(Rows):
     Attributes:
         curves: (c, T, 2) steps and mean return on the training contexts, during training.
     """
+
+    shapes: ClassVar[Mapping[str, Shape]] = {**Rows.shapes, "curves": ("policies", "times", 2)}
 
     curves: NDArray[np.float64]
 

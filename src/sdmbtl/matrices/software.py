@@ -11,6 +11,7 @@ from typing import Any
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.fingerprint import code_fingerprint
+from sdmbtl.reading import read_json
 from sdmbtl.software import TRAINING, versions
 
 _PACKAGES = ("sdmbtl", "numpy", *TRAINING)
@@ -62,7 +63,7 @@ def _recorded(path: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = read_json(path)
         return [dict(entry) for entry in found]
     except (TypeError, ValueError) as error:
         raise MatrixError(

@@ -17,7 +17,8 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
-from sdmbtl.transfer.storage import load_arrays, save_arrays
+from sdmbtl.reading import read_json
+from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 from sdmbtl.wording import printable
 
 #: Returns are kept as whole multiples of a step, from 0 to this.
@@ -73,12 +74,12 @@ class Dataset(ABC):
 
     Attributes:
         kind: What the file is said to hold.
-        array_names: The arrays that it has.
+        shapes: The arrays that it has, with their shapes.
         card: How the data were made, as JSON data.
     """
 
     kind: ClassVar[str]
-    array_names: ClassVar[tuple[str, ...]]
+    shapes: ClassVar[Mapping[str, Shape]]
     card: Mapping[str, Any]
 
     @abstractmethod
@@ -121,14 +122,15 @@ class Dataset(ABC):
 
         Raises:
             MatrixError: If a file is not such a data set, or damaged.
+            LimitError: If one is larger than is allowed.
             FileNotFoundError: If there is none.
         """
         path = Path(path)
-        space, arrays = load_arrays(path, kind=cls.kind, arrays=cls.array_names)
+        space, arrays = load_arrays(path, kind=cls.kind, arrays=cls.shapes)
         card = _load_card(path)
         try:
             dataset = cls.from_content(space, arrays, card)
-        except (TypeError, ValueError, ArithmeticError) as error:
+        except (TypeError, ValueError, LookupError, ArithmeticError) as error:
             raise MatrixError(f"{path} is damaged ({error}).") from None
         seeds = len(arrays["returns"])
         if card.get("seeds", seeds) != seeds:
@@ -161,7 +163,7 @@ def card_path(path: Path) -> Path:
 def _load_card(path: Path) -> dict[str, Any]:
     card = card_path(path)
     try:
-        return dict(json.loads(card.read_text(encoding="utf-8")))
+        return dict(read_json(card))
     except FileNotFoundError:
         raise MatrixError(
             f"The card of {path} is missing: {card.name}, which says how the data were made, "

@@ -88,7 +88,8 @@ class TransferMatrices:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read matrices from an npz file written by `save`."""
-        space, arrays = load_arrays(path, kind="matrices", arrays=["returns"])
+        shape = ("matrices", "targets", "targets")
+        space, arrays = load_arrays(path, kind="matrices", arrays={"returns": shape})
         return cls(space, arrays["returns"])
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import process_time
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from sdmbtl.trainers import (
     evaluate,
     train,
 )
-from sdmbtl.transfer.storage import load_arrays, save_arrays
+from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 
 KIND = "rows of a transfer matrix"
 #: A unit that goes wrong is tried so often in all, each time with other seeds of training.
@@ -85,6 +85,13 @@ class Rows:
         cost: (4,) CPU seconds of training, of evaluation; steps of the last training; attempts.
     """
 
+    shapes: ClassVar[Mapping[str, Shape]] = {
+        "returns": ("policies", "targets"),
+        "source_returns": ("policies",),
+        "episode_variance": ("policies",),
+        "cost": (4,),
+    }
+
     returns: NDArray[np.float64]
     source_returns: NDArray[np.float64]
     episode_variance: NDArray[np.float64]
@@ -99,7 +106,7 @@ class Rows:
     def load(cls, path: Path, space: ContextSpace, n_policies: int) -> Self | None:
         """Read rows back; None if there are none, or they are damaged or of other contexts."""
         try:
-            found, arrays = load_arrays(path, kind=KIND, arrays=[f.name for f in fields(cls)])
+            found, arrays = load_arrays(path, kind=KIND, arrays=cls.shapes)
         except (FileNotFoundError, MatrixError):
             return None
         rows = cls(**arrays)

@@ -12,8 +12,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.files import write_atomically
+from sdmbtl.limits import naming
+from sdmbtl.reading import parse_json, read_bytes
 
 VERSION = 1
 
@@ -22,6 +25,17 @@ _KINDS = {
     "mlp": "sdmbtl.policies.mlp:MlpPolicy",
     "stable-baselines3": "sdmbtl.policies.stable_baselines:StableBaselinesPolicy",
 }
+
+#: What arrays and descriptions raise that do not make a policy.
+MISFITS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 
 #: The one entry of a file's header: safetensors does not keep the order of several.
 _HEADER = "sdmbtl"
@@ -92,6 +106,7 @@ def load_policy(path: str | Path) -> Policy:
 
     Raises:
         PolicyError: If the file is damaged, or not a policy of this package.
+        LimitError: If it is larger than is allowed.
         MissingPackageError: If safetensors is not installed.
         FileNotFoundError: If there is no file.
     """
@@ -107,6 +122,7 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
 
     Raises:
         PolicyError: If it is damaged, or not a policy of this package.
+        LimitError: If it is larger than is allowed.
     """
     header, arrays = _read_content(content, source)
     kind = header["kind"]
@@ -115,8 +131,10 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     module, _, name = _KINDS[kind].partition(":")
     policy_class: type[Policy] = getattr(import_module(module), name)
     try:
-        return policy_class.from_arrays(arrays, header["description"])
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        _check_finite(arrays)
+        with naming(source):
+            return policy_class.from_arrays(arrays, header["description"])
+    except MISFITS as error:
         raise _damage_error(source, error) from None
 
 
@@ -129,7 +147,7 @@ def load_notes(path: str | Path) -> dict[str, Any]:
 def _read_bytes(path: str | Path) -> bytes:
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no policy file {str(path)!r}.")
-    return Path(path).read_bytes()
+    return read_bytes(path)
 
 
 def _read_content(content: bytes, source: str) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -139,15 +157,25 @@ def _read_content(content: bytes, source: str) -> tuple[dict[str, Any], dict[str
         arrays = safetensors.numpy.load(content)
         # The format: eight bytes of length, then as much JSON, which has the metadata.
         length = int.from_bytes(content[:8], "little")
-        header = json.loads(json.loads(content[8 : 8 + length])["__metadata__"][_HEADER])
+        outer = parse_json(content[8 : 8 + length].decode(), source)
+        header = parse_json(outer["__metadata__"][_HEADER], source)
         version = header["version"]
-        if not {"kind", "description", "notes"} <= set(header):
-            raise KeyError("kind, description, notes")
-    except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
+        for name, kind in (("kind", str), ("description", dict), ("notes", dict)):
+            if not isinstance(header[name], kind):
+                raise ValueError(f"{name!r} is {short_text(header[name])}")
+    except (safetensors.SafetensorError, *MISFITS) as error:
         raise _damage_error(source, error) from None
     if version != VERSION:
-        raise PolicyError(f"{source} has format version {version}; this release reads {VERSION}.")
+        raise PolicyError(f"{source} has format version {version!r}; this release reads {VERSION}.")
     return dict(header), arrays
+
+
+def _check_finite(arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Refuse weights that are not numbers, or none of the 32 bits that networks have."""
+    with np.errstate(over="ignore"):
+        for name, array in arrays.items():
+            if not np.isfinite(array.astype(np.float32, copy=False)).all():
+                raise PolicyError(f"{name!r} has numbers that are not finite")
 
 
 def _import_safetensors() -> Any:

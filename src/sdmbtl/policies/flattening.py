@@ -100,20 +100,19 @@ def _flattening(space: spaces.Space[Any]) -> Flatten:
         case spaces.Box():
             return _box_flattening(space)
         case spaces.Discrete():
-            rows, start = np.eye(int(space.n), dtype=np.float32), int(space.start)
-            return lambda value: np.asarray(rows[np.asarray(value) - start])
+            size, start = int(space.n), int(space.start)
+            return lambda value: _one_hot(np.asarray(value) - start, size)
         case spaces.MultiBinary():
             axes = len(space.shape)
             return lambda value: _join_axes(np.asarray(value, np.float32), axes)
         case spaces.MultiDiscrete():
             sizes, starts = space.nvec.ravel(), space.start.ravel()
-            tables = [np.eye(int(n), dtype=np.float32) for n in sizes]
             axes = len(space.shape)
             return lambda value: np.concatenate(
                 [
-                    rows[index]
-                    for rows, index in zip(
-                        tables,
+                    _one_hot(index, int(size))
+                    for size, index in zip(
+                        sizes,
                         np.moveaxis(_join_axes(np.asarray(value), axes) - starts, -1, 0),
                         strict=True,
                     )
@@ -128,6 +127,13 @@ def _flattening(space: spaces.Space[Any]) -> Flatten:
             return lambda value: np.concatenate(
                 [f(part) for f, part in zip(inner, value, strict=True)], axis=-1
             )
+
+
+def _one_hot(index: NDArray[Any], size: int) -> NDArray[np.float32]:
+    """A 1 at the index, for each of them; not a row of a table, which could be very large."""
+    hot = np.zeros((index.size, size), dtype=np.float32)
+    hot[np.arange(index.size), index.ravel()] = 1.0
+    return hot.reshape(*index.shape, size)
 
 
 def _box_flattening(space: spaces.Box) -> Flatten:

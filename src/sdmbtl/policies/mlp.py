@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.checks import short_text, whole_number
+from sdmbtl.contexts.dimension import as_number
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
 
@@ -67,15 +69,36 @@ class MlpPolicy(Policy):
         self.observations_seen = observations_seen
         self.return_statistics = return_statistics
         self.observation_space, self.action_space = observation_space, action_space
+        outputs = self._check_shapes()
         self._flatten: Callable[[Any], NDArray[np.float32]] = _as_floats
         self._actions: Callable[[NDArray[np.float32]], Any] = self._plain_actions
         if observation_space is not None or action_space is not None:
             from sdmbtl.policies.flattening import FlatActions, FlatObservations
 
             if observation_space is not None:
-                self._flatten = FlatObservations(observation_space)
+                flat = FlatObservations(observation_space)
+                _check_size("observations", flat.size, self.observation_size)
+                self._flatten = flat
             if action_space is not None:
-                self._actions = FlatActions(action_space).best
+                actions = FlatActions(action_space)
+                _check_size("actions", actions.n_outputs, outputs)
+                self._actions = actions.best
+
+    def _check_shapes(self) -> int:
+        """Check that each layer takes what the one before gives; the number of outputs."""
+        if self.shift.ndim != 1 or self.scale.shape != self.shift.shape:
+            raise PolicyError(
+                "'shift' and 'scale' must be one number each for each entry of an observation. "
+                f"Got shapes {self.shift.shape} and {self.scale.shape} instead."
+            )
+        if not self.weights or len(self.weights) != len(self.biases):
+            raise PolicyError(
+                "A policy needs one or more layers, each with weights and biases. Got "
+                f"{len(self.weights)} weights and {len(self.biases)} biases instead."
+            )
+        _count_outputs("critic", self.critic, self.observation_size)
+        actor = list(zip(self.weights, self.biases, strict=True))
+        return _count_outputs("actor", actor, self.observation_size)
 
     @property
     def observation_size(self) -> int:
@@ -155,7 +178,7 @@ class MlpPolicy(Policy):
     ) -> Self:
         """Make the policy again."""
         bounds = description["bounds"]
-        layers = range(description["layers"])
+        layers = range(whole_number("layers", description["layers"], low=1, error=PolicyError))
         critic = [i for i in range(len(arrays)) if f"critic_weight_{i}" in arrays]
         seen, statistics = arrays.get("observations_seen"), arrays.get("return_statistics")
         given = {}
@@ -164,12 +187,12 @@ class MlpPolicy(Policy):
                 from sdmbtl.policies.spaces import space_from_json
 
                 given[name] = space_from_json(description[name])
-        return cls(
+        policy = cls(
             [arrays[f"weight_{i}"] for i in layers],
             [arrays[f"bias_{i}"] for i in layers],
             arrays["shift"],
             arrays["scale"],
-            None if bounds is None else (bounds[0], bounds[1]),
+            None if bounds is None else (as_number(bounds[0]), as_number(bounds[1])),
             description["limit"],
             critic=[(arrays[f"critic_weight_{i}"], arrays[f"critic_bias_{i}"]) for i in critic],
             observations_seen=None if seen is None else float(seen[0]),
@@ -177,6 +200,41 @@ class MlpPolicy(Policy):
             if statistics is None
             else (float(statistics[0]), float(statistics[1])),
             **given,
+        )
+        policy._check_numbers()
+        return policy
+
+    def _check_numbers(self) -> None:
+        """Check what no trained policy has otherwise."""
+        if not (self.scale > 0).all():
+            raise PolicyError(f"'scale' must be above 0. Got {short_text(self.scale)} instead.")
+        if self.limit is not None and not self.limit > 0:
+            raise PolicyError(f"'limit' must be above 0. Got {self.limit!r} instead.")
+        if self.bounds is not None and not self.bounds[0] <= self.bounds[1]:
+            raise PolicyError(f"'bounds' must be in ascending order. Got {self.bounds} instead.")
+        for name in ("observations_seen", "return_statistics"):
+            if (np.array(getattr(self, name) or 0.0) < 0).any():
+                raise PolicyError(f"{name!r} must be >= 0. Got {getattr(self, name)} instead.")
+
+
+def _count_outputs(
+    what: str, layers: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]], inputs: int
+) -> int:
+    for number, (weight, bias) in enumerate(layers):
+        if weight.ndim != 2 or weight.shape[0] != inputs or bias.shape != weight.shape[1:]:
+            raise PolicyError(
+                f"Layer {number} of the {what} must have weights of shape ({inputs}, outputs) and "
+                f"as many biases as outputs. Got shapes {weight.shape} and {bias.shape} instead."
+            )
+        inputs = weight.shape[1]
+    return inputs
+
+
+def _check_size(what: str, of_space: int, of_network: int) -> None:
+    if of_space != of_network:
+        raise PolicyError(
+            f"The space of {what} is one of {of_space} numbers, and the network is made for "
+            f"{of_network}."
         )
 
 

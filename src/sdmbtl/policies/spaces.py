@@ -10,8 +10,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.checks import short_text
+from sdmbtl.archives import NUMBERS
+from sdmbtl.checks import short_text, whole_number
 from sdmbtl.errors import PolicyError
+from sdmbtl.limits import check_limit
 
 
 def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
@@ -45,10 +47,18 @@ def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
 
 
 def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
-    """Make a space again from `space_to_json`."""
+    """Make a space again from `space_to_json`.
+
+    Raises:
+        PolicyError: If it is of another kind.
+        LimitError: If its values have more entries than is allowed.
+    """
+    check_limit("observation_size", _count_entries(data), "A space has too many entries,")
     match data["type"]:
         case "Box":
             shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
+            if dtype.kind not in NUMBERS:
+                raise PolicyError(f"A space of numbers was expected. Got {dtype} instead.")
             low, high = (_bound_from_json(data[k], shape, dtype) for k in ("low", "high"))
             return spaces.Box(low, high, dtype=dtype.type)
         case "Discrete":
@@ -62,6 +72,29 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
         case "Tuple":
             return spaces.Tuple([space_from_json(inner) for inner in data["spaces"]])
     raise PolicyError(f"Unknown type of space {data['type']!r}.")
+
+
+def _count_entries(data: Mapping[str, Any]) -> int:
+    """How many numbers a value of a space is, one for each possibility where there are some."""
+    match data["type"]:
+        case "Box":
+            return math.prod(_sizes(data["shape"]))
+        case "Discrete":
+            return _sizes([data["n"]])[0]
+        case "MultiDiscrete":
+            return int(np.sum(data["nvec"], dtype=np.float64))
+        case "MultiBinary":
+            n = data["n"]
+            return math.prod(_sizes(n if isinstance(n, list) else [n]))
+        case "Dict":
+            return sum(_count_entries(inner) for _, inner in data["spaces"])
+        case "Tuple":
+            return sum(_count_entries(inner) for inner in data["spaces"])
+    raise PolicyError(f"Unknown type of space {data['type']!r}.")
+
+
+def _sizes(given: Any) -> list[int]:
+    return [whole_number("size", size, low=0, error=PolicyError) for size in given]
 
 
 def _bound_to_json(bound: NDArray[Any]) -> Any:

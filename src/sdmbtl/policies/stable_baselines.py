@@ -14,9 +14,10 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
+from sdmbtl.archives import DAMAGED, open_archive, read_entry
 from sdmbtl.checks import short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
-from sdmbtl.policies.base import Policy
+from sdmbtl.policies.base import MISFITS, Policy
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
 try:
@@ -38,6 +39,7 @@ except ModuleNotFoundError as _error:
         name=_error.name,
     ) from None
 
+from sdmbtl.policies.allocation_guard import AllocationGuard
 from sdmbtl.policies.stable_baselines_names import (
     classes_from_names,
     names_from_classes,
@@ -155,7 +157,7 @@ class Architecture:
         schedule = () if self.algorithm == "ARS" else (lambda _: 0.0,)
         try:
             # A network draws its first weights from the global generator, which is not ours.
-            with torch.random.fork_rng(devices=[]):
+            with torch.random.fork_rng(devices=[]), AllocationGuard.of(weights.values()):
                 network = policy_class(
                     self.observation_space, self.action_space, *schedule, **arguments
                 )
@@ -163,7 +165,7 @@ class Architecture:
             lacking = [name for name in missing if self.needs_to_act(name)]
             if lacking or unknown:
                 raise ValueError(f"missing {lacking}, unknown {unknown}")
-        except (AssertionError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+        except MISFITS as error:
             raise PolicyError(
                 f"The weights are not those of a {self.policy} of {self.algorithm} with "
                 f"policy_kwargs={short_text(dict(self.policy_kwargs))}: {error}"
@@ -332,12 +334,13 @@ class StableBaselinesPolicy(Policy):
     ) -> Self:
         """Make the policy again."""
         constants = description["normalization"]
+        observed = space_from_json(description["observation_space"])
         return cls(
             Architecture(
                 description["algorithm"],
                 description["policy"],
                 description["policy_kwargs"],
-                space_from_json(description["observation_space"]),
+                observed,
                 space_from_json(description["action_space"]),
             ),
             {
@@ -345,14 +348,7 @@ class StableBaselinesPolicy(Policy):
                 for name, array in arrays.items()
                 if name.startswith(_NETWORK)
             },
-            None
-            if constants is None
-            else Normalization(
-                arrays[_MEAN],
-                arrays[_VARIANCE],
-                **constants,
-                seen=float(arrays[_SEEN][0]) if _SEEN in arrays else None,
-            ),
+            None if constants is None else _normalization(arrays, constants, observed.shape),
             ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None,
         )
 
@@ -363,6 +359,25 @@ class StableBaselinesPolicy(Policy):
         return shape == (space.shape or ())
 
 
+def _normalization(
+    arrays: Mapping[str, NDArray[Any]], constants: Mapping[str, Any], shape: tuple[int, ...] | None
+) -> Normalization:
+    """The statistics in a file, which must fit the observations."""
+    seen = float(arrays[_SEEN][0]) if _SEEN in arrays else None
+    made = Normalization(arrays[_MEAN], arrays[_VARIANCE], **constants, seen=seen)
+    if not made.mean.shape == made.variance.shape == shape:
+        raise PolicyError(
+            f"Mean and variance must have the shape of observations, {shape}. Got shapes "
+            f"{made.mean.shape} and {made.variance.shape} instead."
+        )
+    if not (made.variance >= 0).all() or not made.epsilon > 0 or not made.clip > 0:
+        raise PolicyError(
+            "A variance must be >= 0, and 'epsilon' and 'clip' above 0. Got a variance of "
+            f"{made.variance.min():g}, {made.epsilon!r} and {made.clip!r} instead."
+        )
+    return made
+
+
 # -- archives ----------------------------------------------------------------------------
 
 
@@ -371,15 +386,16 @@ def _read_archive(path: str | Path) -> dict[str, torch.Tensor]:
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no archive {str(path)!r}.")
     try:
-        with zipfile.ZipFile(path) as archive:
-            content = archive.read("policy.pth")
-    except (zipfile.BadZipFile, KeyError) as error:
+        with Path(path).open("rb") as file, open_archive(file, str(path)) as archive:
+            content = read_entry(archive, "policy.pth", str(path))
+    except DAMAGED as error:
         raise PolicyError(
             f"{path} is not an archive of Stable-Baselines3, as model.save() writes ({error})."
         ) from None
     try:
+        _check_stored(content, str(path))
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, LookupError, ValueError) as error:
+    except (pickle.UnpicklingError, AssertionError, *DAMAGED) as error:
         reason = str(error).partition("\n")[0]
         raise PolicyError(
             f"The weights in {path} are damaged, or hold more than weights, which is not opened "
@@ -390,4 +406,18 @@ def _read_archive(path: str | Path) -> dict[str, torch.Tensor]:
         for name, tensor in weights.items()
     ):
         raise PolicyError(f"The weights in {path} are not tensors with names.")
+    for name, tensor in weights.items():
+        if not torch.isfinite(tensor).all():
+            raise PolicyError(f"The weights {name!r} in {path} are not finite.")
     return dict(weights)
+
+
+def _check_stored(content: bytes, source: str) -> None:
+    """Refuse weights that are packed again: torch does not do that, and unpacks anything."""
+    with open_archive(io.BytesIO(content), source) as inner:
+        entries = inner.infolist()
+    packed = [entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED]
+    if packed:
+        raise ValueError(f"{packed[0]!r} in its weights is compressed")
+    if sum(entry.file_size for entry in entries) > len(content):
+        raise ValueError("its weights are larger than the file")

@@ -22,10 +22,12 @@ from typing import Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import PolicyError, PortfolioError, SdmbtlError
+from sdmbtl.errors import LimitError, PolicyError, PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, write_atomically
+from sdmbtl.limits import naming
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
+from sdmbtl.reading import read_json
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl.wording import printable
 
@@ -78,14 +80,15 @@ def read(
         directory = _previous(directory)
     manifest = _read_manifest(directory)
     try:
-        space = ContextSpace.from_dict(manifest["space"])
+        with naming(directory / MANIFEST):
+            space = ContextSpace.from_dict(manifest["space"])
         listed = [
             (int(m["id"]), m["context"], _checked_file(m), m["sha256"], _source(m, space))
             for m in manifest["members"]
         ]
         settings = {k: manifest[k] for k in ("family", "observe_context", "return_range")}
         returns_sha256 = manifest["returns_sha256"]
-    except (KeyError, TypeError, AttributeError, ValueError, OverflowError, SdmbtlError) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise _damaged(directory / MANIFEST, repr(error)) from None
     returns = _read_returns(_inside(directory, RETURNS), returns_sha256, [m[0] for m in listed])
     members, problems = [], []
@@ -95,7 +98,7 @@ def read(
             if file is not None:
                 policy = load_policy(_verified(_inside(directory, file), sha256))
             members.append(Member(number, context, policy, returns[_key(number)], source))
-        except (PolicyError, PortfolioError, FileNotFoundError) as error:
+        except (PolicyError, PortfolioError, OSError) as error:
             problems.append(f"policy {number}: {error}")
     _report(problems, len(members), skip_damaged=skip_damaged)
     return space, members, settings
@@ -130,10 +133,10 @@ def _check_replaceable(directory: Path) -> None:
     if not any(directory.iterdir()):
         return
     try:
-        manifest = json.loads((directory / MANIFEST).read_text("utf-8"))
+        manifest = read_json(directory / MANIFEST)
         is_portfolio = manifest["format"] == FORMAT
         listed = {_checked_file(member) for member in manifest["members"]}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError):
         is_portfolio, listed = False, set()
     inside = {path.relative_to(directory).as_posix() for path in directory.rglob("*")}
     strange = sorted(inside - {MANIFEST, RETURNS, POLICIES} - listed)
@@ -203,9 +206,9 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
             "Write one with portfolio.export(directory)."
         )
     try:
-        manifest = json.loads(path.read_text("utf-8"))
+        manifest = read_json(path)
         form, version = manifest["format"], manifest["version"]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, LookupError) as error:
         raise _damaged(path, repr(error)) from None
     if form != FORMAT:
         raise _damaged(path, f"its format is {form!r}")
@@ -220,8 +223,12 @@ def _read_manifest(directory: Path) -> dict[str, Any]:
 def _read_returns(path: Path, sha256: str, ids: list[int]) -> dict[str, Any]:
     try:
         _, returns = load_arrays(
-            _verified(path, sha256), kind="portfolio returns", arrays=[_key(i) for i in ids]
+            _verified(path, sha256),
+            kind="portfolio returns",
+            arrays={_key(number): ("targets", f"episodes of policy {number}") for number in ids},
         )
+    except LimitError:
+        raise
     except (SdmbtlError, FileNotFoundError) as error:
         raise PortfolioError(
             f"The returns of the policies cannot be read: {error} Without them no policy can be "
@@ -274,7 +281,8 @@ def _verified(path: Path, sha256: str) -> Path:
 
 
 def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _policy_file(number: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import StateError
 from sdmbtl.json_data import as_json
@@ -143,7 +144,8 @@ class Trial:
                 "run": None if run is None else TrainingRun.from_dict(run),
             }
             trial = cls(**{**data, **read})
-        except (KeyError, TypeError, ValueError) as error:
+            _check_types(trial)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StateError(f"Trial {number} is damaged: {error}.") from None
         if trial.status not in get_args(Status) or (row is None) == (trial.status == "finished"):
             raise StateError(
@@ -151,6 +153,26 @@ class Trial:
                 f"{'without' if row is None else 'with'} a row."
             )
         return trial
+
+
+def _check_types(trial: Trial) -> None:
+    """Check what was read besides sources and rows, which are checked where they are made."""
+    text, number = str | None, int | float | None
+    types: dict[str, Any] = {
+        "strategy": str,
+        "reason": str,
+        "structure": text,
+        "model": text,
+        "numbers": dict,
+        "attributes": dict,
+        "source_return": number,
+    }
+    for name, kind in types.items():
+        if not isinstance(getattr(trial, name), kind):
+            raise TypeError(f"{name!r} is {short_text(getattr(trial, name))}")
+    for name, value in trial.numbers.items():
+        if not isinstance(value, number):
+            raise TypeError(f"{name!r} is {short_text(value)}")
 
 
 def derived_fields(source: Source, space: ContextSpace) -> dict[str, Any]:

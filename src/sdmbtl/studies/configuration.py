@@ -12,6 +12,7 @@ from sdmbtl.checks import check_return_range, known_options, short_text, whole_n
 from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
+from sdmbtl.limits import check_limit
 from sdmbtl.selectors import Selector, make_selector
 from sdmbtl.studies.selection import Init, Selection, Width
 
@@ -53,7 +54,9 @@ class Configuration:
     def __post_init__(self) -> None:
         lows = {"seed": 0, "episodes": 1, "batch": 1, "retries": 0, "region_contexts": 1}
         for name, low in lows.items():
-            whole_number(name, getattr(self, name), low=low, error=StudyError)
+            number = whole_number(name, getattr(self, name), low=low, error=StudyError)
+            if name != "seed":
+                check_limit("counts", number, f"The {name!r} of a study are too many,")
         if self.return_range is not None:
             check_return_range(self.return_range, error=StudyError)
         parts = {"selector": "options", "family": "options", "trainer": "settings"}
@@ -83,7 +86,13 @@ class Configuration:
         """Make what a recorded configuration says; environments and trainer when needed."""
         space = ContextSpace.from_dict(self.space)
         chosen = self.selector
-        selector = make_selector(chosen["name"], space, seed=self.seed, **chosen["options"])
+        try:
+            selector = make_selector(chosen["name"], space, seed=self.seed, **chosen["options"])
+        except TypeError as error:
+            raise StudyError(
+                f"The selector {chosen['name']!r} does not take the recorded options "
+                f"{short_text(chosen['options'])}: {error}."
+            ) from None
         if self.family is None or self.trainer is None:
             return Setup(self, selector, None)
         from sdmbtl.trainers import TrainerSpec
@@ -115,16 +124,16 @@ class Configuration:
 
 
 def _check_part(name: str, given: object, settings: str) -> None:
-    """Refuse what has no name, or whose settings are none; only the selector must be there."""
+    """Check a part of a configuration: a name and settings; only the selector must be there."""
     if given is None and name != "selector":
         return
     if (
-        not isinstance(given, Mapping)
+        not isinstance(given, dict)
         or not isinstance(given.get("name"), str)
-        or not isinstance(given.get(settings), Mapping)
+        or not isinstance(given.get(settings), dict)
     ):
         raise StudyError(
-            f"The {name!r} of a study must have a 'name' and {settings!r}. "
+            f"The {name!r} of a study must have a 'name' and {settings!r}, a dictionary. "
             f"Got {short_text(given)} instead."
         )
 

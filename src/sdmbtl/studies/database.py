@@ -27,7 +27,9 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.files import free_name, obstacle, replaced_atomically
+from sdmbtl.limits import check_limit, current_limits, naming
 from sdmbtl.lock import exclusive
+from sdmbtl.reading import parse_json
 from sdmbtl.selectors import Trial
 
 VERSION = 5
@@ -43,6 +45,9 @@ _OUTER_CAUSES = (
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_PERM,
 )
+
+#: What records raise that are not those of a study.
+_DAMAGES = (*(ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError),)
 
 # One table for all: facts by name, and by the id of a trial its record and row, the returns of its
 # episodes, the errors on targets, its times; and the seal. The checksum stands before what may be
@@ -123,6 +128,8 @@ class StudyDatabase:
         with self._explained():
             connection = _connect(self.path)
         with closing(connection):
+            with self._explained():
+                _check_schema(connection)
             self._connection = connection
             try:
                 yield connection
@@ -150,7 +157,7 @@ class StudyDatabase:
             tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
             facts: dict[str, Any] = {"version": 1}
             if "facts" not in tables:  # the table of version 1
-                facts = {name: json.loads(text) for _, name, _, text, _ in _all(database, "fact")}
+                facts = {name: parse_json(text) for _, name, _, text, _ in _all(database, "fact")}
             version = facts["version"]
         if version != VERSION:
             raise StudyError(
@@ -179,7 +186,7 @@ class StudyDatabase:
                     # Another process may have changed it at this very moment: its own checksum.
                     _, _, digest, text, data = _one(database, "trial", number)
                     row = None if data is None else _array(data)
-                    trial = Trial.from_dict({**json.loads(text), "row": row}, number, space)
+                    trial = Trial.from_dict({**parse_json(text), "row": row}, number, space)
                     self._trials[number] = digest, trial
         return [self._trials[number][1] for number in sorted(now)]
 
@@ -187,7 +194,7 @@ class StudyDatabase:
         """(N, E) returns of the episodes of each trial that has more than one on a target."""
         with self._reading() as database:
             return {
-                number: _array(data or b"").reshape(-1, json.loads(count))
+                number: _array(data or b"").reshape(-1, parse_json(count))
                 for _, number, _, count, data in _all(database, "episodes")
             }
 
@@ -195,14 +202,14 @@ class StudyDatabase:
         """By trial and target: why a policy could not be evaluated there."""
         with self._reading() as database:
             return {
-                number: {int(target): error for target, error in json.loads(text).items()}
+                number: {int(target): error for target, error in parse_json(text).items()}
                 for _, number, _, text, _ in _all(database, "errors")
             }
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial the seconds of its stages."""
         with self._reading() as database:
-            return {key: json.loads(text) for _, key, _, text, _ in _all(database, "seconds")}
+            return {key: parse_json(text) for _, key, _, text, _ in _all(database, "seconds")}
 
     def write(
         self,
@@ -443,8 +450,13 @@ class StudyDatabase:
         """Tell a damaged file from one that cannot be read, or written, at present."""
         file = file or self.path
         try:
-            yield
-        except (sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
+            with naming(self.path):
+                yield
+        except (sqlite3.DatabaseError, *_DAMAGES) as error:
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_TOOBIG:
+                allowed = current_limits().text_bytes
+                what = f"{str(self.path)!r} has a record that is too long. Its bytes are at least"
+                check_limit("text_bytes", allowed + 1, what)
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code not in _OUTER_CAUSES:
                 raise self._damaged(error) from None
@@ -498,7 +510,23 @@ def _connect(path: Path) -> sqlite3.Connection:
     # One connection may serve a loop in one thread and who looks at it from another.
     database = sqlite3.connect(path, timeout=30.0, check_same_thread=False)
     database.execute("PRAGMA synchronous = FULL")
+    # A database may be somebody else's: its schema calls no functions, and a record is no longer
+    # than a text may be.
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(current_limits().text_bytes, 2**31 - 1))
     return database
+
+
+def _check_schema(database: sqlite3.Connection) -> None:
+    """Refuse anything but the plain table: a view could be endless, a trigger could do anything."""
+    found = database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY rowid LIMIT 9")
+    entries = [(kind, name, " ".join((sql or "").split())) for kind, name, sql in found]
+    if "records" not in [name for _, name, _ in entries]:
+        return  # of an older release, or nothing of a study: whoever reads notices
+    own = [("table", "records", _SCHEMA.strip()), ("index", "sqlite_autoindex_records_1", "")]
+    if entries != own:
+        other = next(entry for entry in entries if entry not in own)
+        raise ValueError(f"{other[0]} {other[1]!r} is not of a study")
 
 
 def _sealed(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
@@ -508,9 +536,8 @@ def _sealed(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
         ValueError: If one is missing, or is not the one that was written last.
     """
     # In one statement, so that no other process writes in between.
-    rows = database.execute(
-        "SELECT kind, key, digest, CASE kind WHEN 'seal' THEN text END FROM records"
-    ).fetchall()
+    which = "SELECT kind, key, digest, CASE kind WHEN 'seal' THEN text END FROM records"
+    rows = list(_limited(database.execute(which)))
     found: dict[tuple[Kind, Any], str] = {(kind, key): digest for kind, key, digest, _ in rows}
     if not {kind for kind, _ in found} <= set(get_args(Kind)):
         raise ValueError("a record is not readable")
@@ -560,10 +587,18 @@ def _one(database: sqlite3.Connection, kind: Kind, key: object) -> Record:
 
 
 def _intact(records: sqlite3.Cursor) -> Iterator[Record]:
-    for kind, key, digest, text, data in records:
+    for kind, key, digest, text, data in _limited(records):
         if _digest(kind, key, text, data) != digest:
             raise ValueError(f"the checksum of {kind} {key!r} is wrong")
         yield kind, key, digest, text, data
+
+
+def _limited(records: sqlite3.Cursor) -> Iterator[Any]:
+    allowed = current_limits().records
+    for number, record in enumerate(records):
+        if number >= allowed:
+            check_limit("records", number + 1, "There are too many records, at least")
+        yield record
 
 
 def _put(

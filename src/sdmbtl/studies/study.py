@@ -16,6 +16,7 @@ from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_dis
 from sdmbtl.checks import finite_number, share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError, StudyError
+from sdmbtl.limits import naming
 from sdmbtl.parallel import Workers
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
@@ -79,7 +80,7 @@ class Study:
         self.path = path
         self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db", wait)
-        with self.database.opened():
+        with self.database.opened(), naming(path):
             facts = self.database.facts()
             self.configuration = Configuration.recorded(facts, path)
             self._environments = recorded_environments(facts)

@@ -7,7 +7,6 @@ import io
 import json
 import time
 import warnings
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,10 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.archives import DAMAGED, ArrayArchive
 from sdmbtl.checks import finite_number
-from sdmbtl.errors import TrainerError
+from sdmbtl.errors import LimitError, TrainerError
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import policy_bytes
+from sdmbtl.reading import parse_json
 from sdmbtl.software import CORE, TRAINING, versions
 
 if TYPE_CHECKING:
@@ -104,12 +105,14 @@ class Checkpoint:
     def load(self) -> Snapshot | None:
         """Where the run was; None if there is no file, or one that cannot be read."""
         try:
-            content = io.BytesIO(self.path.read_bytes())
-            with np.load(content, allow_pickle=False) as packed:
-                arrays = {name: packed[name] for name in packed.files}
-            return Snapshot(json.loads(arrays.pop(_DATA).tobytes()), arrays)
-        except (EOFError, OSError, KeyError, ValueError, zipfile.BadZipFile):
+            with self.path.open("rb") as file, ArrayArchive(file, str(self.path)) as packed:
+                arrays = packed.read(packed.names)
+            return Snapshot(parse_json(arrays.pop(_DATA).tobytes().decode()), arrays)
+        except DAMAGED:
             return None  # the run begins anew, as it would without checkpoints
+        except LimitError as error:
+            warnings.warn(f"The run begins anew, without its checkpoint: {error}", stacklevel=2)
+            return None
 
     @contextmanager
     def kept(self, take: Callable[[], Snapshot]) -> Iterator[None]:

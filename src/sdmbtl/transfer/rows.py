@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError
-from sdmbtl.transfer.storage import load_arrays, save_arrays
+from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 
 #: What a number of rows consists of, row by row.
 _ARRAYS = ("sources", "unit_sources", "returns", "source_positions", "source_returns")
@@ -171,9 +171,13 @@ class ObservedRows:
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Read rows from an npz file written by `save`."""
-        names = ("sources", "returns", "source_returns")
-        space, arrays = load_arrays(path, kind="rows", arrays=names)
-        return cls(space, *(arrays[name] for name in names))
+        shapes: dict[str, Shape] = {
+            "sources": ("rows", "dimensions"),
+            "returns": ("rows", "targets"),
+            "source_returns": ("rows",),
+        }
+        space, arrays = load_arrays(path, kind="rows", arrays=shapes)
+        return cls(space, *(arrays[name] for name in shapes))
 
 
 def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:

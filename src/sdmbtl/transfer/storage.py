@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.archives import DAMAGED, NUMBERS, ArrayArchive, ArrayHeader
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import replaced_atomically
+from sdmbtl.limits import naming
+from sdmbtl.reading import parse_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VERSION = 1
 
-#: What numpy, zipfile and zlib raise, between them, for a file that is damaged or another's.
-_DAMAGED = (
-    zipfile.BadZipFile,
-    zlib.error,
-    KeyError,
-    ValueError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    RuntimeError,  # NotImplementedError too: a flag that zipfile does not know
-    OSError,
-)
+#: The shape of an array: a number, or a name for as many in all arrays. "targets" are those of the
+#: space.
+Shape = tuple[str | int, ...]
 
 
 def save_arrays(
@@ -45,24 +41,39 @@ def save_arrays(
 
 
 def load_arrays(
-    path: str | Path, *, kind: str, arrays: Iterable[str]
+    path: str | Path, *, kind: str, arrays: Mapping[str, Shape]
 ) -> tuple[ContextSpace, dict[str, NDArray[Any]]]:
     """Read these arrays and their space from a file written by `save_arrays`.
 
+    What else the file has is not read, and nothing is before all shapes have been checked.
+
+    Args:
+        path: The file.
+        kind: What it must hold.
+        arrays: Names of the arrays and their shapes.
+
     Raises:
         MatrixError: If it is not such a file, damaged, of another kind or release.
+        LimitError: If it is larger than is allowed.
         FileNotFoundError: If there is no file.
     """
-    header, found = _read(path)
-    version, found_kind = header["version"], header["kind"]
-    if version != VERSION:
-        raise MatrixError(f"{path} has format version {version}; this release reads {VERSION}.")
-    if found_kind != kind:
-        raise MatrixError(f"{path} holds {found_kind}; {kind} were expected.")
-    try:
-        return ContextSpace.from_dict(header["space"]), {name: found[name] for name in arrays}
-    except _DAMAGED as error:
-        raise _damaged(path, error) from None
+    with _opened(path) as (header, archive):
+        version, found_kind = header["version"], header["kind"]
+        if version != VERSION:
+            raise MatrixError(
+                f"{path} has format version {version!r}; this release reads {VERSION}."
+            )
+        if found_kind != kind:
+            raise MatrixError(f"{path} holds {found_kind}; {kind} were expected.")
+        with _explained(path):
+            space = ContextSpace.from_dict(header["space"])
+            found = {name: archive.header(name) for name in arrays}
+        try:
+            _check_headers(found, arrays, {"targets": len(space)})
+        except MatrixError as error:
+            raise MatrixError(f"{path} is damaged ({error}).") from None
+        with _explained(path):
+            return space, archive.read(arrays)
 
 
 def kind_of(path: str | Path) -> str:
@@ -70,27 +81,51 @@ def kind_of(path: str | Path) -> str:
 
     Raises:
         MatrixError: If it is not such a file, or damaged.
+        LimitError: If it is larger than is allowed.
         FileNotFoundError: If there is no file.
     """
-    return str(_read(path)[0]["kind"])
+    with _opened(path) as (header, _):
+        return str(header["kind"])
 
 
-def _read(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+@contextmanager
+def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], ArrayArchive]]:
     """The header of a file, with a version and a kind, and its arrays."""
-    with Path(path).open("rb") as raw:  # np.load would leave it open when it fails
-        try:
-            with np.load(raw, allow_pickle=False) as file:
-                found = {name: file[name] for name in file.files}
-            header = json.loads(str(found.pop("header")))
-            return {**header, "version": header["version"], "kind": header["kind"]}, found
-        except _DAMAGED as error:
-            raise _damaged(path, error) from None
+    with Path(path).open("rb") as raw:
+        with _explained(path):
+            archive = ArrayArchive(raw, str(path))
+        with archive:
+            with _explained(path):
+                header = parse_json(archive.text("header"), str(path))
+                header = {**header, "version": header["version"], "kind": header["kind"]}
+            yield header, archive
 
 
-def _damaged(path: str | Path, error: Exception) -> MatrixError:
-    # NumPy takes a file that is not an archive for a pickle, and advises to load it unsafely.
-    reason = "it is not an npz archive" if "pickled data" in str(error) else error
-    return MatrixError(
-        f"{path} is not a file of sdmbtl, or it is damaged ({reason}). "
-        "Write such files with .save(path)."
-    )
+def _check_headers(
+    found: Mapping[str, ArrayHeader], arrays: Mapping[str, Shape], sizes: dict[str, int]
+) -> None:
+    """Check that arrays are of numbers and have their shapes; a name's first size is its size."""
+    for name, expected in arrays.items():
+        shape, dtype = found[name]
+        if len(shape) == len(expected):
+            for size, said in zip(shape, expected, strict=True):
+                if isinstance(said, str):
+                    sizes.setdefault(said, size)
+        known = [sizes.get(said, said) if isinstance(said, str) else said for said in expected]
+        if list(shape) != known or dtype.kind not in NUMBERS:
+            raise MatrixError(
+                f"{name!r} must be numbers of shape ({', '.join(map(str, expected))}), here "
+                f"({', '.join(map(str, known))}). Got {dtype} of shape {shape} instead"
+            )
+
+
+@contextmanager
+def _explained(path: str | Path) -> Iterator[None]:
+    try:
+        with naming(path):
+            yield
+    except DAMAGED as error:
+        raise MatrixError(
+            f"{path} is not a file of sdmbtl, or it is damaged ({error}). "
+            "Write such files with .save(path)."
+        ) from None
