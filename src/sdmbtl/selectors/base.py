@@ -32,7 +32,7 @@ from sdmbtl.errors import (
 from sdmbtl.json_data import differences
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Status, Trial, derived_fields
-from sdmbtl.transfer import ObservedRows, as_row
+from sdmbtl.transfer import ObservedRows, as_row, bounded, mean_of
 
 STATE_VERSION = 3
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
@@ -62,7 +62,7 @@ class Proposal:
         structure: The structure that was detected, None if nothing was.
         model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain` is for the rise of the mean best
-            return that is expected, in units of return, and for nothing else.
+            return that is expected, in units of the history's returns, and for nothing else.
     """
 
     source: Source
@@ -99,9 +99,6 @@ class Selector(ABC):
         self.space = space
         self.seed = whole_number("seed", seed, low=0, error=SelectorError)
         self.history = History(space, self.seed)
-        #: Lowest and highest return there is, if known: bounds forecasts, lets reasons speak of
-        #: coverage, changes no choice.
-        self.return_range: tuple[float, float] | None = None
 
     # -- what a selector of your own implements --------------------------------------------
 
@@ -262,6 +259,15 @@ class Selector(ABC):
     # -- what is known -----------------------------------------------------------------------
 
     @property
+    def return_range(self) -> tuple[float, float] | None:
+        """Lowest and highest return there is, if known; see `History`."""
+        return self.history.return_range
+
+    @return_range.setter
+    def return_range(self, known: tuple[float, float] | None) -> None:
+        self.history.return_range = known
+
+    @property
     def rows(self) -> ObservedRows:
         """The observed rows, in the order of their trials."""
         return self.history.rows
@@ -293,17 +299,6 @@ class Selector(ABC):
         With partial rows the targets it counts may change from round to round.
         """
         return self.rows.performance
-
-    def bound_gain(self, gain: float, before: float) -> float:
-        """A forecast of a gain, not more than the highest return leaves.
-
-        Args:
-            gain: The forecast.
-            before: The mean best return that it is added to.
-        """
-        if self.return_range is None:
-            return gain
-        return min(gain, max(self.return_range[1] - before, 0.0))
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
@@ -365,7 +360,7 @@ class Selector(ABC):
 
     def load_trials(self, trials: Iterable[Trial]) -> None:
         """Continue from these trials, in the order of their ids."""
-        self.history = History(self.space, self.seed, trials)
+        self.history = History(self.space, self.seed, trials, self.return_range)
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -386,12 +381,13 @@ class Selector(ABC):
     # -- inside --------------------------------------------------------------------------------
 
     def _next_trial(self, history: History) -> Trial:
-        proposal = self.propose(history)
+        seen = history.scaled()
+        proposal = self.propose(seen)
         if not isinstance(proposal, Proposal):
             raise SelectorError(
                 f"{type(self).__name__}.propose must return a Proposal. Got {proposal!r} instead."
             )
-        trial = self._new_trial(history, proposal)
+        trial = self._new_trial(history, proposal, seen.scale)
         if history.is_taken(trial.source):
             raise SelectorError(
                 f"{type(self).__name__}.propose returned {trial.context}, which was proposed "
@@ -399,8 +395,13 @@ class Selector(ABC):
             )
         return trial
 
-    def _new_trial(self, history: History, proposal: Proposal) -> Trial:
-        source = proposal.source
+    def _new_trial(self, history: History, proposal: Proposal, scale: float = 1.0) -> Trial:
+        source, reason, numbers = proposal.source, proposal.reason, dict(proposal.numbers)
+        if scale != 1.0:  # its figures are about the scaled returns
+            reason += f" The returns are extreme: figures here are in units of {scale:.4g}."
+            numbers["unit"] = scale
+            if "expected_gain" in numbers:
+                numbers["expected_gain"] = bounded(numbers["expected_gain"] * scale)
         if source.parent is not None:
             _check_parent(source.parent, history)
         return Trial(
@@ -408,10 +409,10 @@ class Selector(ABC):
             source=source,
             **derived_fields(source, self.space),
             strategy=proposal.strategy,
-            reason=proposal.reason,
+            reason=reason,
             structure=proposal.structure,
             model=proposal.model,
-            numbers={name: float(value) for name, value in proposal.numbers.items()},
+            numbers={name: float(value) for name, value in numbers.items()},
         )
 
     def _warm_start(self, source: Source) -> Trial:
@@ -498,8 +499,7 @@ class Selector(ABC):
         if trial.source.is_point:
             return None
         inside = row[self.space.targets_in(trial.source)]
-        evaluated = inside[~np.isnan(inside)]
-        return float(evaluated.mean()) if len(evaluated) else None
+        return None if np.isnan(inside).all() else mean_of(inside)
 
 
 def _check_parent(number: int, history: History) -> None:

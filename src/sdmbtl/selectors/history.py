@@ -22,11 +22,22 @@ class History:
         space: The context space.
         seed: Root seed of the selector.
         trials: What there is already.
+        return_range: Lowest and highest return there is, if known: bounds forecasts, lets reasons
+            speak of coverage, changes no choice.
     """
 
-    def __init__(self, space: ContextSpace, seed: int, trials: Iterable[Trial] = ()) -> None:
+    def __init__(
+        self,
+        space: ContextSpace,
+        seed: int,
+        trials: Iterable[Trial] = (),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
         self.space = space
         self.seed = seed
+        self.return_range = return_range
+        #: What the returns were divided by; see `scaled`.
+        self.scale = 1.0
         self._trials: list[Trial] = []
         self._ids_at: dict[Hashable, list[int]] = {}
         self._rows: ObservedRows | None = None  # made when they are asked for
@@ -56,6 +67,35 @@ class History:
                 [np.nan if t.source_return is None else t.source_return for t in finished],
             )
         return self._rows
+
+    def scaled(self) -> History:
+        """The same history with returns that models can compute with: itself, if they are usual.
+
+        Otherwise rows, learning curves and the range of returns are divided by a power of two, the
+        `scale` of what is returned.
+        """
+        scale = self.rows.scale
+        if scale == 1.0:
+            return self
+        limits = self.return_range
+        if limits is not None:
+            limits = (limits[0] / scale, limits[1] / scale)
+            limits = limits if limits[0] < limits[1] else None  # nothing beside such returns
+        trials = [trial.scaled(scale) for trial in self._trials]
+        twin = History(self.space, self.seed, trials, limits)
+        twin.scale = scale
+        return twin
+
+    def bound_gain(self, gain: float, before: float) -> float:
+        """A forecast of a gain, not more than the highest return leaves.
+
+        Args:
+            gain: The forecast.
+            before: The mean best return that it is added to.
+        """
+        if self.return_range is None:
+            return gain
+        return min(gain, max(self.return_range[1] - before, 0.0))
 
     @property
     def pending(self) -> NDArray[np.float64]:
@@ -139,7 +179,8 @@ class History:
 
     def copy(self) -> History:
         """The same history, to look ahead in."""
-        twin = History(self.space, self.seed)
+        twin = History(self.space, self.seed, return_range=self.return_range)
+        twin.scale = self.scale
         twin._trials = list(self._trials)
         twin._ids_at = {key: list(ids) for key, ids in self._ids_at.items()}
         twin._rows = self._rows

@@ -58,7 +58,8 @@ class Trial:
         structure: The structure that was detected before the choice, None if nothing was.
         model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain`, where there is one, is the rise
-            of the mean best return that is expected.
+            of the mean best return that is expected. With a `unit`, which there is if returns are
+            extreme, the others are in units of that, as those in the reason.
         status: "pending", "finished", "failed" or "cancelled".
         row: (N,) mean return on each target, NaN where not evaluated; once finished.
         source_return: J(pi_x, x), if the source is not a target; of a region the mean over the
@@ -107,6 +108,17 @@ class Trial:
     def updated(self, **changes: Any) -> Trial:
         """The trial with some changes."""
         return replace(self, **changes)
+
+    def scaled(self, scale: float) -> Trial:
+        """The trial with its returns divided by a power of two."""
+        run, own, row = self.run, self.source_return, self.row
+        if run is not None:
+            run = replace(run, curve=tuple((steps, value / scale) for steps, value in run.curve))
+        return self.updated(
+            row=None if row is None else row / scale,
+            source_return=None if own is None else own / scale,
+            run=run,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The trial as JSON data, its id left out: that is its place in the list."""

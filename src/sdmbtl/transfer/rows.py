@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError
+from sdmbtl.transfer.scale import mean_of, scale_of
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 #: What a number of rows consists of, row by row.
@@ -133,7 +134,19 @@ class ObservedRows:
     @property
     def performance(self) -> float:
         """Mean over the evaluated targets of the best return so far; NaN before any row."""
-        return _quiet_nanmean(self.best)
+        return mean_of(self.best)
+
+    @cached_property
+    def scale(self) -> float:
+        """What these returns are to be divided by for computing with them: 1 for usual ones."""
+        return scale_of(self.returns, self.source_returns)
+
+    def scaled(self) -> ObservedRows:
+        """The rows as detectors and models can compute with them, divided by their `scale`."""
+        if self.scale == 1.0:
+            return self
+        returns, own = self.returns / self.scale, self.source_returns / self.scale
+        return ObservedRows(self.space, self.sources, returns, own)
 
     @cached_property
     def target_means(self) -> NDArray[np.float64]:
@@ -261,8 +274,3 @@ def _stacked(rows: list[NDArray[np.float64]], width: int) -> NDArray[np.float64]
 def _same_bits(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     """Whether two arrays are the same to the last bit, NaN included."""
     return np.array_equal(one.view(np.int64), other.view(np.int64))
-
-
-def _quiet_nanmean(values: NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
