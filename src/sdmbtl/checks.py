@@ -75,6 +75,10 @@ def check_return_range(
         raise error(
             f"The lowest return must be below the highest. Got {low:g} and {high:g} instead."
         )
+    if math.isinf(high - low):
+        raise error(
+            f"The range of returns must have a finite width. Got {low:g} to {high:g} instead."
+        )
     return low, high
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sdmbtl.errors import MissingPackageError
+from sdmbtl.transfer import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +49,7 @@ class TensorBoardWriter:
         steps = np.cumsum([_steps(t) for t in self._study.trials if t.row is not None])
         best = np.fmax.accumulate(rows, axis=0) if len(rows) else rows
         for taken, returns in zip(steps.tolist(), best, strict=True):
-            self._write_study(taken, float(np.nanmean(returns)))
+            self._write_study(taken, mean_of(returns))
         return self
 
     def __exit__(self, *_: object) -> None:

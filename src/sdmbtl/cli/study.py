@@ -98,7 +98,7 @@ def _measured(study: Study, contexts: list[dict[str, float]], means: Any) -> dic
     """What mean returns on contexts come to; those whose evaluation failed are NaN."""
     import numpy as np
 
-    from sdmbtl.transfer import coverage_of
+    from sdmbtl.transfer import coverage_of, mean_of
 
     evaluated = np.flatnonzero(~np.isnan(means))
     failed, means = len(means) - len(evaluated), means[evaluated]
@@ -106,12 +106,13 @@ def _measured(study: Study, contexts: list[dict[str, float]], means: Any) -> dic
         {"context": contexts[i], "mean": m} for i, m in zip(evaluated, means.tolist(), strict=True)
     ]
     covered = coverage_of(means, study.selector.rows.returns, study.return_range)
+    mean = mean_of(means)
     return {
         "count": len(means),
         "failed": failed,
-        "mean": float(means.mean()),
+        "mean": mean,
         "interval": _interval(means, study.return_range),
-        "coverage": study.share(float(means.mean())),
+        "coverage": study.share(mean),
         "covered": None if covered is None else covered.to_dict(),
         "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
         "by_context": by_context,
@@ -158,11 +159,15 @@ def _interval(means: Any, possible: tuple[float, float] | None) -> list[float] |
     import numpy as np
     import scipy
 
+    from sdmbtl.transfer import mean_of, scale_of
+
     if len(means) < 2:
         return None
-    margin = scipy.special.stdtrit(len(means) - 1, 0.975) * means.std(ddof=1) / np.sqrt(len(means))
+    scale, mean = scale_of(means), mean_of(means)
+    error = (means / scale).std(ddof=1) / np.sqrt(len(means))
+    margin = float(scipy.special.stdtrit(len(means) - 1, 0.975) * error) * scale
     low, high = possible or (-np.inf, np.inf)
-    return [max(float(means.mean() - margin), low), min(float(means.mean() + margin), high)]
+    return [max(mean - margin, low), min(mean + margin, high)]
 
 
 def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:

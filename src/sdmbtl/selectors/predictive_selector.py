@@ -176,7 +176,7 @@ class PredictiveSelector(Selector):
                 kept = max(FINALISTS, int(share * len(units)))
                 candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
         # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
-        gains = np.full(len(units), -min(1.0, _range_of_returns(history)))
+        gains = np.full(len(units), -_range_of_returns(history))
         found, largest, row = predicted_gains_and_row(verdict.model, units[candidates], best)
         gains[candidates] = found
         index = best_target(gains, free, self.space.tie_rank)

@@ -26,6 +26,7 @@ from sdmbtl.errors import DamagedStudyError, StudyError
 from sdmbtl.files import replaced_atomically
 from sdmbtl.lock import exclusive
 from sdmbtl.selectors import Trial
+from sdmbtl.transfer import scale_of
 
 VERSION = 4
 
@@ -336,7 +337,12 @@ def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
     """(N,) means of (N, E) returns over the episodes that were played; NaN where none was."""
     played = ~np.isnan(returns)
     number = np.where(played.any(axis=1), played.sum(axis=1), np.nan)
-    return np.asarray(np.where(played, returns, 0.0).sum(axis=1) / number)
+    scale = scale_of(returns)  # a sum of the largest numbers would be infinite
+    means = np.where(played, returns / scale, 0.0).sum(axis=1) / number
+    if scale != 1.0:  # rounding may go beyond the largest
+        largest = np.nanmax(np.abs(returns)) / scale
+        means = np.clip(means, -largest, largest)
+    return np.asarray(means * scale)
 
 
 def cannot_write(path: Path, error: object, study: Path | None = None) -> StudyError:

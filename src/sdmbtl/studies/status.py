@@ -16,7 +16,7 @@ from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
 from sdmbtl.studies.stopping import LEAST_POLICIES
-from sdmbtl.transfer import Coverage, coverage_of
+from sdmbtl.transfer import Coverage, bounded, coverage_of, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,8 +79,8 @@ def study_status(study: Study) -> dict[str, Any]:
 
 def _best_single(study: Study) -> dict[str, Any] | None:
     """The policy with the highest mean over all targets; None if none was evaluated on all."""
-    means = {t.id: float(t.row.mean()) for t in study.trials if t.row is not None}
-    means = {number: mean for number, mean in means.items() if not math.isnan(mean)}
+    rows = {t.id: t.row for t in study.trials if t.row is not None}
+    means = {number: mean_of(row) for number, row in rows.items() if not np.isnan(row).any()}
     if not means:
         return None
     best = max(means, key=lambda number: means[number])
@@ -111,11 +111,11 @@ def _rounds(
         entry = _described(trial, study.space, errors.get(trial.id, {}))
         if trial.row is not None:
             best = np.fmax(best, trial.row)
-            mean = float(np.nanmean(best))
+            mean = mean_of(best)
             entry |= {
                 "performance": mean,
                 "coverage": study.share(mean),
-                "gain": mean - before,
+                "gain": bounded(mean - before),
                 "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
                 "no_better_than_random": random is not None
@@ -183,7 +183,7 @@ def _structure(study: Study) -> str | None:
     if not isinstance(selector, StructureDetectionSelector):
         return None
     try:
-        return selector.detector.detect(selector.rows).structure
+        return selector.detector.detect(selector.rows.scaled()).structure
     except StructureError:
         return None
 

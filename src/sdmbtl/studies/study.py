@@ -42,6 +42,7 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, stop_rules
+from sdmbtl.transfer import bounded
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -250,7 +251,8 @@ class Study:
             return self.return_range[1] - self.return_range[0]
         returns = self.selector.rows.returns
         seen = returns[np.isfinite(returns)]
-        return float(np.ptp(seen)) if len(seen) else 0.0
+        with np.errstate(over="ignore"):
+            return bounded(float(np.ptp(seen))) if len(seen) else 0.0
 
     def share(self, value: float) -> float | None:
         """A return as a share of the range of returns; None if either is not known."""

@@ -41,7 +41,7 @@ def mean_of(values: NDArray[np.floating]) -> float:
     known = values[~np.isnan(values)]
     if not len(known):
         return math.nan
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         mean = float(known.mean())
     if math.isfinite(mean):
         return mean
