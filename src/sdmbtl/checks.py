@@ -36,7 +36,8 @@ def finite_number(
         SdmbtlError: Of the type `error`, if it is none.
     """
     try:
-        number = math.nan if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+        is_none = isinstance(value, str | bytes | bool)  # which float() would make one
+        number = math.nan if is_none else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < low:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.text import Text
 
-from sdmbtl.checks import known_options
+from sdmbtl.checks import known_options, short_text
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import (
@@ -17,6 +17,7 @@ from sdmbtl.cli.options import (
     ContextOption,
     InitOption,
     JsonOption,
+    ReasonOption,
     SpecialistStepsOption,
     StudyArgument,
     WidthOption,
@@ -36,7 +37,11 @@ from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
+    from sdmbtl.selectors.base import TellOptions
     from sdmbtl.studies import Study
+
+#: What became of a training run.
+Outcome = Literal["finished", "failed", "cancelled"]
 
 #: What is printed of a trial that was asked for.
 ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
@@ -185,9 +190,11 @@ def tell(
     repeat: Annotated[
         bool, typer.Option("--repeat", help="It is one more policy trained on that context.")
     ] = False,
-    correct: Annotated[
-        bool, typer.Option("--correct", help="Replace what was reported of it before.")
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace what was reported before, or forgotten."),
     ] = False,
+    reason: ReasonOption = None,
     attribute: AttributeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -199,15 +206,18 @@ def tell(
     """
     from sdmbtl.studies import Study
 
-    what = "failed" if failed else "cancelled" if cancelled else "finished"
-    _check_options(row, what, error, both=failed and cancelled, twice=repeat and correct)
+    what: Outcome = "failed" if failed else "cancelled" if cancelled else "finished"
+    _check_options(row, what, error, both=failed and cancelled, twice=repeat and replace)
+    if reason is not None and not replace:
+        raise ArgumentError("--reason says why a row is replaced: give --replace too.")
     reports = _reports(row, number, context)
     attributes = arguments.settings(attribute or (), "--attribute")
     study = Study.open(path)
     reported = []
+    how: TellOptions = {"status": what, "repeat": repeat, "correct": replace, "reason": reason}
     for place, report in enumerate(reports):
         try:
-            trial = _tell(study, report, status=what, error=error, repeat=repeat, correct=correct)
+            trial = _tell(study, report, error, how)
             attached = {**report.get("attributes", {}), **attributes}
             if attached:
                 study.annotate(trial, **attached)
@@ -229,7 +239,7 @@ def _check_options(
     if both:
         raise ArgumentError("A training run is either --failed or --cancelled, not both.")
     if twice:
-        raise ArgumentError("A row is either one more (--repeat) or another one (--correct).")
+        raise ArgumentError("A row is either one more (--repeat) or another one (--replace).")
     if error is not None and what != "failed":
         raise ArgumentError("--error says why a training run failed: give --failed too.")
     if row is None and what == "finished":
@@ -254,8 +264,15 @@ def _reports(
         return reports
     if len(reports) > 1:
         raise ArgumentError("--id and --context name one policy. Write 'id' into each row instead.")
-    named = {"id": number} if not context else {"context": arguments.context(context)}
-    return [{**{k: v for k, v in reports[0].items() if k not in ("id", "context")}, **named}]
+    named: dict[str, Any] = {} if number is None else {"id": number}
+    named |= {"context": arguments.context(context)} if context else {}
+    for key, value in named.items():
+        if reports[0].get(key, value) != value:
+            raise ArgumentError(
+                f"--{key} and the row name different policies: {short_text(value)} and "
+                f"{short_text(reports[0][key])}. Leave one of them out, or correct it."
+            )
+    return [{**reports[0], **named}]
 
 
 def _report(document: Any) -> dict[str, Any]:
@@ -272,32 +289,53 @@ def _report(document: Any) -> dict[str, Any]:
             f"'returns'. Got {got} instead."
         )
     known_options("a row", document, _REPORT_KEYS, error=ArgumentError)
+    number = document.get("id", 0)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise ArgumentError(
+            "The 'id' of a row is the whole number of a policy, as 'sdmbtl ask' printed it. "
+            f"Got {short_text(number)} instead."
+        )
+    if not isinstance(document.get("context", {}), dict):
+        raise ArgumentError(
+            "The 'context' of a row is an object with a value for each dimension. "
+            f"Got {short_text(document['context'])} instead."
+        )
     return document
 
 
-def _tell(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
+def _tell(study: Study, report: Mapping[str, Any], error: str | None, how: TellOptions) -> Trial:
     trial = _meant(study, report)
-    if options["repeat"] and isinstance(trial, int):
+    if how["repeat"] and isinstance(trial, int):
         trial = next((t.source for t in study.trials if t.id == trial), trial)
-    own = report.get("source_return")
+    options: TellOptions = {**how, "source_return": report.get("source_return")}
     try:
-        return study.tell(trial, report["returns"], source_return=own, **options)
+        return study.tell(trial, report["returns"], error=error, **options)
     except DuplicateTellError:
         raise ArgumentError(
             f"This was reported before; 'sdmbtl status {quote(str(study.path))}' shows what is "
-            "recorded. To replace it, give --correct; if its context was trained once more, "
+            "recorded. To replace it, give --replace; if its context was trained once more, "
             "--repeat."
         ) from None
 
 
 def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
-    """Which policy is meant: by number, by its source, or the only one that is pending."""
-    if isinstance(report.get("id"), int):
-        return int(report["id"])
-    if isinstance(report.get("context"), dict):
-        center = arguments.as_shown(dict(report["context"]), study.space)
-        how = {key: report[key] for key in ("width", "parent", "steps") if key in report}
-        return Source.at(study.space.vector(center), **how)
+    """Which policy is meant: by number, by its source, or the only one that is pending.
+
+    Raises:
+        ArgumentError: If none is meant, or the number and the source are not of the same policy.
+    """
+    source = _reported_source(study, report)
+    if "id" in report:
+        number: int = report["id"]
+        known = {trial.id: trial for trial in study.trials}
+        if source is not None and number in known and not _is_same(study, known[number], source):
+            raise ArgumentError(
+                f"Policy {number} is the one for {study.space.in_words(known[number].source)}, but "
+                f"the row is for {study.space.in_words(source)}. Correct the id or the context."
+            )
+        return number
+    if source is not None:
+        return source
     pending = study.pending
     if len(pending) == 1:
         return pending[0].id
@@ -309,6 +347,22 @@ def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
         )
     listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Say which one it is:{listed}")
+
+
+def _reported_source(study: Study, report: Mapping[str, Any]) -> Source | None:
+    """The source that a row names by its context, None if it has none."""
+    if "context" not in report:
+        return None
+    center = arguments.as_shown(dict(report["context"]), study.space)
+    how = {key: report[key] for key in ("width", "parent", "steps") if key in report}
+    return Source.at(study.space.vector(center), **how)
+
+
+def _is_same(study: Study, trial: Trial, source: Source) -> bool:
+    """Whether a row's source is that of a trial, up to rounding; of a region its centre will do."""
+    if source == Source(source.center):
+        return study.selector.history.has_center(trial, source)
+    return trial in study.selector.history.with_source(source)
 
 
 def _with_place(problem: SdmbtlError, place: int, number: int) -> SdmbtlError:

@@ -37,6 +37,9 @@ AttributeOption = Annotated[
     list[str] | None,
     typer.Option("--attribute", metavar="KEY=VALUE", help="Attach a note to it, such as job=4711."),
 ]
+ReasonOption = Annotated[
+    str | None, typer.Option(help="Why; it is kept with the row that is replaced or taken back.")
+]
 LogEveryOption = Annotated[
     str,
     typer.Option(metavar="TIME", help="Without a terminal, say so often how far training is."),

@@ -34,7 +34,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row, bounded, mean_of
 
-STATE_VERSION = 3
+STATE_VERSION = 4
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
 #: What is accepted as a trial: the trial, its id, its source, or the context it is a point of.
 TrialLike = Trial | int | Source | ContextLike
@@ -48,6 +48,7 @@ class TellOptions(TypedDict, total=False):
     skip_if_finished: bool
     repeat: bool
     correct: bool
+    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,9 @@ class Selector(ABC):
                 in it.
             skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
-            correct: Replace what was reported of a trial before.
+            correct: Replace what was reported of a trial before, or what was forgotten. The row
+                that it had is kept in `Trial.earlier`.
+            reason: Why it is corrected, to be kept with that row.
 
         Returns:
             The trial as it is recorded now.
@@ -170,6 +173,27 @@ class Selector(ABC):
         reported = self.reported_trial(trial, row, **options)
         self.record(reported)
         return reported
+
+    def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
+        """Take back what was reported of a finished trial, as if its policy had never been.
+
+        It is not among the rows any more, and its context may be proposed again. The row is kept in
+        `Trial.earlier`; to undo it, `tell` the row with correct=True.
+
+        Args:
+            trial: The trial, its id, or its context.
+            reason: Why, to be kept with the row.
+
+        Returns:
+            The trial as it is recorded now.
+
+        Raises:
+            UnknownTrialError: If the trial is unknown.
+            SelectorError: If it is not finished.
+        """
+        forgotten = self.forgotten_trial(trial, reason)
+        self.record(forgotten)
+        return forgotten
 
     def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial: the number of a job, a link.
@@ -211,14 +235,16 @@ class Selector(ABC):
         skip_if_finished: bool = False,
         repeat: bool = False,
         correct: bool = False,
+        reason: str | None = None,
     ) -> Trial:
         """What `tell` would return; nothing is recorded yet."""
+        _check_reason(reason, correct=correct)
         if status not in REPORTED:
             raise SelectorError(
                 f"The 'status' of tell must be one of {', '.join(map(repr, REPORTED))}. "
                 f"Got {status!r} instead."
             )
-        found = self._find(trial, repeat=repeat)
+        found = self._find(trial, repeat=repeat, forgotten=correct)
         if found is not None and found.status != "pending" and not correct:
             if skip_if_finished:
                 return found
@@ -230,7 +256,21 @@ class Selector(ABC):
         if found is None:
             found = self._warm_start(self._as_source(trial))  # type: ignore[arg-type]
         checked, own = self._checked_returns(found, row, status, source_return)
-        return found.updated(status=status, row=checked, source_return=own)
+        return found.replaced(reason, status=status, row=checked, source_return=own)
+
+    def forgotten_trial(self, trial: TrialLike, reason: str | None = None) -> Trial:
+        """What `forget` would return; nothing is recorded yet."""
+        _check_reason(reason, correct=True)
+        found = self._find(trial, repeat=False)
+        if found is None:
+            raise UnknownTrialError(f"There is no trial on {short_text(trial)} to forget.")
+        if found.status != "finished":
+            way_out = " Report it with status='cancelled'." if found.status == "pending" else ""
+            raise SelectorError(
+                f"Only a finished trial can be forgotten. Trial {found.id} {found.context} is "
+                f"{found.status}: it has no row.{way_out}"
+            )
+        return found.replaced(reason, status="forgotten", row=None, source_return=None)
 
     def annotated_trial(self, trial: TrialLike, attributes: Mapping[str, Any]) -> Trial:
         """What `annotate` would return; nothing is recorded yet.
@@ -424,8 +464,14 @@ class Selector(ABC):
         proposal = Proposal(source, "reported", "Trained without being asked for.")
         return self._new_trial(self.history, proposal)
 
-    def _find(self, trial: TrialLike, *, repeat: bool) -> Trial | None:
-        """The trial a caller means; None for a context that is new, or trained once more."""
+    def _find(self, trial: TrialLike, *, repeat: bool, forgotten: bool = False) -> Trial | None:
+        """The trial a caller means; None for a context that is new, or trained once more.
+
+        Args:
+            trial: What was given.
+            repeat: Whether its context was trained once more.
+            forgotten: Whether it may be a forgotten one.
+        """
         if isinstance(trial, Trial):
             found = self._by_id(trial.id)
             if found.source != trial.source:
@@ -448,7 +494,7 @@ class Selector(ABC):
                     f"{', '.join(str(t.id) for t in around)}. Tell the trial or its id."
                 )
             return around[0]
-        reported = [t for t in same if t.status != "cancelled"]
+        reported = [t for t in same if t.is_taken or (forgotten and t.status == "forgotten")]
         return None if repeat or not reported else reported[-1]
 
     def _as_source(self, given: Source | ContextLike) -> Source:
@@ -500,6 +546,17 @@ class Selector(ABC):
             return None
         inside = row[self.space.targets_in(trial.source)]
         return None if np.isnan(inside).all() else mean_of(inside)
+
+
+def _check_reason(reason: object, *, correct: bool) -> None:
+    """Refuse a reason that is not a text, or not for a row that is replaced."""
+    if reason is not None and not isinstance(reason, str):
+        raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
+    if reason is not None and not correct:
+        raise SelectorError(
+            "A 'reason' says why what was reported before is replaced. Got "
+            f"{short_text(reason)} without correct=True. Pass both, or leave the reason out."
+        )
 
 
 def _check_parent(number: int, history: History) -> None:

@@ -151,7 +151,7 @@ class GeneralistFirstSelector(Selector):
 
     def _open(self, history: History) -> Proposal | None:
         """The next part of the first generalist; None when all of it is there or pending."""
-        opening, missing = self._opening([t for t in history.trials if t.status != "cancelled"])
+        opening, missing = self._opening([t for t in history.trials if t.is_taken])
         steps = self.steps
         if steps is not None and self.init != "scratch":
             steps = -(-steps // 2)  # the second half where the first falls short
@@ -244,7 +244,7 @@ class GeneralistFirstSelector(Selector):
     def _spread_out(self, history: History) -> Proposal:
         """Regions far from one another, from scratch: nothing is known yet."""
         width, units = self.model.forms[0].width, self.space.unit_targets
-        tried = [t.source for t in history.trials if t.status != "cancelled"]
+        tried = [t.source for t in history.trials if t.is_taken]
         distance = np.full(len(units), np.inf)
         for source in tried:
             if not self.space.is_whole(source):

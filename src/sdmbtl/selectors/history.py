@@ -113,8 +113,8 @@ class History:
         return 1 + sum(t.status in ("finished", "pending") for t in self._trials)
 
     def is_taken(self, source: Source) -> bool:
-        """Whether this source was proposed, or reported, and not cancelled."""
-        return any(t.status != "cancelled" for t in self.with_source(source))
+        """Whether this source was proposed, or reported, and not cancelled or forgotten."""
+        return any(trial.is_taken for trial in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:
         """(N,) which targets may still be proposed as points; regions around them do not count.
@@ -124,7 +124,7 @@ class History:
         """
         free = np.ones(len(self.space), dtype=np.bool_)
         for trial in self._trials:
-            if trial.status != "cancelled" and trial.index is not None:
+            if trial.is_taken and trial.index is not None:
                 free[trial.index] = False
         if not free.any():
             raise self.exhausted()
@@ -151,8 +151,11 @@ class History:
 
     def pending_around(self, source: Source) -> list[Trial]:
         """Pending trials whose region has this centre, in order."""
-        place = self._place(source)
-        return [t for t in self._trials if t.status == "pending" and self._place(t.source) == place]
+        return [t for t in self._trials if t.status == "pending" and self.has_center(t, source)]
+
+    def has_center(self, trial: Trial, source: Source) -> bool:
+        """Whether the source of a trial has the same centre, up to rounding."""
+        return self._place(trial.source) == self._place(source)
 
     # -- what the selector records ---------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from sdmbtl.lock import exclusive
 from sdmbtl.selectors import Trial
 from sdmbtl.transfer import scale_of
 
-VERSION = 4
+VERSION = 5
 
 #: What SQLite reports when not the file but its surroundings are the trouble.
 _OUTER_CAUSES = (

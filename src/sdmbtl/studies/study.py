@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
 from sdmbtl.checks import share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import DamagedStudyError, RowError, StudyError
+from sdmbtl.errors import DamagedStudyError, StudyError
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
@@ -42,7 +42,7 @@ from sdmbtl.studies.random_actions import (
 )
 from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, stop_rules
-from sdmbtl.transfer import bounded
+from sdmbtl.transfer import as_episodes, bounded
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -211,8 +211,8 @@ class Study:
 
     @property
     def trained(self) -> list[Trial]:
-        """The trials that have a policy file on record."""
-        return [t for t in self.trials if t.run is not None and t.run.policy_sha256 is not None]
+        """The trials that have a policy file on record, without those that were forgotten."""
+        return [t for t in self.trials if t.has_policy and t.status != "forgotten"]
 
     @property
     def performance(self) -> float:
@@ -446,13 +446,14 @@ class Study:
             source_return: J(pi_x, x), for a source that is not an evaluated target.
             skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
-            correct: Replace what was reported of a trial before.
+            correct: Replace what was reported of a trial before, or what was forgotten.
+            reason: Why it is corrected, to be kept with the row that it had.
 
         Returns:
             The trial as it is recorded now.
         """
         with self._alone():
-            played = None if returns is None else _episodes(returns)
+            played = None if returns is None else as_episodes(returns, self.space)
             row = None if played is None else mean_over_episodes(played)
             reported = self.selector.reported_trial(trial, row, **options)
             if any(reported is known for known in self.trials):
@@ -463,6 +464,17 @@ class Study:
             self.record(reported, episodes={} if played is None else {reported.id: played})
             self.database.back_up()
         return reported
+
+    def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
+        """Take back what is recorded of a finished policy; as `Selector.forget`.
+
+        Also of one that was trained here; its file stays.
+        """
+        with self._alone():
+            forgotten = self.selector.forgotten_trial(trial, reason)
+            self.record(forgotten)
+            self.database.back_up()
+        return forgotten
 
     def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial; as `Selector.annotate`."""
@@ -580,14 +592,3 @@ class Study:
             f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
             f"mean best return {self.performance:.4g})"
         )
-
-
-def _episodes(returns: ArrayLike) -> NDArray[np.float64]:
-    """(N, E) returns from what was reported: a row, or one row for each episode."""
-    try:
-        array = np.array(returns, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError):
-        raise RowError(
-            "Returns must be numbers, one for each target, or a list of them for each target."
-        ) from None
-    return array if array.ndim == 2 else array.reshape(-1, 1)

@@ -75,7 +75,8 @@ def coverage_of(
     everything = np.concatenate([values, _evaluated(seen)])
     returns = known or (float(everything.min()), float(everything.max()))
     scale = scale_of(everything, returns)
-    low, high, values, everything = (each / scale for each in (*returns, values, everything))
+    low, high = returns[0] / scale, returns[1] / scale
+    values, everything = values / scale, everything / scale
     width = high - low
     if not width > 0:
         return None
