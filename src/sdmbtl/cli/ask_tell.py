@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.text import Text
 
@@ -54,6 +55,13 @@ _REPORT_KEYS = (
     *("id", "context", "returns", "source_return", "attributes"),
     *("strategy", "structure", "model", "reason", "numbers"),
     *ASKED_OF_REGIONS,
+)
+
+
+#: Which of two policies is which, where rows are partial.
+_PARTIAL = (
+    "Policy: the best of those that were evaluated on the target. Predicted: the best of all, "
+    "those not evaluated there included, with the return that is predicted of it."
 )
 
 
@@ -131,36 +139,40 @@ def _explain(trial: Trial, study: Study) -> None:
 def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     """List the targets, in the order of a row, and the best policy on each so far."""
     from sdmbtl.studies import Study
-    from sdmbtl.studies.evaluation import errors_by_target
+    from sdmbtl.studies.best_policies import best_policies
 
     study = Study.open(path)
-    policies = [None if p < 0 else p for p in study.selector.best_trials.tolist()]
-    returns = study.selector.rows.best.tolist()
-    errors = errors_by_target(study)
-    failed = [len(errors.get(number, ())) for number in range(len(study.space))]
-    first = [next(iter(errors.get(number, {}).values()), None) for number in range(len(failed))]
-    listed = list(zip(study.space, policies, returns, failed, first, strict=True))
+    listed = best_policies(study)
     if as_json:
-        names = ("context", "policy", "mean_return", "failed_evaluations", "first_error")
-        known = [dict(zip(names, values, strict=True)) for values in listed]
-        print_json([{"target": number, **values} for number, values in enumerate(known)])
+        print_json(listed)
         return
-    last = ["policy", "mean return", *(["failed"] if errors else [])]
-    table = context_table(["target"], study.space.names, last)
-    for number, (context, policy, value, count, _) in enumerate(listed):
-        best = "-" if policy is None else str(policy)
-        cells = [best, figure(value), *([str(count)] if errors else [])]
-        table.add_row(str(number), *context_cells(context), *cells)
+    partial = bool(np.isnan(study.selector.rows.returns).any())
+    failed = any(entry["failed_evaluations"] for entry in listed)
+    last = ["policy", "mean return", *(["predicted", "its return"] if partial else [])]
+    table = context_table(["target"], study.space.names, [*last, *(["failed"] if failed else [])])
+    for entry in listed:
+        cells = _policy_cells(entry, "policy", "mean_return")
+        cells += _policy_cells(entry, "predicted_policy", "predicted_return") if partial else []
+        cells += [str(entry["failed_evaluations"])] if failed else []
+        table.add_row(str(entry["target"]), *context_cells(entry["context"]), *cells)
     console = result_console()
     console.print(table)
-    if errors:
-        console.print(
-            Text(f"\nFailed: policies that could not be evaluated there. {_first(errors)}")
-        )
+    if partial:
+        print_lines(console, "", _PARTIAL)
+    if failed:
+        text = f"Failed: policies that could not be evaluated there. {_first_error(study)}"
+        print_lines(console, "", text)
 
 
-def _first(errors: Mapping[int, Mapping[int, str]]) -> str:
+def _policy_cells(entry: Mapping[str, Any], policy: str, value: str) -> list[str]:
+    return ["-" if entry[policy] is None else str(entry[policy]), figure(entry[value])]
+
+
+def _first_error(study: Study) -> str:
     """The first error on the first target that has one."""
+    from sdmbtl.studies.evaluation import errors_by_target
+
+    errors = errors_by_target(study)
     target = min(errors)
     policy, error = next(iter(errors[target].items()))
     return f"Policy {policy} on target {target}: {error}"

@@ -42,6 +42,9 @@ NO_SCORE = 0.05
 #: One policy is nearly as good as all if it lacks no more than this share of the range of returns.
 NEARLY = 0.005
 
+#: Policies that are listed in a line at most.
+MOST_LISTED = 10
+
 #: Policies that are trained if nothing says when to stop.
 DEFAULT_BUDGET = 12
 
@@ -98,7 +101,10 @@ def print_evidence(status: Mapping[str, Any]) -> None:
 
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
+    partial = _has_partial_rows(status)
     last = ["return", "coverage" if known else "mean best", "gain"]
+    if partial:
+        last = ["evaluated", "return", last[1], "over", "gain"]
     has_regions = _has_regions(status)
     if has_regions:
         table = source_table(["policy"], ["from", "steps", *last])
@@ -107,17 +113,28 @@ def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
         table.add_column("chosen by")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
+        finished = entry["status"] == "finished"
         numbers = [
             figure(entry["training_return"]),
-            value if entry["status"] == "finished" else entry["status"],
+            value if finished else entry["status"],
             gain_figure(entry["gain"], _known_span(status)),
         ]
+        if partial:
+            evaluated = f"{entry['evaluated_targets']} of {status['targets']}"
+            numbers.insert(0, evaluated if finished else "-")
+            numbers.insert(3, str(entry["performance_targets"]) if finished else "-")
         if has_regions:
             table.add_row(str(entry["id"]), *_source_cells(entry), *numbers)
             continue
         chosen = chosen_by(entry["strategy"], entry["structure"], entry["model"])
         table.add_row(str(entry["id"]), *context_cells(entry["context"]), *numbers, Text(chosen))
     return table
+
+
+def _has_partial_rows(status: Mapping[str, Any]) -> bool:
+    """Whether a policy was evaluated on some of the targets only."""
+    finished = [entry for entry in status["rounds"] if entry["status"] == "finished"]
+    return any(entry["evaluated_targets"] < status["targets"] for entry in finished)
 
 
 def _source_cells(entry: Mapping[str, Any]) -> list[str | Text]:
@@ -177,11 +194,12 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     lines.append(_coverage(status))
     if status["covered"] is not None:
         lines += covered_in_words(status["covered"])
+    lines += _partial_rows(status)
     lines += [*_random_actions(status), *_best_single(status)]
     lines += [*_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
-        for key in ("pending", "failed")
+        for key in ("pending", "failed", "forgotten")
         if status[key]
     ]
     lines += [
@@ -195,6 +213,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for entry in status["rounds"]
         if entry["status"] == "finished" and entry["failed_targets"]
     ]
+    lines += _earlier_rows(status)
     lines += [
         f"policy {entry['id']} is far below the others: its training may have failed"
         for entry in status["rounds"]
@@ -282,10 +301,44 @@ def _coverage(status: Mapping[str, Any]) -> str:
         return f"No policy is finished yet; {targets}."
     policies = counted(status["policies"], "policy", "policies")
     text = f"{policies} on {targets}: mean best return {figure(status['performance'])}"
+    if status["evaluated_targets"] < status["targets"]:
+        text += f" over the {status['evaluated_targets']} with a return"
     if status["coverage"] is None:
         return text
     low, high = status["return_range"]
     return f"{text} ({low:g} to {high:g}), coverage {status['coverage']:.3f}"
+
+
+def _partial_rows(status: Mapping[str, Any]) -> list[str]:
+    """Over what the means are, if rows are partial."""
+    if not _has_partial_rows(status):
+        return []
+    finished = [entry for entry in status["rounds"] if entry["status"] == "finished"]
+    partial = [e for e in finished if e["evaluated_targets"] < status["targets"]]
+    which = ", ".join(str(entry["id"]) for entry in partial[:MOST_LISTED])
+    which += ", ..." if len(partial) > MOST_LISTED else ""
+    lines = [
+        f"Evaluated on some of the targets only: {'policy' if len(partial) == 1 else 'policies'} "
+        f"{which}. A mean is over the targets with a return by then; a gain, over those that had "
+        "one before."
+    ]
+    missing = status["targets"] - status["evaluated_targets"]
+    if missing:
+        have = "target has" if missing == 1 else "targets have"
+        lines.append(f"{missing} of {status['targets']} {have} no return: not counted above.")
+    return lines
+
+
+def _earlier_rows(status: Mapping[str, Any]) -> list[str]:
+    """Which policies were corrected or taken back, and why if that was said: a line for each."""
+    lines = []
+    for entry in status["rounds"]:
+        if entry["earlier"]:
+            what = "was forgotten" if entry["status"] == "forgotten" else "was corrected"
+            reasons = [earlier["reason"] for earlier in entry["earlier"] if earlier["reason"]]
+            why = f": {reasons[-1]}" if reasons else ""
+            lines.append(f"policy {entry['id']} {what}{why}")
+    return lines
 
 
 def _random_actions(status: Mapping[str, Any]) -> list[str]:

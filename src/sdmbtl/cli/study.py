@@ -181,6 +181,8 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
         f"{counted(result['episodes'], 'new episode')} on each of {result['count']} {of}",
         f"Mean return {result['mean']:.4g}{interval} over contexts",
     ]
+    if result["failed"]:
+        lines.append(f"It failed on {result['failed']} more, which are not counted")
     if result["coverage"] is not None:
         lines.append(f"Coverage {result['coverage']:.3f} of the range of returns")
     if result["covered"] is not None:

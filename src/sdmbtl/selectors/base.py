@@ -30,6 +30,7 @@ from sdmbtl.errors import (
     UnknownTrialError,
 )
 from sdmbtl.json_data import differences
+from sdmbtl.prediction.completed_rows import complete_returns
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row, bounded, mean_of
@@ -327,6 +328,21 @@ class Selector(ABC):
         """(N,) id of the trial whose policy is best on each target, -1 if none is known."""
         ids, rows = self._ids_of_rows(), self.rows.best_policy
         return np.where(rows < 0, -1, ids[rows] if len(ids) else -1)
+
+    def completed_returns(self) -> NDArray[np.float64]:
+        """(k, N) returns of each row, those not evaluated predicted from those that were."""
+        seen = self.history.scaled()
+        return complete_returns(seen.rows) * seen.scale
+
+    @property
+    def expected_best_trials(self) -> NDArray[np.intp]:
+        """(N,) id of the trial whose policy should be best on each target; -1 before any row.
+
+        Where policies were not evaluated, what is predicted of them counts.
+        """
+        if not len(self.rows):
+            return np.full(len(self.space), -1, dtype=np.intp)
+        return np.asarray(self._ids_of_rows()[self.completed_returns().argmax(axis=0)])
 
     def _ids_of_rows(self) -> NDArray[np.intp]:
         """(k,) id of the trial of each row."""

@@ -286,20 +286,17 @@ class PredictiveSelector(Selector):
         ]
         return np.sort(np.array(list(dict.fromkeys(map(int, order)))[:n], dtype=np.intp))
 
-    @property
-    def expected_best_trials(self) -> NDArray[np.intp]:
-        """(N,) id of the trial whose policy should be best on each target.
+    def completed_returns(self) -> NDArray[np.float64]:
+        """(k, N) returns of each row, those not evaluated as the best model predicts them.
 
-        Where policies were not evaluated, the return is interpolated from evaluated targets; -1
-        before the first row.
+        Of a training run that has probably failed nothing is predicted: -inf.
         """
-        if not len(self.rows):
-            return np.full(len(self.space), -1, dtype=np.intp)
-        rows = self.history.scaled().rows
-        returns = np.where(np.isnan(rows.returns), -np.inf, rows.returns)
-        completed = self.contest.watch(rows)
-        returns[~self.contest.failed] = completed.returns
-        return np.asarray(self._ids_of_rows()[returns.argmax(axis=0)])
+        seen = self.history.scaled()
+        returns = np.where(np.isnan(seen.rows.returns), -np.inf, seen.rows.returns)
+        if len(returns):
+            completed = self.contest.watch(seen.rows)
+            returns[~self.contest.failed] = completed.returns
+        return returns * seen.scale
 
 
 def _improvement(
