@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sdmbtl.errors import MissingPackageError
+from sdmbtl.errors import MissingPackageError, StudyError
 from sdmbtl.transfer import mean_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class TensorBoardWriter:
     """
 
     def __init__(self, study: Study, directory: str | Path) -> None:
-        _import_writer()
+        check_tensorboard(Path(directory))
         self._study, self._directory = study, Path(directory)
         self._runs: dict[str, _ScalarWriter] = {}
 
@@ -124,6 +124,20 @@ class _ScalarWriter:
         from tensorboard.compat.proto.event_pb2 import Event
 
         self._file.add_event(Event(wall_time=time.time(), step=step, **content))
+
+
+def check_tensorboard(directory: Path) -> None:
+    """Refuse what could not be written to, before anything is trained.
+
+    Raises:
+        MissingPackageError: If tensorboard is not installed.
+        StudyError: If this is a file.
+    """
+    _import_writer()
+    if directory.exists() and not directory.is_dir():
+        raise StudyError(
+            f"TensorBoard needs a directory to write to. Got the file {str(directory)!r} instead."
+        )
 
 
 def _import_writer() -> Any:

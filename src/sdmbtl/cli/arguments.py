@@ -20,29 +20,31 @@ if TYPE_CHECKING:
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _INITS: tuple[Literal["auto", "scratch", "parent"], ...] = ("auto", "scratch", "parent")
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+", re.ASCII)
 
 
 class ArgumentError(SdmbtlError, ValueError):
     """An argument of a command is not usable."""
 
 
-def seconds(text: str | None) -> float | None:
+def seconds(text: str, option: str) -> float:
     """The seconds of "90", "90s", "30m", "2h" or "1h30m".
 
     Raises:
-        ArgumentError: If this is not a time.
+        ArgumentError: If this is not a time, or too long a one for a number.
     """
-    if text is None:
-        return None
     written = text.strip().lower()
-    if re.fullmatch(r"\d+(\.\d+)?", written):
-        return float(written)
-    if not _DURATION.fullmatch(written):
+    written += "s" if re.fullmatch(r"\d+(\.\d+)?", written, re.ASCII) else ""
+    found = math.nan
+    if _DURATION.fullmatch(written):
+        parts = re.findall(r"[\d.]+.", written)
+        found = sum(float(part[:-1]) * _SECONDS[part[-1]] for part in parts)
+    if not math.isfinite(found):
         raise ArgumentError(
-            f"A time is a number with its unit, as 90s, 30m, 2h or 1h30m. Got {text!r} instead."
+            f"{option} is a time: a number with its unit, as 90s, 30m, 2h or 1h30m. "
+            f"Got {short_text(text)} instead."
         )
-    return sum(float(part[:-1]) * _SECONDS[part[-1]] for part in re.findall(r"[\d.]+.", written))
+    return found
 
 
 def settings(given: Iterable[str], option: str) -> dict[str, Any]:

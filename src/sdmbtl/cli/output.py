@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from sdmbtl.checks import short_text
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.json_data import as_json
 from sdmbtl.wording import shown_context
@@ -45,6 +46,9 @@ class ErrorsInWords(TyperGroup):
         """Run the command."""
         try:
             return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message += _wrong_value(error)
+            raise
         except SdmbtlError as error:
             fail(str(error))
         except BrokenPipeError:  # of `| head`; Typer ends quietly
@@ -157,6 +161,14 @@ def context_cells(context: Mapping[str, float]) -> list[Text]:
 
 def _too_wide(names: Iterable[str]) -> bool:
     return sum(max(len(name), 6) + 2 for name in names) > _CONTEXT_WIDTH
+
+
+def _wrong_value(error: typer.BadParameter) -> str:
+    """The value of an option that was refused, if Typer's sentence lacks it."""
+    list_errors = getattr(error.__cause__, "errors", None)  # Pydantic, of newer releases
+    if list_errors is None:
+        return ""
+    return f". Got {short_text(list_errors()[0]['input'])} instead."
 
 
 def _system_error(error: OSError) -> str:

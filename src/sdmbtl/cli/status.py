@@ -65,7 +65,8 @@ def status(
     """Show where a study stands, also while it is running."""
     from sdmbtl.studies import Study
 
-    found = Study.open(path).status()
+    study = Study.open(path)
+    found = {**study.status(), "running_process": study.database.find_worker()}
     if as_json:
         print_json(found)
     elif evidence:
@@ -225,6 +226,8 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for change in status["environment_changes"]
     ]
     lines += _no_better_than_random(status)
+    if status.get("running_process") is not None:
+        lines.append(f"Process {status['running_process']} is working on the study now.")
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
@@ -392,24 +395,34 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
         if status["importable"]:
             steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
-    if status["failed_evaluations"] and status["importable"]:
-        again = f"sdmbtl evaluate {place} --missing"
-        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
-    if "stopped" in status:
-        steps.append((f"sdmbtl status {place}", "this table again"))
-    elif not status["importable"]:
-        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
-        steps.append((again, "continue in Python, with the function that makes the environments"))
-    elif status["environment"] is not None and status["failed"]:
-        steps.append((f"sdmbtl resume {place} --retry-failed", "once the cause is fixed"))
-    elif status["environment"] is not None and (
-        status["pending"] or (status["budget"] or 0) > status["policies"]
-    ):
-        steps.append((f"sdmbtl resume {place}", "continue"))
-    elif status["environment"] is not None:
-        more = status["policies"] + DEFAULT_BUDGET
-        steps.append((f"sdmbtl resume {place} --budget {more}", f"train {DEFAULT_BUDGET} more"))
+    if status.get("running_process") is not None:
+        steps.append((f"sdmbtl status {place}", "look again: a process is working on it"))
+    else:
+        steps += _ways_to_continue(path, status)
     width = max(len(command) for command, _ in steps)
     typer.echo("\nNext:")
     for command, purpose in steps:
         typer.echo(f"  {command:<{width}}  {purpose}")
+
+
+def _ways_to_continue(path: Path, status: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Commands that go on with a study on which nobody works, and what they do."""
+    place = quote(str(path))
+    steps = []
+    if status["failed_evaluations"] and status["importable"]:
+        again = f"sdmbtl evaluate {place} --missing"
+        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
+    if "stopped" in status:
+        return [*steps, (f"sdmbtl status {place}", "this table again")]
+    if not status["importable"]:
+        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
+        return [*steps, (again, "continue in Python, with the function that makes environments")]
+    if status["environment"] is None:
+        return steps
+    if status["failed"]:
+        return [*steps, (f"sdmbtl resume {place} --retry-failed", "once the cause is fixed")]
+    rules, done = status["stop_rules"], status["policies"]
+    if rules and (status["pending"] or rules.get("budget", done + 1) > done):
+        return [*steps, (f"sdmbtl resume {place}", "continue")]
+    more = f"sdmbtl resume {place} --budget {done + DEFAULT_BUDGET}"
+    return [*steps, (more, f"train {DEFAULT_BUDGET} more")]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import DamagedStudyError, StudyError
 from sdmbtl.files import replaced_atomically
-from sdmbtl.lock import exclusive
+from sdmbtl.lock import exclusive, find_holder
 from sdmbtl.selectors import Trial
 from sdmbtl.transfer import scale_of
 
@@ -82,6 +82,10 @@ class StudyDatabase:
             meanwhile=f"; 'sdmbtl status {self.path.parent}' may be used meanwhile",
             error=StudyError,
         )
+
+    def find_worker(self) -> int | None:
+        """Number of the process that is working on the study now; None if there is none."""
+        return find_holder(self.path.with_suffix(".lock"))
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:

@@ -16,7 +16,7 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
-from sdmbtl.studies.stopping import LEAST_POLICIES
+from sdmbtl.studies.stopping import LEAST_POLICIES, recorded_rules
 from sdmbtl.transfer import Coverage, bounded, coverage_of, mean_of
 
 if TYPE_CHECKING:
@@ -53,7 +53,8 @@ def study_status(study: Study) -> dict[str, Any]:
         "dimensions": list(study.space.names),
         "targets": len(study.space),
         "episodes": configuration.episodes,
-        "budget": facts.get("budget"),
+        "budget": recorded_rules(facts).get("budget"),
+        "stop_rules": recorded_rules(facts),
         "policies": len(finished),
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),

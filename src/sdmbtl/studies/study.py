@@ -41,7 +41,7 @@ from sdmbtl.studies.random_actions import (
     recorded_random_actions,
 )
 from sdmbtl.studies.status import study_status
-from sdmbtl.studies.stopping import StopRule, stop_rules
+from sdmbtl.studies.stopping import StopRule, record_rules, recorded_rules, stop_rules
 from sdmbtl.transfer import as_episodes, bounded
 
 if TYPE_CHECKING:
@@ -288,10 +288,12 @@ class Study:
         return self.database.seconds()
 
     @property
-    def budget(self) -> int | None:
-        """The largest number of policies that was asked for so far; None if none was."""
-        budget: int | None = self.database.facts().get("budget")
-        return budget
+    def stop_rules(self) -> dict[str, Any]:
+        """What the last run was asked to stop at, as keywords of `run`; its time left out.
+
+        The `budget` is the largest number of policies that was asked for so far.
+        """
+        return recorded_rules(self.database.facts())
 
     def policy_path(self, number: int) -> Path:
         """File of the policy with this id."""
@@ -396,8 +398,7 @@ class Study:
         with self._alone(), Workers(available_cores() - 1) as workers:
             told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
-            if budget is not None and budget > (self.budget or 0):
-                self.database.set_fact("budget", int(budget))
+            record_rules(self.database, budget, total_steps, min_gain, patience)
             measure_random_actions(self)
             with CallbackList([*told, *callbacks]) as tell:
                 return Loop(self, tell, workers, checkpoint_seconds).run(stops, budget)
