@@ -9,11 +9,19 @@ from collections.abc import Collection, Iterable
 
 from sdmbtl.errors import SdmbtlError
 
+#: What is counted, and kept in arrays, is not more than this.
+LARGEST_COUNT = 10**9
+
 
 def whole_number(
-    name: str, value: object, *, low: int, error: type[SdmbtlError] = SdmbtlError
+    name: str,
+    value: object,
+    *,
+    low: int,
+    high: int | None = None,
+    error: type[SdmbtlError] = SdmbtlError,
 ) -> int:
-    """Check a whole number >= low, of any integer type.
+    """Check a whole number >= low, of any integer type, and not above `high` if that is given.
 
     Raises:
         SdmbtlError: Of the type `error`, if it is none.
@@ -23,7 +31,9 @@ def whole_number(
     except TypeError:
         number = low - 1
     if number < low or isinstance(value, bool):
-        raise error(f"{name!r} must be a whole number >= {low}. Got {value!r} instead.")
+        raise error(f"{name!r} must be a whole number >= {low}. Got {short_text(value)} instead.")
+    if high is not None and number > high:
+        raise error(f"{name!r} must be at most {high:,}. Got {short_text(value)} instead.")
     return number
 
 

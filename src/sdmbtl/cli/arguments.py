@@ -58,6 +58,10 @@ def settings(given: Iterable[str], option: str) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not key.strip() or not equals:
             raise ArgumentError(f"{option} takes KEY=VALUE. Got {text!r} instead.")
+        if key.strip() in found:
+            raise ArgumentError(
+                f"{option} has {key.strip()!r} twice. Give it once: {text!r}, or the other."
+            )
         found[key.strip()] = _value(value.strip())
     return found
 
@@ -220,11 +224,18 @@ def json_documents(name: str) -> list[Any]:
         ArgumentError: If it cannot be read, or there is none.
     """
     if name == "-":
-        return _documents(sys.stdin.read(), "The standard input")
+        try:
+            return _documents(sys.stdin.read(), "The standard input")
+        except UnicodeDecodeError:
+            raise ArgumentError(
+                "The standard input is not text in UTF-8, so not JSON. Give a row as JSON."
+            ) from None
     try:
         text = Path(name).read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise ArgumentError(f"{name!r} is not text in UTF-8, so not a JSON file.") from None
+        raise ArgumentError(
+            f"{name!r} is not text in UTF-8, so not a JSON file. Give a row as JSON."
+        ) from None
     except OSError as error:
         raise ArgumentError(
             f"The file {name!r} cannot be read: {error.strerror}. Give a JSON file, or - for the "

@@ -220,29 +220,30 @@ def tell(
 
     what: Outcome = "failed" if failed else "cancelled" if cancelled else "finished"
     _check_options(row, what, error, both=failed and cancelled, twice=repeat and replace)
-    if reason is not None and not replace:
-        raise ArgumentError("--reason says why a row is replaced: give --replace too.")
+    _check_reason(reason, replace=replace)
     reports = _reports(row, number, context)
     attributes = arguments.settings(attribute or (), "--attribute")
     study = Study.open(path)
-    reported = []
     how: TellOptions = {"status": what, "repeat": repeat, "correct": replace, "reason": reason}
+    recorded = []
     for place, report in enumerate(reports):
         try:
             trial = _tell(study, report, error, how)
-            attached = {**report.get("attributes", {}), **attributes}
-            if attached:
+            if attached := {**report.get("attributes", {}), **attributes}:
                 study.annotate(trial, **attached)
-            reported.append(trial)
         except SdmbtlError as problem:
             raise _with_place(problem, place, len(reports)) from None
-    found = study.status()
+        source = study.space.in_words(trial.source)
+        recorded.append(f"Policy {trial.id}, {source}: recorded as {what}.")
+    _show(study, recorded, as_json=as_json)
+
+
+def _show(study: Study, recorded: list[str], *, as_json: bool) -> None:
+    """What was recorded, and where the study stands now."""
     if as_json:
-        print_json(found)
-        return
-    named = {t.id: study.space.in_words(t.source) for t in reported}
-    recorded = [f"Policy {i}, {source}: recorded as {what}." for i, source in named.items()]
-    print_lines(result_console(), *recorded, *summary(found)[1:])
+        print_json(study.status())
+    else:
+        print_lines(result_console(), *recorded, *summary(study.status())[1:])
 
 
 def _check_options(
@@ -261,6 +262,11 @@ def _check_options(
         )
     if row is not None and what != "finished":
         raise ArgumentError("A run that did not finish has no returns. Leave the file out.")
+
+
+def _check_reason(reason: str | None, *, replace: bool) -> None:
+    if reason is not None and not replace:
+        raise ArgumentError("--reason says why a row is replaced: give --replace too.")
 
 
 def _reports(

@@ -59,6 +59,8 @@ class ErrorsInWords(TyperGroup):
             fail(f"The study's database cannot be used: {error}. Is it yours to read and write?")
         except ModuleNotFoundError as error:
             fail(_missing_package(error))
+        except MemoryError as error:
+            fail(f"There is not enough memory for this ({error}). Ask for less, or fewer.")
         except KeyboardInterrupt:
             note("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None

@@ -11,7 +11,7 @@ import numpy as np
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.contexts.dimension import Levels
-from sdmbtl.contexts.space import ContextSpace
+from sdmbtl.contexts.space import MOST_TARGETS, ContextSpace
 from sdmbtl.errors import ContextError
 
 #: Digits kept of the values between the ends: 0.6 rather than 0.6000000000000001.
@@ -44,7 +44,7 @@ class Range:
     def __post_init__(self) -> None:
         finite_number("low", self.low, error=ContextError)
         finite_number("high", self.high, error=ContextError)
-        whole_number("levels", self.levels, low=1, error=ContextError)
+        whole_number("levels", self.levels, low=1, high=MOST_TARGETS, error=ContextError)
         if self.scale not in ("linear", "log"):
             raise ContextError(
                 f"The 'scale' of a range must be 'linear' or 'log'. Got {self.scale!r} instead."

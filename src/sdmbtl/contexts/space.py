@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -30,6 +31,8 @@ ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 #: Two contexts closer than this in every unit coordinate are the same context.
 SAME_CONTEXT = 1e-9
 
+#: More targets than these are a slip: nothing could be evaluated on all of them.
+MOST_TARGETS = 10_000_000
 #: A sample of values that repeat is drawn from at most this many times as many points.
 SAMPLE_TRIES = 64
 
@@ -124,7 +127,7 @@ class ContextSpace:
             seed: Seed of the scrambling.
             **dimensions: As in the constructor; usually `Interval`s.
         """
-        n = whole_number("n", n, low=1, error=ContextError)
+        n = whole_number("n", n, low=1, high=MOST_TARGETS, error=ContextError)
         if not dimensions:
             return cls()  # raises, with the hint
         parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
@@ -344,7 +347,8 @@ class ContextSpace:
             unit: (D,) the point.
             among: (N,) targets that may be returned; all if left out.
         """
-        distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
+        with np.errstate(over="ignore"):  # of a point that is very far from all of them
+            distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
         if among is not None:
             distance[~among] = np.inf
         ties = np.flatnonzero(distance == distance.min())
@@ -451,6 +455,12 @@ class ContextSpace:
                     "ContextSpace.sample(n, ...)."
                 )
             columns.append(dimension.values)
+        count = math.prod(map(len, columns))
+        if count > MOST_TARGETS:
+            raise ContextError(
+                f"A space has at most {MOST_TARGETS:,} targets. Got a grid of {count:,} instead. "
+                "Give fewer values of each dimension, or a list of targets."
+            )
         return np.array(list(itertools.product(*columns)), dtype=np.float64)
 
     def _listed(self, targets: Any) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from sdmbtl.checks import check_return_range, known_options, whole_number
+from sdmbtl.checks import LARGEST_COUNT, check_return_range, known_options, whole_number
 from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, StudyError
 from sdmbtl.json_data import differences
@@ -53,7 +53,8 @@ class Configuration:
     def __post_init__(self) -> None:
         lows = {"seed": 0, "episodes": 1, "batch": 1, "retries": 0, "region_contexts": 1}
         for name, low in lows.items():
-            whole_number(name, getattr(self, name), low=low, error=StudyError)
+            high = None if name == "seed" else LARGEST_COUNT
+            whole_number(name, getattr(self, name), low=low, high=high, error=StudyError)
 
     def set_up(self) -> Setup:
         """Make what a recorded configuration says; environments and trainer when needed."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.errors import ContextError
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.seeds import derived_seed
 
@@ -50,6 +53,24 @@ def evaluate_chosen(
     if len(whole.errors) == len(contexts):
         whole.complete()
     return whole
+
+
+def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> NDArray[np.float64]:
+    """(n, D) contexts to evaluate on: all targets, if none are given.
+
+    Raises:
+        ContextError: If this is not a list of contexts, or an empty one.
+    """
+    if contexts is None:
+        return space.targets
+    if isinstance(contexts, str | bytes | Mapping) or not isinstance(contexts, Iterable):
+        raise ContextError(
+            f"The 'contexts' must be a list of them. Got {contexts!r} instead; one alone is [it]."
+        )
+    vectors = [space.vector(context) for context in contexts]
+    if not vectors:
+        raise ContextError("There is nothing to evaluate: the list of contexts is empty.")
+    return np.array(vectors)
 
 
 def count_missing(study: Study) -> int:

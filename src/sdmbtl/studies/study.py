@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import share_of_range, whole_number
+from sdmbtl.checks import LARGEST_COUNT, share_of_range, whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DamagedStudyError, StudyError
 from sdmbtl.parallel import Workers, available_cores
@@ -32,7 +32,7 @@ from sdmbtl.studies.environment import (
     first_identity,
     warn_of_missing_time_limit,
 )
-from sdmbtl.studies.evaluation import count_missing, evaluate_chosen
+from sdmbtl.studies.evaluation import as_vectors, count_missing, evaluate_chosen
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.random_actions import (
@@ -526,15 +526,12 @@ class Study:
         Raises:
             TrainingError: If it failed on all of them.
         """
-        vectors = self.space.targets
-        if contexts is not None:
-            vectors = np.array([self.space.vector(context) for context in contexts])
-        if not len(vectors):
-            raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
+        vectors = as_vectors(contexts, self.space)
         seed = whole_number("seed", seed, low=0, error=StudyError)
         count = self.configuration.episodes
         if episodes is not None:
-            count = whole_number("episodes", episodes, low=1, error=StudyError)
+            most = LARGEST_COUNT // len(vectors)
+            count = whole_number("episodes", episodes, low=1, high=most, error=StudyError)
         played = evaluate_chosen(self, vectors, count, seed)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
