@@ -16,7 +16,8 @@ SPACE = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
 #: What a message says besides the value: what was expected, or what to do.
 EXPECTATION = re.compile(
     r"must|should|needs?\b|takes|is (a|an|not|the|none|neither|for|either|auto|True)\b|are |has "
-    r"|have |one of|known|There is|no such|cannot|Give|Leave|Correct|Check|only|Missing|exist for",
+    r"|have |one of|known|There is|no such|cannot|Give|Leave|Correct|Check|Write|only|Missing"
+    r"|exist for",
     re.IGNORECASE,
 )
 
@@ -54,7 +55,15 @@ def contents(stage):
     return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+#: Of so many cases one is tried every time, all of them with `-m slow`.
+SOME = 10
+
+
+def marked(number, case):
+    return pytest.param(case, id=case.name, marks=pytest.mark.slow if number % SOME else ())
+
+
+@pytest.mark.parametrize("case", [marked(number, case) for number, case in enumerate(CASES)])
 def test_bad_input_is_refused(case, stage, command):
     before = contents(stage)
     text = _refused(case, stage, command)
