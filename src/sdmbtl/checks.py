@@ -11,7 +11,11 @@ from sdmbtl.errors import SdmbtlError
 
 
 def whole_number(
-    name: str, value: object, *, low: int, error: type[SdmbtlError] = SdmbtlError
+    name: str,
+    value: object,
+    *,
+    low: int,
+    error: type[SdmbtlError] = SdmbtlError,
 ) -> int:
     """Check a whole number >= low, of any integer type.
 
@@ -23,7 +27,7 @@ def whole_number(
     except TypeError:
         number = low - 1
     if number < low or isinstance(value, bool):
-        raise error(f"{name!r} must be a whole number >= {low}. Got {value!r} instead.")
+        raise error(f"{name!r} must be a whole number >= {low}. Got {short_text(value)} instead.")
     return number
 
 
@@ -36,7 +40,8 @@ def finite_number(
         SdmbtlError: Of the type `error`, if it is none.
     """
     try:
-        number = math.nan if isinstance(value, str) else float(value)  # type: ignore[arg-type]
+        is_none = isinstance(value, str | bytes | bool)  # which float() would make one
+        number = math.nan if is_none else float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or number < low:
@@ -74,6 +79,10 @@ def check_return_range(
     if low >= high:
         raise error(
             f"The lowest return must be below the highest. Got {low:g} and {high:g} instead."
+        )
+    if math.isinf(high - low):
+        raise error(
+            f"The range of returns must have a finite width. Got {low:g} to {high:g} instead."
         )
     return low, high
 

@@ -115,8 +115,54 @@ def _acquire(descriptor: int, wait: float) -> bool:
             return True
 
 
+def _read_holder(descriptor: int) -> tuple[int | None, str]:
+    """Number and host of the process that locked last, as far as it said so."""
+    number, _, host = os.pread(descriptor, 300, 0).decode(errors="replace").partition(" ")
+    return int(number) if number.isascii() and number.isdigit() else None, host
+
+
 def _holder(descriptor: int) -> str:
     """Who holds a lock, in words."""
-    number, _, host = os.pread(descriptor, 300, 0).decode(errors="replace").partition(" ")
+    number, host = _read_holder(descriptor)
     where = f" on {host}" if host not in ("", socket.gethostname()) else ""
-    return f"number {number if number.isdigit() else 'unknown'}{where}"
+    return f"number {'unknown' if number is None else number}{where}"
+
+
+def find_holder(path: Path) -> int | None:
+    """Number of the process that holds the lock of a directory; None if none does, or none can.
+
+    A look that keeps nobody waiting: the lock is tried only while the process that held it last may
+    be alive.
+
+    Args:
+        path: The lock file.
+    """
+    careful = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | careful)
+    except OSError:
+        return None
+    number = None
+    try:
+        number, host = _read_holder(descriptor)
+        may_live = number is not None and (host != socket.gethostname() or _is_alive(number))
+        if fcntl is None or not may_live:
+            return None
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return number
+    except OSError:  # a file system without locks, or no file at all
+        return None
+    finally:
+        os.close(descriptor)
+    return None
+
+
+def _is_alive(number: int) -> bool:
+    try:
+        os.kill(number, 0)
+    except PermissionError:  # of another user
+        return True
+    except (OSError, OverflowError):
+        return False
+    return True

@@ -5,11 +5,17 @@ import json
 import subprocess
 import sys
 import time
+from functools import cache
 
+import typer.main
+import typer.testing
 from rich.console import Console
 from typer.testing import CliRunner
 
 from sdmbtl.cli import app
+
+# The commands are the same every time, and making them takes longer than most of them.
+typer.testing._get_command = cache(typer.main.get_command)
 
 TINY = """
 [dimensions.length]

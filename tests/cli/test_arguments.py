@@ -17,13 +17,18 @@ from sdmbtl.cli.arguments import (
     [("90", 90), ("1.5m", 90), ("1h30m", 5400), ("1d", 86400)],
 )
 def test_times(text, value):
-    assert seconds(text) == value
+    assert seconds(text, "--time") == value
 
 
-@pytest.mark.parametrize("text", ["", "-3s", "3 weeks", "1m1"])
+@pytest.mark.parametrize("text", ["", "-3s", "3 weeks", "1m1", "9" * 400])
 def test_what_is_not_a_time(text):
-    with pytest.raises(ArgumentError, match="A time is a number with its unit"):
-        seconds(text)
+    with pytest.raises(ArgumentError, match="--time is a time: a number with its unit"):
+        seconds(text, "--time")
+
+
+def test_a_setting_is_given_once():
+    with pytest.raises(ArgumentError, match="--set has 'a' twice"):
+        settings(["a=1", "a=2"], "--set")
 
 
 def test_settings_are_json_or_text():

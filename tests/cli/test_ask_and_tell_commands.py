@@ -125,7 +125,7 @@ def test_reported_twice(command, study):
     command("tell", study, "-", "--id", 0, given=ROW)
     text = command.error("tell", study, "-", "--id", 0, given=ROW)
     assert "This was reported before" in text
-    assert "--correct" in text
+    assert "--replace" in text
     assert "--repeat" in text
     assert "skip_if_finished" not in text
 
@@ -133,14 +133,14 @@ def test_reported_twice(command, study):
 def test_a_row_is_corrected_or_repeated(command, study):
     command("tell", study, "-", "--id", 0, given=ROW)
     tens = json.dumps([10] * 8)
-    status = command.json("tell", study, "-", "--id", 0, "--correct", given=tens)
+    status = command.json("tell", study, "-", "--id", 0, "--replace", given=tens)
     assert (status["policies"], status["performance"]) == (1, 10)
     ones = json.dumps([11] * 8)
     status = command.json("tell", study, "-", "--id", 0, "--repeat", given=ones)
     assert (status["policies"], status["performance"]) == (2, 11)
     first, second = status["rounds"]
     assert first["context"] == second["context"]
-    text = command.error("tell", study, "-", "--correct", "--repeat", given=ROW)
+    text = command.error("tell", study, "-", "--replace", "--repeat", given=ROW)
     assert "either one more" in text
 
 

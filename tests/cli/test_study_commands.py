@@ -443,7 +443,7 @@ def test_doctor(command, trained, copied):
         (["run", "CartPole", "--selector", "bset"], "Unknown selector 'bset'"),
         (["run", "CartPole", "--selector-option", "x=1"], "Unknown option 'x'"),
         (["run", "CartPole", "--time", "soon"], "as 90s, 30m, 2h or 1h30m. Got 'soon'"),
-        (["run", "CartPole", "--budget", "0"], "'budget' must be a whole number >= 1"),
+        (["run", "CartPole", "--budget", "0"], "Got '0' instead"),
         (["run", "CartPole", "--out", "."], "exists and is not a study"),
         (["resume", "nowhere"], "There is not a study in 'nowhere'"),
         (["status", "nowhere"], "sdmbtl run CartPole --out nowhere"),

@@ -44,7 +44,8 @@ class RoughWalk(gymnasium.Env):
         if self.trouble == "raises" and self.steps == 3:
             raise RuntimeError("the motor is stuck")
         self.place += 0.2 if action else -self.slope
-        reward = float("nan") if self.trouble == "nan" else -abs(self.place - self.slope)
+        strange = {"nan": float("nan"), "huge": 1e200, "largest": -1.7e308 / 8}
+        reward = strange.get(self.trouble, -abs(self.place - self.slope))
         ends = self.steps >= 8 and self.trouble != "endless"
         return self._observation(), reward, ends, False, {}
 

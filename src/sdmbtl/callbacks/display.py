@@ -200,10 +200,12 @@ def activity(event: Event) -> str:
 
 def covered(study: Study, performance: float) -> str:
     """How well the targets are covered, in words."""
-    coverage = study.share(performance)
+    coverage, best = study.share(performance), study.selector.rows.best
+    evaluated = int((best == best).sum())  # NaN where no policy was
+    over = "" if evaluated == len(best) else f" on {evaluated} of {len(best)} targets"
     if coverage is None:
-        return f"mean best return {figure(performance)}"
-    return f"coverage {coverage:.3f}"
+        return f"mean best return {figure(performance)}{over}"
+    return f"coverage {coverage:.3f}{over}"
 
 
 def _earlier_pace(study: Study) -> float | None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from sdmbtl.errors import MissingPackageError
+from sdmbtl.errors import MissingPackageError, StudyError
+from sdmbtl.transfer import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,7 +42,7 @@ class TensorBoardWriter:
     """
 
     def __init__(self, study: Study, directory: str | Path) -> None:
-        _import_writer()
+        check_tensorboard(Path(directory))
         self._study, self._directory = study, Path(directory)
         self._runs: dict[str, _ScalarWriter] = {}
 
@@ -50,7 +51,7 @@ class TensorBoardWriter:
         steps = np.cumsum([_steps(t) for t in self._study.trials if t.row is not None])
         best = np.fmax.accumulate(rows, axis=0) if len(rows) else rows
         for taken, returns in zip(steps.tolist(), best, strict=True):
-            self._write_study(taken, float(np.nanmean(returns)))
+            self._write_study(taken, mean_of(returns))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -132,6 +133,20 @@ class _ScalarWriter:
         from tensorboard.compat.proto.event_pb2 import Event
 
         self._file.add_event(Event(wall_time=time.time(), step=step, **content))
+
+
+def check_tensorboard(directory: Path) -> None:
+    """Refuse what could not be written to, before anything is trained.
+
+    Raises:
+        MissingPackageError: If tensorboard is not installed.
+        StudyError: If this is a file.
+    """
+    _import_writer()
+    if directory.exists() and not directory.is_dir():
+        raise StudyError(
+            f"TensorBoard needs a directory to write to. Got the file {str(directory)!r} instead."
+        )
 
 
 def _import_writer() -> Any:

@@ -13,6 +13,7 @@ from sdmbtl.cli.curves import curves
 from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
+from sdmbtl.cli.forget import forget
 from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords, say
 from sdmbtl.cli.portfolio import portfolio
@@ -48,7 +49,7 @@ def _root(
 
 for _panel, _commands in {
     "Train": (run, resume, status, curves, evaluate, portfolio),
-    "Train elsewhere": (ask, tell, targets),
+    "Train elsewhere": (ask, tell, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
     "Compare": (matrix, describe),
 }.items():

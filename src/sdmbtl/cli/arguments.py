@@ -21,29 +21,31 @@ if TYPE_CHECKING:
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _INITS: tuple[Literal["auto", "scratch", "parent"], ...] = ("auto", "scratch", "parent")
-_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+")
+_DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhd])+", re.ASCII)
 
 
 class ArgumentError(SdmbtlError, ValueError):
     """An argument of a command is not usable."""
 
 
-def seconds(text: str | None) -> float | None:
+def seconds(text: str, option: str) -> float:
     """The seconds of "90", "90s", "30m", "2h" or "1h30m".
 
     Raises:
-        ArgumentError: If this is not a time.
+        ArgumentError: If this is not a time, or too long a one for a number.
     """
-    if text is None:
-        return None
     written = text.strip().lower()
-    if re.fullmatch(r"\d+(\.\d+)?", written):
-        return float(written)
-    if not _DURATION.fullmatch(written):
+    written += "s" if re.fullmatch(r"\d+(\.\d+)?", written, re.ASCII) else ""
+    found = math.nan
+    if _DURATION.fullmatch(written):
+        parts = re.findall(r"[\d.]+.", written)
+        found = sum(float(part[:-1]) * _SECONDS[part[-1]] for part in parts)
+    if not math.isfinite(found):
         raise ArgumentError(
-            f"A time is a number with its unit, as 90s, 30m, 2h or 1h30m. Got {text!r} instead."
+            f"{option} is a time: a number with its unit, as 90s, 30m, 2h or 1h30m. "
+            f"Got {short_text(text)} instead."
         )
-    return sum(float(part[:-1]) * _SECONDS[part[-1]] for part in re.findall(r"[\d.]+.", written))
+    return found
 
 
 def settings(given: Iterable[str], option: str) -> dict[str, Any]:
@@ -57,6 +59,10 @@ def settings(given: Iterable[str], option: str) -> dict[str, Any]:
         key, equals, value = text.partition("=")
         if not key.strip() or not equals:
             raise ArgumentError(f"{option} takes KEY=VALUE. Got {text!r} instead.")
+        if key.strip() in found:
+            raise ArgumentError(
+                f"{option} has {key.strip()!r} twice. Give it once: {text!r}, or the other."
+            )
         found[key.strip()] = _value(value.strip())
     return found
 
@@ -219,11 +225,18 @@ def json_documents(name: str) -> list[Any]:
         ArgumentError: If it cannot be read, or there is none.
     """
     if name == "-":
-        return _documents(_standard_input(), "The standard input")
+        try:
+            return _documents(_standard_input(), "The standard input")
+        except UnicodeDecodeError:
+            raise ArgumentError(
+                "The standard input is not text in UTF-8, so not JSON. Give a row as JSON."
+            ) from None
     try:
         text = read_text(name)
     except UnicodeDecodeError:
-        raise ArgumentError(f"{name!r} is not text in UTF-8, so not a JSON file.") from None
+        raise ArgumentError(
+            f"{name!r} is not text in UTF-8, so not a JSON file. Give a row as JSON."
+        ) from None
     except OSError as error:
         raise ArgumentError(
             f"The file {name!r} cannot be read: {error.strerror}. Give a JSON file, or - for the "

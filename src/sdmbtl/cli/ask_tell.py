@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 import typer
 from rich.text import Text
 
-from sdmbtl.checks import known_options
+from sdmbtl.checks import known_options, short_text
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import (
@@ -17,6 +18,7 @@ from sdmbtl.cli.options import (
     ContextOption,
     InitOption,
     JsonOption,
+    ReasonOption,
     SpecialistStepsOption,
     StudyArgument,
     WaitOption,
@@ -37,7 +39,11 @@ from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
+    from sdmbtl.selectors.base import TellOptions
     from sdmbtl.studies import Study
+
+#: What became of a training run.
+Outcome = Literal["finished", "failed", "cancelled"]
 
 #: What is printed of a trial that was asked for.
 ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
@@ -50,6 +56,13 @@ _REPORT_KEYS = (
     *("id", "context", "returns", "source_return", "attributes"),
     *("strategy", "structure", "model", "reason", "numbers"),
     *ASKED_OF_REGIONS,
+)
+
+
+#: Which of two policies is which, where rows are partial.
+_PARTIAL = (
+    "Policy: the best of those that were evaluated on the target. Predicted: the best of all, "
+    "those not evaluated there included, with the return that is predicted of it."
 )
 
 
@@ -129,36 +142,40 @@ def _explain(trial: Trial, study: Study) -> None:
 def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     """List the targets, in the order of a row, and the best policy on each so far."""
     from sdmbtl.studies import Study
-    from sdmbtl.studies.evaluation import errors_by_target
+    from sdmbtl.studies.best_policies import best_policies
 
     study = Study.open(path)
-    policies = [None if p < 0 else p for p in study.selector.best_trials.tolist()]
-    returns = study.selector.rows.best.tolist()
-    errors = errors_by_target(study)
-    failed = [len(errors.get(number, ())) for number in range(len(study.space))]
-    first = [next(iter(errors.get(number, {}).values()), None) for number in range(len(failed))]
-    listed = list(zip(study.space, policies, returns, failed, first, strict=True))
+    listed = best_policies(study)
     if as_json:
-        names = ("context", "policy", "mean_return", "failed_evaluations", "first_error")
-        known = [dict(zip(names, values, strict=True)) for values in listed]
-        print_json([{"target": number, **values} for number, values in enumerate(known)])
+        print_json(listed)
         return
-    last = ["policy", "mean return", *(["failed"] if errors else [])]
-    table = context_table(["target"], study.space.names, last)
-    for number, (context, policy, value, count, _) in enumerate(listed):
-        best = "-" if policy is None else str(policy)
-        cells = [best, figure(value), *([str(count)] if errors else [])]
-        table.add_row(str(number), *context_cells(context), *cells)
+    partial = bool(np.isnan(study.selector.rows.returns).any())
+    failed = any(entry["failed_evaluations"] for entry in listed)
+    last = ["policy", "mean return", *(["predicted", "its return"] if partial else [])]
+    table = context_table(["target"], study.space.names, [*last, *(["failed"] if failed else [])])
+    for entry in listed:
+        cells = _policy_cells(entry, "policy", "mean_return")
+        cells += _policy_cells(entry, "predicted_policy", "predicted_return") if partial else []
+        cells += [str(entry["failed_evaluations"])] if failed else []
+        table.add_row(str(entry["target"]), *context_cells(entry["context"]), *cells)
     console = result_console()
     console.print(table)
-    if errors:
-        console.print(
-            Text(f"\nFailed: policies that could not be evaluated there. {_first(errors)}")
-        )
+    if partial:
+        print_lines(console, "", _PARTIAL)
+    if failed:
+        text = f"Failed: policies that could not be evaluated there. {_first_error(study)}"
+        print_lines(console, "", text)
 
 
-def _first(errors: Mapping[int, Mapping[int, str]]) -> str:
+def _policy_cells(entry: Mapping[str, Any], policy: str, value: str) -> list[str]:
+    return ["-" if entry[policy] is None else str(entry[policy]), figure(entry[value])]
+
+
+def _first_error(study: Study) -> str:
     """The first error on the first target that has one."""
+    from sdmbtl.studies.evaluation import errors_by_target
+
+    errors = errors_by_target(study)
     target = min(errors)
     policy, error = next(iter(errors[target].items()))
     return f"Policy {policy} on target {target}: {error}"
@@ -188,9 +205,11 @@ def tell(
     repeat: Annotated[
         bool, typer.Option("--repeat", help="It is one more policy trained on that context.")
     ] = False,
-    correct: Annotated[
-        bool, typer.Option("--correct", help="Replace what was reported of it before.")
+    replace: Annotated[
+        bool,
+        typer.Option("--replace", help="Replace what was reported before, or forgotten."),
     ] = False,
+    reason: ReasonOption = None,
     attribute: AttributeOption = None,
     wait: WaitOption = 30.0,
     as_json: JsonOption = False,
@@ -203,28 +222,32 @@ def tell(
     """
     from sdmbtl.studies import Study
 
-    what = "failed" if failed else "cancelled" if cancelled else "finished"
-    _check_options(row, what, error, both=failed and cancelled, twice=repeat and correct)
+    what: Outcome = "failed" if failed else "cancelled" if cancelled else "finished"
+    _check_options(row, what, error, both=failed and cancelled, twice=repeat and replace)
+    _check_reason(reason, replace=replace)
     reports = _reports(row, number, context)
     attributes = arguments.settings(attribute or (), "--attribute")
     study = Study.open(path, wait=wait)
-    reported = []
+    how: TellOptions = {"status": what, "repeat": repeat, "correct": replace, "reason": reason}
+    recorded = []
     for place, report in enumerate(reports):
         try:
-            trial = _tell(study, report, status=what, error=error, repeat=repeat, correct=correct)
-            attached = {**report.get("attributes", {}), **attributes}
-            if attached:
+            trial = _tell(study, report, error, how)
+            if attached := {**report.get("attributes", {}), **attributes}:
                 study.annotate(trial, **attached)
-            reported.append(trial)
         except SdmbtlError as problem:
             raise _with_place(problem, place, len(reports)) from None
-    found = study.status()
+        source = study.space.in_words(trial.source)
+        recorded.append(f"Policy {trial.id}, {source}: recorded as {what}.")
+    _show(study, recorded, as_json=as_json)
+
+
+def _show(study: Study, recorded: list[str], *, as_json: bool) -> None:
+    """What was recorded, and where the study stands now."""
     if as_json:
-        print_json(found)
-        return
-    named = {t.id: study.space.in_words(t.source) for t in reported}
-    recorded = [f"Policy {i}, {source}: recorded as {what}." for i, source in named.items()]
-    print_lines(result_console(), *recorded, *summary(found)[1:])
+        print_json(study.status())
+    else:
+        print_lines(result_console(), *recorded, *summary(study.status())[1:])
 
 
 def _check_options(
@@ -233,7 +256,7 @@ def _check_options(
     if both:
         raise ArgumentError("A training run is either --failed or --cancelled, not both.")
     if twice:
-        raise ArgumentError("A row is either one more (--repeat) or another one (--correct).")
+        raise ArgumentError("A row is either one more (--repeat) or another one (--replace).")
     if error is not None and what != "failed":
         raise ArgumentError("--error says why a training run failed: give --failed too.")
     if row is None and what == "finished":
@@ -243,6 +266,11 @@ def _check_options(
         )
     if row is not None and what != "finished":
         raise ArgumentError("A run that did not finish has no returns. Leave the file out.")
+
+
+def _check_reason(reason: str | None, *, replace: bool) -> None:
+    if reason is not None and not replace:
+        raise ArgumentError("--reason says why a row is replaced: give --replace too.")
 
 
 def _reports(
@@ -258,8 +286,15 @@ def _reports(
         return reports
     if len(reports) > 1:
         raise ArgumentError("--id and --context name one policy. Write 'id' into each row instead.")
-    named = {"id": number} if not context else {"context": arguments.context(context)}
-    return [{**{k: v for k, v in reports[0].items() if k not in ("id", "context")}, **named}]
+    named: dict[str, Any] = {} if number is None else {"id": number}
+    named |= {"context": arguments.context(context)} if context else {}
+    for key, value in named.items():
+        if reports[0].get(key, value) != value:
+            raise ArgumentError(
+                f"--{key} and the row name different policies: {short_text(value)} and "
+                f"{short_text(reports[0][key])}. Leave one of them out, or correct it."
+            )
+    return [{**reports[0], **named}]
 
 
 def _report(document: Any) -> dict[str, Any]:
@@ -276,32 +311,53 @@ def _report(document: Any) -> dict[str, Any]:
             f"'returns'. Got {got} instead."
         )
     known_options("a row", document, _REPORT_KEYS, error=ArgumentError)
+    number = document.get("id", 0)
+    if not isinstance(number, int) or isinstance(number, bool):
+        raise ArgumentError(
+            "The 'id' of a row is the whole number of a policy, as 'sdmbtl ask' printed it. "
+            f"Got {short_text(number)} instead."
+        )
+    if not isinstance(document.get("context", {}), dict):
+        raise ArgumentError(
+            "The 'context' of a row is an object with a value for each dimension. "
+            f"Got {short_text(document['context'])} instead."
+        )
     return document
 
 
-def _tell(study: Study, report: Mapping[str, Any], **options: Any) -> Trial:
+def _tell(study: Study, report: Mapping[str, Any], error: str | None, how: TellOptions) -> Trial:
     trial = _meant(study, report)
-    if options["repeat"] and isinstance(trial, int):
+    if how["repeat"] and isinstance(trial, int):
         trial = next((t.source for t in study.trials if t.id == trial), trial)
-    own = report.get("source_return")
+    options: TellOptions = {**how, "source_return": report.get("source_return")}
     try:
-        return study.tell(trial, report["returns"], source_return=own, **options)
+        return study.tell(trial, report["returns"], error=error, **options)
     except DuplicateTellError:
         raise ArgumentError(
             f"This was reported before; 'sdmbtl status {quote(str(study.path))}' shows what is "
-            "recorded. To replace it, give --correct; if its context was trained once more, "
+            "recorded. To replace it, give --replace; if its context was trained once more, "
             "--repeat."
         ) from None
 
 
 def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
-    """Which policy is meant: by number, by its source, or the only one that is pending."""
-    if isinstance(report.get("id"), int):
-        return int(report["id"])
-    if isinstance(report.get("context"), dict):
-        center = arguments.as_shown(dict(report["context"]), study.space)
-        how = {key: report[key] for key in ("width", "parent", "steps") if key in report}
-        return Source.at(study.space.vector(center), **how)
+    """Which policy is meant: by number, by its source, or the only one that is pending.
+
+    Raises:
+        ArgumentError: If none is meant, or the number and the source are not of the same policy.
+    """
+    source = _reported_source(study, report)
+    if "id" in report:
+        number: int = report["id"]
+        known = {trial.id: trial for trial in study.trials}
+        if source is not None and number in known and not _is_same(study, known[number], source):
+            raise ArgumentError(
+                f"Policy {number} is the one for {study.space.in_words(known[number].source)}, but "
+                f"the row is for {study.space.in_words(source)}. Correct the id or the context."
+            )
+        return number
+    if source is not None:
+        return source
     pending = study.pending
     if len(pending) == 1:
         return pending[0].id
@@ -313,6 +369,22 @@ def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
         )
     listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Say which one it is:{listed}")
+
+
+def _reported_source(study: Study, report: Mapping[str, Any]) -> Source | None:
+    """The source that a row names by its context, None if it has none."""
+    if "context" not in report:
+        return None
+    center = arguments.as_shown(dict(report["context"]), study.space)
+    how = {key: report[key] for key in ("width", "parent", "steps") if key in report}
+    return Source.at(study.space.vector(center), **how)
+
+
+def _is_same(study: Study, trial: Trial, source: Source) -> bool:
+    """Whether a row's source is that of a trial, up to rounding; of a region its centre will do."""
+    if source == Source(source.center):
+        return study.selector.history.has_center(trial, source)
+    return trial in study.selector.history.with_source(source)
 
 
 def _with_place(problem: SdmbtlError, place: int, number: int) -> SdmbtlError:

@@ -31,11 +31,11 @@ def detect(
     """Detect the structure of trained policies: is it a Mountain, and why."""
     selector = None if (path / "matrix.npz").is_file() else _selector(path)
     rows = _rows(path) if selector is None else selector.rows
-    detection = _detector(selector).detect(rows)
+    detection = _detector(selector).detect(rows.scaled())
     if as_json:
         slopes = None if detection.slopes is None else detection.slopes.to_dict()
         data = {"path": str(path), "policies": len(rows), "targets": len(rows.space)}
-        print_json({**data, **detection.to_dict(), "slopes": slopes})
+        print_json({**data, "unit": rows.scale, **detection.to_dict(), "slopes": slopes})
         return
     _print_detection(detection, rows)
     if selector is not None and selector.evidence():
@@ -90,6 +90,8 @@ def _print_detection(detection: Detection, rows: ObservedRows) -> None:
     console = result_console()
     size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
     print_lines(console, f"Detected structure: {detection.structure} ({size})")
+    if rows.scale != 1.0:
+        print_lines(console, f"The returns are extreme: figures are in units of {rows.scale:.4g}.")
     for criterion in detection.criteria:
         answer = "holds" if criterion.passed else "does not hold"
         print_lines(console, f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')

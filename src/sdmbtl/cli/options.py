@@ -53,6 +53,9 @@ AttributeOption = Annotated[
     list[str] | None,
     typer.Option("--attribute", metavar="KEY=VALUE", help="Attach a note to it, such as job=4711."),
 ]
+ReasonOption = Annotated[
+    str | None, typer.Option(help="Why; it is kept with the row that is replaced or taken back.")
+]
 LogEveryOption = Annotated[
     str,
     typer.Option(metavar="TIME", help="Without a terminal, say so often how far training is."),
@@ -114,7 +117,7 @@ InitOption = Annotated[
         help="Whether a policy starts from scratch or from one that was trained before.",
     ),
 ]
-BatchOption = Annotated[int, choice_option(help="Policies chosen and trained at once.")]
+BatchOption = Annotated[int, choice_option(help="Policies chosen and trained at once.", min=1)]
 
 TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
 StepsOption = Annotated[
@@ -123,18 +126,23 @@ StepsOption = Annotated[
         help="Environment steps of the policy for the whole space, which takes them in two "
         "halves, and of each point: total_timesteps.",
         show_default="as ENV needs",
+        min=1,
     ),
 ]
 SpecialistStepsOption = Annotated[
     int | None,
     training_option(
-        help="Environment steps for each specialist.", show_default="chosen, mostly half of --steps"
+        help="Environment steps for each specialist.",
+        show_default="chosen, mostly half of --steps",
+        min=1,
     ),
 ]
 ObserveContextOption = Annotated[
     bool, training_option("--observe-context", help="Let policies see their context.")
 ]
-RetriesOption = Annotated[int, training_option(help="Further attempts if a training run fails.")]
+RetriesOption = Annotated[
+    int, training_option(help="Further attempts if a training run fails.", min=0)
+]
 SetOption = Annotated[
     list[str] | None,
     training_option(
@@ -151,14 +159,17 @@ EvalProcessesOption = Annotated[
         show_default="all cores",
     ),
 ]
-EpisodesOption = Annotated[int, training_option(help="Episodes for each policy on each target.")]
+EpisodesOption = Annotated[
+    int, training_option(help="Episodes for each policy on each target.", min=1)
+]
 
 BudgetOption = Annotated[
-    int | None, stop_option(help="Stop at this number of policies, counting those of earlier runs.")
+    int | None,
+    stop_option(help="Stop at this number of policies, counting those of earlier runs.", min=1),
 ]
 TotalStepsOption = Annotated[
     int | None,
-    stop_option(help="Stop after so many environment steps in all, earlier runs included."),
+    stop_option(help="Stop after so many environment steps in all, earlier runs included.", min=1),
 ]
 TimeOption = Annotated[
     str | None, stop_option(metavar="TIME", help="Stop when this time is used: 90s, 30m, 2h.")
@@ -168,9 +179,11 @@ MinGainOption = Annotated[
     stop_option(
         help="Stop when the next policies are expected to add less than this share of the range "
         "of returns (0.01 is a point of coverage); with a selector that makes no forecasts, when "
-        "the last ones added less."
+        "the last ones added less.",
+        min=0.0,
+        max=1.0,
     ),
 ]
 PatienceOption = Annotated[
-    int, stop_option(help="Number of policies that --min-gain looks at together.")
+    int, stop_option(help="Number of policies that --min-gain looks at together.", min=1)
 ]

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 from typer.core import TyperGroup
 
+from sdmbtl.checks import short_text
 from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BusyError, SdmbtlError
 from sdmbtl.json_data import as_json
@@ -51,10 +52,11 @@ class ErrorsInWords(TyperGroup):
             return super().invoke(ctx)
         except BusyError as error:
             fail(str(error), TRY_AGAIN)
+        except typer.BadParameter as error:
+            error.message += _wrong_value(error)
+            raise
         except SdmbtlError as error:
             fail(str(error))
-        except MemoryError:
-            fail("There is not enough memory for this. Use a smaller file, or a larger machine.")
         except BrokenPipeError:  # of `| head`; Typer ends quietly
             raise
         except OSError as error:
@@ -63,6 +65,8 @@ class ErrorsInWords(TyperGroup):
             fail(f"The study's database cannot be used: {error}. Is it yours to read and write?")
         except ModuleNotFoundError as error:
             fail(_missing_package(error))
+        except MemoryError as error:
+            fail(f"There is not enough memory for this ({error}). Ask for less, or fewer.")
         except KeyboardInterrupt:
             note("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
@@ -175,6 +179,14 @@ def context_cells(context: Mapping[str, float]) -> list[Text]:
 
 def _too_wide(names: Iterable[str]) -> bool:
     return sum(max(len(name), 6) + 2 for name in names) > _CONTEXT_WIDTH
+
+
+def _wrong_value(error: typer.BadParameter) -> str:
+    """The value of an option that was refused, if Typer's sentence lacks it."""
+    list_errors = getattr(error.__cause__, "errors", None)  # Pydantic, of newer releases
+    if list_errors is None:
+        return ""
+    return f". Got {short_text(list_errors()[0]['input'])} instead."
 
 
 def _system_error(error: OSError) -> str:

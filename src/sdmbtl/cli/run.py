@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a run stops, as given on the command line."""
+    """When a run stops, as given on the command line; checked before a study is made."""
 
     budget: int | None
     total_steps: int | None
@@ -35,40 +36,53 @@ class Limits:
     patience: int
 
     def __post_init__(self) -> None:
-        from sdmbtl.studies.stopping import Budget, NoGain, TotalSteps
-
-        if self.budget is not None:  # said before a study is made
-            Budget(self.budget)
-        if self.total_steps is not None:
-            TotalSteps(self.total_steps)
-        if self.min_gain is not None:
-            NoGain(self.min_gain, self.patience)
-        arguments.seconds(self.time)
+        if self.min_gain is not None and math.isnan(self.min_gain):
+            raise ArgumentError("--min-gain is a share of the range of returns, 0 to 1. Got nan.")
+        _ = self.seconds
 
     @property
-    def given(self) -> bool:
-        """Whether anything says when to stop."""
-        limits = (self.budget, self.total_steps, self.time, self.min_gain)
-        return any(limit is not None for limit in limits)
+    def seconds(self) -> float | None:
+        """The seconds of this run."""
+        return None if self.time is None else arguments.seconds(self.time, "--time")
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether anything but the time of this run says when to stop."""
+        return any(limit is not None for limit in (self.budget, self.total_steps, self.min_gain))
 
     def to_options(self) -> str:
-        """The limits as options that give them again; the budget is on record."""
-        given = "" if self.total_steps is None else f" --total-steps {self.total_steps}"
-        given += "" if self.time is None else f" --time {self.time}"
+        """The limits as options that give them again."""
+        given = "" if self.budget is None else f" --budget {self.budget}"
+        given += "" if self.total_steps is None else f" --total-steps {self.total_steps}"
         if self.min_gain is not None:
             given += f" --min-gain {self.min_gain:g} --patience {self.patience}"
-        return given
+        return given + ("" if self.time is None else f" --time {self.time}")
 
 
 @dataclass(frozen=True)
 class Output:
-    """What a run prints, writes and may use, as given on the command line."""
+    """What a run prints, writes and may use, as given; checked as the limits are."""
 
     as_json: bool
     quiet: bool
-    log_every: float | None
+    log_every: str
     tensorboard: Path | None
     eval_processes: int | None
+
+    def __post_init__(self) -> None:
+        _ = self.log_seconds
+        if self.tensorboard is not None:
+            from sdmbtl.callbacks.tensorboard import check_tensorboard
+
+            check_tensorboard(self.tensorboard)
+
+    @property
+    def log_seconds(self) -> float | None:
+        """Seconds between two lines that say what happens; None for none of them."""
+        seconds = arguments.seconds(self.log_every, "--log-every")
+        if not seconds > 0:
+            raise ArgumentError(f"--log-every is a time above 0. Got {self.log_every!r} instead.")
+        return None if self.as_json else seconds
 
     def to_options(self) -> str:
         """The options that give it again."""
@@ -121,7 +135,7 @@ def run(
 
     path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard, eval_processes)
+    output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
     with _stoppable(path, limits, output) as signals:
         study = Study.open(
             path,
@@ -179,14 +193,14 @@ def resume(
 ) -> None:
     """Continue a study with the settings it was made with.
 
-    Without --budget, --total-steps, --time and --min-gain, it continues to
-    the last budget. What 'sdmbtl ask' gave out is left to who asked for it.
+    Without --budget, --total-steps and --min-gain, those of the run before
+    hold. What 'sdmbtl ask' gave out is left to who asked for it.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard, eval_processes)
+    output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
     with _stoppable(path, limits, output, trust=trust) as signals:
         study = opened_with_environment(path, accept_changes=accept_changes, trust=trust, wait=wait)
-        if not limits.given and study.budget is None:
+        if not limits.has_rules and limits.time is None and not study.stop_rules:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
                 "--total-steps, --time or --min-gain."
@@ -208,7 +222,9 @@ def _stoppable(
 ) -> Iterator[StopSignals]:
     """A signal ends the run, saying what is kept and how to continue."""
     signals = StopSignals()
-    options = f"{limits.to_options()}{output.to_options()}{' --trust' if trust else ''}"
+    # Once it ran, the rest is on record.
+    again = replace(limits, budget=None, total_steps=None, min_gain=None)
+    options = f"{again.to_options()}{output.to_options()}{' --trust' if trust else ''}"
     with signals.ending_with(lambda: _interrupted(path, options)):
         yield signals
 
@@ -221,7 +237,7 @@ def _run(
     *,
     retrain_missing: bool = False,
 ) -> None:
-    budget = limits.budget if limits.given else study.budget or DEFAULT_BUDGET
+    limits = _completed(limits, study, quiet=output.quiet)
     with catch_warnings(action="ignore") if output.quiet else warnings_as_notes():
         _ = study.training  # whether its environments have changed, before anything else is said
     signals.check()
@@ -230,14 +246,14 @@ def _run(
         with warnings_as_notes():
             study.warn_of_environment()
     reason = study.run(
-        budget,
+        limits.budget,
         total_steps=limits.total_steps,
-        time_limit=arguments.seconds(limits.time),
+        time_limit=limits.seconds,
         min_gain=limits.min_gain,
         patience=limits.patience,
         callbacks=[lambda _: signals.check()],
         progress=not output.quiet,
-        log_every=None if output.as_json else output.log_every,
+        log_every=output.log_seconds,
         tensorboard=output.tensorboard,
         retrain_missing=retrain_missing,
         eval_processes=output.eval_processes,
@@ -248,6 +264,19 @@ def _run(
     elif not output.quiet:
         print_status(status)
         print_next_steps(study.path, status)
+
+
+def _completed(limits: Limits, study: Study, *, quiet: bool) -> Limits:
+    """The limits of a run: as given, otherwise as in the run before, otherwise the usual budget."""
+    if limits.has_rules:
+        return limits
+    recorded = study.stop_rules
+    if not recorded:
+        return limits if limits.time is not None else replace(limits, budget=DEFAULT_BUDGET)
+    limits = replace(limits, **recorded)
+    if not quiet:
+        note(f"Stops as it was asked to before:{replace(limits, time=None).to_options()}")
+    return limits
 
 
 def _interrupted(path: Path, options: str) -> str:

@@ -43,6 +43,9 @@ NO_SCORE = 0.05
 #: One policy is nearly as good as all if it lacks no more than this share of the range of returns.
 NEARLY = 0.005
 
+#: Policies that are listed in a line at most.
+MOST_LISTED = 10
+
 #: Policies that are trained if nothing says when to stop.
 DEFAULT_BUDGET = 12
 
@@ -63,7 +66,8 @@ def status(
     """Show where a study stands, also while it is running."""
     from sdmbtl.studies import Study
 
-    found = Study.open(path).status()
+    study = Study.open(path)
+    found = {**study.status(), "running_process": study.database.find_worker()}
     if as_json:
         print_json(found)
     elif evidence:
@@ -99,7 +103,10 @@ def print_evidence(status: Mapping[str, Any]) -> None:
 
 def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
     known = status["return_range"] is not None
+    partial = _has_partial_rows(status)
     last = ["return", "coverage" if known else "mean best", "gain"]
+    if partial:
+        last = ["evaluated", "return", last[1], "over", "gain"]
     has_regions = _has_regions(status)
     if has_regions:
         table = source_table(["policy"], ["from", "steps", *last])
@@ -108,17 +115,28 @@ def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
         table.add_column("chosen by")
     for entry in status["rounds"]:
         value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
+        finished = entry["status"] == "finished"
         numbers = [
             figure(entry["training_return"]),
-            value if entry["status"] == "finished" else entry["status"],
+            value if finished else entry["status"],
             gain_figure(entry["gain"], _known_span(status)),
         ]
+        if partial:
+            evaluated = f"{entry['evaluated_targets']} of {status['targets']}"
+            numbers.insert(0, evaluated if finished else "-")
+            numbers.insert(3, str(entry["performance_targets"]) if finished else "-")
         if has_regions:
             table.add_row(str(entry["id"]), *_source_cells(entry), *numbers)
             continue
         chosen = chosen_by(entry["strategy"], entry["structure"], entry["model"])
         table.add_row(str(entry["id"]), *context_cells(entry["context"]), *numbers, Text(chosen))
     return table
+
+
+def _has_partial_rows(status: Mapping[str, Any]) -> bool:
+    """Whether a policy was evaluated on some of the targets only."""
+    finished = [entry for entry in status["rounds"] if entry["status"] == "finished"]
+    return any(entry["evaluated_targets"] < status["targets"] for entry in finished)
 
 
 def _source_cells(entry: Mapping[str, Any]) -> list[str | Text]:
@@ -178,11 +196,12 @@ def summary(status: Mapping[str, Any]) -> list[str]:
     lines.append(_coverage(status))
     if status["covered"] is not None:
         lines += covered_in_words(status["covered"])
+    lines += _partial_rows(status)
     lines += [*_random_actions(status), *_best_single(status)]
     lines += [*_steps_lines(status), *_outlook(status)]
     lines += [
         f"{counted(status[key], 'policy', 'policies')} {key}"
-        for key in ("pending", "failed")
+        for key in ("pending", "failed", "forgotten")
         if status[key]
     ]
     lines += [
@@ -196,6 +215,7 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for entry in status["rounds"]
         if entry["status"] == "finished" and entry["failed_targets"]
     ]
+    lines += _earlier_rows(status)
     lines += [
         f"policy {entry['id']} is far below the others: its training may have failed"
         for entry in status["rounds"]
@@ -207,6 +227,8 @@ def summary(status: Mapping[str, Any]) -> list[str]:
         for change in status["environment_changes"]
     ]
     lines += _no_better_than_random(status)
+    if status.get("running_process") is not None:
+        lines.append(f"Process {status['running_process']} is working on the study now.")
     if "stopped" in status:
         lines.append(f"Stopped: {status['stopped']}.")
     elif status["budget"] is not None:
@@ -283,10 +305,44 @@ def _coverage(status: Mapping[str, Any]) -> str:
         return f"No policy is finished yet; {targets}."
     policies = counted(status["policies"], "policy", "policies")
     text = f"{policies} on {targets}: mean best return {figure(status['performance'])}"
+    if status["evaluated_targets"] < status["targets"]:
+        text += f" over the {status['evaluated_targets']} with a return"
     if status["coverage"] is None:
         return text
     low, high = status["return_range"]
     return f"{text} ({low:g} to {high:g}), coverage {status['coverage']:.3f}"
+
+
+def _partial_rows(status: Mapping[str, Any]) -> list[str]:
+    """Over what the means are, if rows are partial."""
+    if not _has_partial_rows(status):
+        return []
+    finished = [entry for entry in status["rounds"] if entry["status"] == "finished"]
+    partial = [e for e in finished if e["evaluated_targets"] < status["targets"]]
+    which = ", ".join(str(entry["id"]) for entry in partial[:MOST_LISTED])
+    which += ", ..." if len(partial) > MOST_LISTED else ""
+    lines = [
+        f"Evaluated on some of the targets only: {'policy' if len(partial) == 1 else 'policies'} "
+        f"{which}. A mean is over the targets with a return by then; a gain, over those that had "
+        "one before."
+    ]
+    missing = status["targets"] - status["evaluated_targets"]
+    if missing:
+        have = "target has" if missing == 1 else "targets have"
+        lines.append(f"{missing} of {status['targets']} {have} no return: not counted above.")
+    return lines
+
+
+def _earlier_rows(status: Mapping[str, Any]) -> list[str]:
+    """Which policies were corrected or taken back, and why if that was said: a line for each."""
+    lines = []
+    for entry in status["rounds"]:
+        if entry["earlier"]:
+            what = "was forgotten" if entry["status"] == "forgotten" else "was corrected"
+            reasons = [earlier["reason"] for earlier in entry["earlier"] if earlier["reason"]]
+            why = f": {reasons[-1]}" if reasons else ""
+            lines.append(f"policy {entry['id']} {what}{why}")
+    return lines
 
 
 def _random_actions(status: Mapping[str, Any]) -> list[str]:
@@ -340,24 +396,34 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
         if status["importable"]:
             steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
-    if status["failed_evaluations"] and status["importable"]:
-        again = f"sdmbtl evaluate {place} --missing"
-        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
-    if "stopped" in status:
-        steps.append((f"sdmbtl status {place}", "this table again"))
-    elif not status["importable"]:
-        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
-        steps.append((again, "continue in Python, with the function that makes the environments"))
-    elif status["environment"] is not None and status["failed"]:
-        steps.append((f"sdmbtl resume {place} --retry-failed", "once the cause is fixed"))
-    elif status["environment"] is not None and (
-        status["pending"] or (status["budget"] or 0) > status["policies"]
-    ):
-        steps.append((f"sdmbtl resume {place}", "continue"))
-    elif status["environment"] is not None:
-        more = status["policies"] + DEFAULT_BUDGET
-        steps.append((f"sdmbtl resume {place} --budget {more}", f"train {DEFAULT_BUDGET} more"))
+    if status.get("running_process") is not None:
+        steps.append((f"sdmbtl status {place}", "look again: a process is working on it"))
+    else:
+        steps += _ways_to_continue(path, status)
     width = max(len(command) for command, _ in steps)
     say("\nNext:")
     for command, purpose in steps:
         say(f"  {command:<{width}}  {purpose}")
+
+
+def _ways_to_continue(path: Path, status: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Commands that go on with a study on which nobody works, and what they do."""
+    place = quote(str(path))
+    steps = []
+    if status["failed_evaluations"] and status["importable"]:
+        again = f"sdmbtl evaluate {place} --missing"
+        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
+    if "stopped" in status:
+        return [*steps, (f"sdmbtl status {place}", "this table again")]
+    if not status["importable"]:
+        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
+        return [*steps, (again, "continue in Python, with the function that makes environments")]
+    if status["environment"] is None:
+        return steps
+    if status["failed"]:
+        return [*steps, (f"sdmbtl resume {place} --retry-failed", "once the cause is fixed")]
+    rules, done = status["stop_rules"], status["policies"]
+    if rules and (status["pending"] or rules.get("budget", done + 1) > done):
+        return [*steps, (f"sdmbtl resume {place}", "continue")]
+    more = f"sdmbtl resume {place} --budget {done + DEFAULT_BUDGET}"
+    return [*steps, (more, f"train {DEFAULT_BUDGET} more")]

@@ -119,7 +119,7 @@ def _measured(study: Study, contexts: list[dict[str, float]], means: Any) -> dic
     """What mean returns on contexts come to; those whose evaluation failed are NaN."""
     import numpy as np
 
-    from sdmbtl.transfer import coverage_of
+    from sdmbtl.transfer import coverage_of, mean_of
 
     evaluated = np.flatnonzero(~np.isnan(means))
     failed, means = len(means) - len(evaluated), means[evaluated]
@@ -127,12 +127,13 @@ def _measured(study: Study, contexts: list[dict[str, float]], means: Any) -> dic
         {"context": contexts[i], "mean": m} for i, m in zip(evaluated, means.tolist(), strict=True)
     ]
     covered = coverage_of(means, study.selector.rows.returns, study.return_range)
+    mean = mean_of(means)
     return {
         "count": len(means),
         "failed": failed,
-        "mean": float(means.mean()),
+        "mean": mean,
         "interval": _interval(means, study.return_range),
-        "coverage": study.share(float(means.mean())),
+        "coverage": study.share(mean),
         "covered": None if covered is None else covered.to_dict(),
         "worst": [by_context[i] for i in means.argsort(kind="stable")[:WORST]],
         "by_context": by_context,
@@ -182,11 +183,15 @@ def _interval(means: Any, possible: tuple[float, float] | None) -> list[float] |
     import numpy as np
     import scipy
 
+    from sdmbtl.transfer import mean_of, scale_of
+
     if len(means) < 2:
         return None
-    margin = scipy.special.stdtrit(len(means) - 1, 0.975) * means.std(ddof=1) / np.sqrt(len(means))
+    scale, mean = scale_of(means), mean_of(means)
+    error = (means / scale).std(ddof=1) / np.sqrt(len(means))
+    margin = float(scipy.special.stdtrit(len(means) - 1, 0.975) * error) * scale
     low, high = possible or (-np.inf, np.inf)
-    return [max(float(means.mean() - margin), low), min(float(means.mean() + margin), high)]
+    return [max(mean - margin, low), min(mean + margin, high)]
 
 
 def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
@@ -200,6 +205,8 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
         f"{counted(result['episodes'], 'new episode')} on each of {result['count']} {of}",
         f"Mean return {result['mean']:.4g}{interval} over contexts",
     ]
+    if result["failed"]:
+        lines.append(f"It failed on {result['failed']} more, which are not counted")
     if result["coverage"] is not None:
         lines.append(f"Coverage {result['coverage']:.3f} of the range of returns")
     if result["covered"] is not None:

@@ -226,8 +226,8 @@ def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
 
 
 def as_number(value: Any) -> float:
-    """Turn a number of any kind into a float; a text is not a number, even if it looks like one."""
-    if isinstance(value, str | bytes):
+    """Turn a number of any kind into a float; texts and truth values are none."""
+    if isinstance(value, str | bytes | bool | np.bool_):
         raise TypeError(f"{value!r} is not a number")
     return float(value)
 

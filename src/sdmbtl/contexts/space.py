@@ -348,7 +348,8 @@ class ContextSpace:
             unit: (D,) the point.
             among: (N,) targets that may be returned; all if left out.
         """
-        distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
+        with np.errstate(over="ignore"):  # of a point that is very far from all of them
+            distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
         if among is not None:
             distance[~among] = np.inf
         ties = np.flatnonzero(distance == distance.min())

@@ -60,6 +60,10 @@ def _find(name: str | Path, names: tuple[str, ...]) -> Path:
     Raises:
         MatrixError: If there is none.
     """
+    if not isinstance(name, str | Path):
+        raise MatrixError(
+            f"A data set is given by its name or its path, as a text. Got {name!r} instead."
+        )
     if name in names:
         return folder() / f"{name}.npz"
     path = Path(name)

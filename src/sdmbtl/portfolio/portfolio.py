@@ -24,6 +24,7 @@ from sdmbtl.portfolio.acting import Actor, ContextPolicy
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Member, checked_member
+from sdmbtl.transfer import bounded, mean_of, scale_of
 from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted
 
@@ -101,7 +102,10 @@ class Portfolio:
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them anew.")
         self.members: tuple[Member, ...] = tuple(checked)
-        self._evaluations = Evaluations(space, [m.returns for m in checked], self._width)
+        #: What returns are divided by to be computed with; 1 for usual ones.
+        self._scale = scale_of(*(m.returns for m in checked))
+        width = None if self._width is None else self._width / self._scale
+        self._evaluations = Evaluations(space, [m.returns / self._scale for m in checked], width)
 
     # -- members -------------------------------------------------------------------------
 
@@ -144,7 +148,7 @@ class Portfolio:
         unit = self.space.to_unit(vector) if target is None else self.space.unit_targets[target]
         # A dimension of one value has no length: any other value counts as one box length.
         jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
-        estimate = self._evaluations.estimate(unit, jump=float(jumps))
+        estimate = self._evaluations.estimate(unit, jump=float(jumps)).times(self._scale)
         member = self.members[estimate.positions[0]]
         ids = [self.members[position].id for position in estimate.positions]
         return Choice(
@@ -232,17 +236,17 @@ class Portfolio:
     @property
     def means(self) -> NDArray[np.float64]:
         """(k, N) mean return of each policy on each target, NaN where not evaluated."""
-        return np.asarray(self._evaluations.means)
+        return np.asarray(self._evaluations.means * self._scale)
 
     @property
     def best_means(self) -> NDArray[np.float64]:
         """(N,) best mean on each target, as measured: on the average too high."""
-        return self._evaluations.best_means
+        return self._evaluations.best_means * self._scale
 
     @property
     def expected_returns(self) -> NDArray[np.float64]:
         """(N,) what `choose` expects on each target; NaN where no policy was evaluated."""
-        return self._evaluations.expected_returns
+        return self._evaluations.expected_returns * self._scale
 
     @cached_property
     def best_policies(self) -> NDArray[np.intp]:
@@ -253,7 +257,7 @@ class Portfolio:
     @property
     def mean_return(self) -> float:
         """Mean of `expected_returns` over the targets that a policy was evaluated on."""
-        return float(np.nanmean(self.expected_returns))
+        return mean_of(self.expected_returns)
 
     def share(self, value: float) -> float | None:
         """A return as a share of the return range; None if the range is not known."""
@@ -274,7 +278,8 @@ class Portfolio:
                 f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "
                 "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
             )
-        kept = smallest_cover(self._evaluations.means, tolerance * (self._width or 0.0))
+        allowed = tolerance * ((self._width or 0.0) / self._scale)
+        kept = smallest_cover(self._evaluations.means, allowed)
         return Portfolio(self.space, [self.members[p] for p in kept], **self._settings)
 
     # -- in words ------------------------------------------------------------------------
@@ -293,7 +298,6 @@ class Portfolio:
         rows = []
         for member in self:
             covered = self.expected_returns[self.best_policies == member.id]
-            mean = float(covered.mean()) if len(covered) else math.nan
             rows.append(
                 {
                     "id": member.id,
@@ -301,7 +305,7 @@ class Portfolio:
                     "trained_on": self.trained_on(member.id),
                     "region": self.space.region(member.source),
                     "targets": len(covered),
-                    "mean_return": mean,
+                    "mean_return": mean_of(covered),
                 }
             )
         return rows
@@ -373,7 +377,7 @@ class Portfolio:
         if not math.isnan(estimate.uncertainty):
             # Student's t: few episodes do not show their own spread well.
             quantile = scipy.special.stdtrit(estimate.degrees, (1 + CONFIDENCE) / 2)
-            margin = float(quantile) * estimate.uncertainty
+            margin = bounded(float(quantile) * estimate.uncertainty)
         low, high = self.return_range or (-math.inf, math.inf)
         return (
             min(max(expected - margin, low), expected),

@@ -163,8 +163,8 @@ class ShortfallModel:
             for run, came, shortfall in seen:
                 width = self.forms[run.form or 0].width
                 shape = fitted.shape(run.center[None], width, reach)[0] * shortfall
-                share = (shape @ came) / max(shape @ shape, 1e-12)
-                scale = max(came @ came, 1e-3 * (shortfall @ shortfall), 1e-12)
+                share = (shape @ came) / max(shape @ shape, 1e-300)
+                scale = max(came @ came, 1e-3 * (shortfall @ shortfall), 1e-300)
                 error += float(((came - share * shape) ** 2).sum() / scale)
             errors.append(error)
         return self.reaches[int(np.argmin(errors))]

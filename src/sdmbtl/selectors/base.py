@@ -30,9 +30,10 @@ from sdmbtl.errors import (
     UnknownTrialError,
 )
 from sdmbtl.json_data import differences
+from sdmbtl.prediction.completed_rows import complete_returns
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Status, Trial, derived_fields
-from sdmbtl.transfer import ObservedRows, as_row
+from sdmbtl.transfer import ObservedRows, as_row, bounded, mean_of
 
 STATE_VERSION = 4
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
@@ -48,6 +49,7 @@ class TellOptions(TypedDict, total=False):
     skip_if_finished: bool
     repeat: bool
     correct: bool
+    reason: str | None
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Proposal:
         structure: The structure that was detected, None if nothing was.
         model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain` is for the rise of the mean best
-            return that is expected, in units of return, and for nothing else.
+            return that is expected, in units of the history's returns, and for nothing else.
     """
 
     source: Source
@@ -99,9 +101,6 @@ class Selector(ABC):
         self.space = space
         self.seed = whole_number("seed", seed, low=0, error=SelectorError)
         self.history = History(space, self.seed)
-        #: Lowest and highest return there is, if known: bounds forecasts, lets reasons speak of
-        #: coverage, changes no choice.
-        self.return_range: tuple[float, float] | None = None
 
     # -- what a selector of your own implements --------------------------------------------
 
@@ -160,7 +159,9 @@ class Selector(ABC):
                 in it.
             skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
-            correct: Replace what was reported of a trial before.
+            correct: Replace what was reported of a trial before, or what was forgotten. The row
+                that it had is kept in `Trial.earlier`.
+            reason: Why it is corrected, to be kept with that row.
 
         Returns:
             The trial as it is recorded now.
@@ -173,6 +174,27 @@ class Selector(ABC):
         reported = self.reported_trial(trial, row, **options)
         self.record(reported)
         return reported
+
+    def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
+        """Take back what was reported of a finished trial, as if its policy had never been.
+
+        It is not among the rows any more, and its context may be proposed again. The row is kept in
+        `Trial.earlier`; to undo it, `tell` the row with correct=True.
+
+        Args:
+            trial: The trial, its id, or its context.
+            reason: Why, to be kept with the row.
+
+        Returns:
+            The trial as it is recorded now.
+
+        Raises:
+            UnknownTrialError: If the trial is unknown.
+            SelectorError: If it is not finished.
+        """
+        forgotten = self.forgotten_trial(trial, reason)
+        self.record(forgotten)
+        return forgotten
 
     def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial: the number of a job, a link.
@@ -214,14 +236,16 @@ class Selector(ABC):
         skip_if_finished: bool = False,
         repeat: bool = False,
         correct: bool = False,
+        reason: str | None = None,
     ) -> Trial:
         """What `tell` would return; nothing is recorded yet."""
+        _check_reason(reason, correct=correct)
         if status not in REPORTED:
             raise SelectorError(
                 f"The 'status' of tell must be one of {', '.join(map(repr, REPORTED))}. "
                 f"Got {status!r} instead."
             )
-        found = self._find(trial, repeat=repeat)
+        found = self._find(trial, repeat=repeat, forgotten=correct)
         if found is not None and found.status != "pending" and not correct:
             if skip_if_finished:
                 return found
@@ -233,7 +257,21 @@ class Selector(ABC):
         if found is None:
             found = self._warm_start(self._as_source(trial))  # type: ignore[arg-type]
         checked, own = self._checked_returns(found, row, status, source_return)
-        return found.updated(status=status, row=checked, source_return=own)
+        return found.replaced(reason, status=status, row=checked, source_return=own)
+
+    def forgotten_trial(self, trial: TrialLike, reason: str | None = None) -> Trial:
+        """What `forget` would return; nothing is recorded yet."""
+        _check_reason(reason, correct=True)
+        found = self._find(trial, repeat=False)
+        if found is None:
+            raise UnknownTrialError(f"There is no trial on {short_text(trial)} to forget.")
+        if found.status != "finished":
+            way_out = " Report it with status='cancelled'." if found.status == "pending" else ""
+            raise SelectorError(
+                f"Only a finished trial can be forgotten. Trial {found.id} {found.context} is "
+                f"{found.status}: it has no row.{way_out}"
+            )
+        return found.replaced(reason, status="forgotten", row=None, source_return=None)
 
     def annotated_trial(self, trial: TrialLike, attributes: Mapping[str, Any]) -> Trial:
         """What `annotate` would return; nothing is recorded yet.
@@ -262,6 +300,15 @@ class Selector(ABC):
     # -- what is known -----------------------------------------------------------------------
 
     @property
+    def return_range(self) -> tuple[float, float] | None:
+        """Lowest and highest return there is, if known; see `History`."""
+        return self.history.return_range
+
+    @return_range.setter
+    def return_range(self, known: tuple[float, float] | None) -> None:
+        self.history.return_range = known
+
+    @property
     def rows(self) -> ObservedRows:
         """The observed rows, in the order of their trials."""
         return self.history.rows
@@ -282,6 +329,21 @@ class Selector(ABC):
         ids, rows = self._ids_of_rows(), self.rows.best_policy
         return np.where(rows < 0, -1, ids[rows] if len(ids) else -1)
 
+    def completed_returns(self) -> NDArray[np.float64]:
+        """(k, N) returns of each row, those not evaluated predicted from those that were."""
+        seen = self.history.scaled()
+        return complete_returns(seen.rows) * seen.scale
+
+    @property
+    def expected_best_trials(self) -> NDArray[np.intp]:
+        """(N,) id of the trial whose policy should be best on each target; -1 before any row.
+
+        Where policies were not evaluated, what is predicted of them counts.
+        """
+        if not len(self.rows):
+            return np.full(len(self.space), -1, dtype=np.intp)
+        return np.asarray(self._ids_of_rows()[self.completed_returns().argmax(axis=0)])
+
     def _ids_of_rows(self) -> NDArray[np.intp]:
         """(k,) id of the trial of each row."""
         return np.array([t.id for t in self.trials if t.row is not None], dtype=np.intp)
@@ -293,17 +355,6 @@ class Selector(ABC):
         With partial rows the targets it counts may change from round to round.
         """
         return self.rows.performance
-
-    def bound_gain(self, gain: float, before: float) -> float:
-        """A forecast of a gain, not more than the highest return leaves.
-
-        Args:
-            gain: The forecast.
-            before: The mean best return that it is added to.
-        """
-        if self.return_range is None:
-            return gain
-        return min(gain, max(self.return_range[1] - before, 0.0))
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
@@ -365,7 +416,7 @@ class Selector(ABC):
 
     def load_trials(self, trials: Iterable[Trial]) -> None:
         """Continue from these trials, in the order of their ids."""
-        self.history = History(self.space, self.seed, trials)
+        self.history = History(self.space, self.seed, trials, self.return_range)
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -386,12 +437,13 @@ class Selector(ABC):
     # -- inside --------------------------------------------------------------------------------
 
     def _next_trial(self, history: History) -> Trial:
-        proposal = self.propose(history)
+        seen = history.scaled()
+        proposal = self.propose(seen)
         if not isinstance(proposal, Proposal):
             raise SelectorError(
                 f"{type(self).__name__}.propose must return a Proposal. Got {proposal!r} instead."
             )
-        trial = self._new_trial(history, proposal)
+        trial = self._new_trial(history, proposal, seen.scale)
         if history.is_taken(trial.source):
             raise SelectorError(
                 f"{type(self).__name__}.propose returned {trial.context}, which was proposed "
@@ -399,8 +451,13 @@ class Selector(ABC):
             )
         return trial
 
-    def _new_trial(self, history: History, proposal: Proposal) -> Trial:
-        source = proposal.source
+    def _new_trial(self, history: History, proposal: Proposal, scale: float = 1.0) -> Trial:
+        source, reason, numbers = proposal.source, proposal.reason, dict(proposal.numbers)
+        if scale != 1.0:  # its figures are about the scaled returns
+            reason += f" The returns are extreme: figures here are in units of {scale:.4g}."
+            numbers["unit"] = scale
+            if "expected_gain" in numbers:
+                numbers["expected_gain"] = bounded(numbers["expected_gain"] * scale)
         if source.parent is not None:
             _check_parent(source.parent, history)
         return Trial(
@@ -408,10 +465,10 @@ class Selector(ABC):
             source=source,
             **derived_fields(source, self.space),
             strategy=proposal.strategy,
-            reason=proposal.reason,
+            reason=reason,
             structure=proposal.structure,
             model=proposal.model,
-            numbers={name: float(value) for name, value in proposal.numbers.items()},
+            numbers={name: float(value) for name, value in numbers.items()},
         )
 
     def _warm_start(self, source: Source) -> Trial:
@@ -423,8 +480,14 @@ class Selector(ABC):
         proposal = Proposal(source, "reported", "Trained without being asked for.")
         return self._new_trial(self.history, proposal)
 
-    def _find(self, trial: TrialLike, *, repeat: bool) -> Trial | None:
-        """The trial a caller means; None for a context that is new, or trained once more."""
+    def _find(self, trial: TrialLike, *, repeat: bool, forgotten: bool = False) -> Trial | None:
+        """The trial a caller means; None for a context that is new, or trained once more.
+
+        Args:
+            trial: What was given.
+            repeat: Whether its context was trained once more.
+            forgotten: Whether it may be a forgotten one.
+        """
         if isinstance(trial, Trial):
             found = self._by_id(trial.id)
             if found.source != trial.source:
@@ -447,7 +510,7 @@ class Selector(ABC):
                     f"{', '.join(str(t.id) for t in around)}. Tell the trial or its id."
                 )
             return around[0]
-        reported = [t for t in same if t.status != "cancelled"]
+        reported = [t for t in same if t.is_taken or (forgotten and t.status == "forgotten")]
         return None if repeat or not reported else reported[-1]
 
     def _as_source(self, given: Source | ContextLike) -> Source:
@@ -498,8 +561,18 @@ class Selector(ABC):
         if trial.source.is_point:
             return None
         inside = row[self.space.targets_in(trial.source)]
-        evaluated = inside[~np.isnan(inside)]
-        return float(evaluated.mean()) if len(evaluated) else None
+        return None if np.isnan(inside).all() else mean_of(inside)
+
+
+def _check_reason(reason: object, *, correct: bool) -> None:
+    """Refuse a reason that is not a text, or not for a row that is replaced."""
+    if reason is not None and not isinstance(reason, str):
+        raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
+    if reason is not None and not correct:
+        raise SelectorError(
+            "A 'reason' says why what was reported before is replaced. Got "
+            f"{short_text(reason)} without correct=True. Pass both, or leave the reason out."
+        )
 
 
 def _check_parent(number: int, history: History) -> None:

@@ -25,6 +25,7 @@ from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
+from sdmbtl.transfer import bounded
 from sdmbtl.wording import rise_in_words
 
 #: Regions are compared for at most so many pairs of centre and target, but so many centres.
@@ -139,18 +140,18 @@ class GeneralistFirstSelector(Selector):
         best = self._expected_best(history, fitted)
         candidate = self._most_per_step(history, fitted, best)
         before = float(best.mean())
-        gain = self.bound_gain(float(candidate.improvement.mean()), before)
+        gain = history.bound_gain(float(candidate.improvement.mean()), before)
         return Proposal(
             candidate.source,
             "generalist" if candidate.form is None else "specialist",
-            f"{self._in_words(candidate, gain)} {fitted.explain()}",
+            f"{self._in_words(candidate, gain, history)} {fitted.explain()}",
             model="shortfall",
             numbers={"expected_gain": gain},
         )
 
     def _open(self, history: History) -> Proposal | None:
         """The next part of the first generalist; None when all of it is there or pending."""
-        opening, missing = self._opening([t for t in history.trials if t.status != "cancelled"])
+        opening, missing = self._opening([t for t in history.trials if t.is_taken])
         steps = self.steps
         if steps is not None and self.init != "scratch":
             steps = -(-steps // 2)  # the second half where the first falls short
@@ -243,7 +244,7 @@ class GeneralistFirstSelector(Selector):
     def _spread_out(self, history: History) -> Proposal:
         """Regions far from one another, from scratch: nothing is known yet."""
         width, units = self.model.forms[0].width, self.space.unit_targets
-        tried = [t.source for t in history.trials if t.status != "cancelled"]
+        tried = [t.source for t in history.trials if t.is_taken]
         distance = np.full(len(units), np.inf)
         for source in tried:
             if not self.space.is_whole(source):
@@ -256,9 +257,9 @@ class GeneralistFirstSelector(Selector):
                 return Proposal(source, "specialist", reason)
         raise history.exhausted()
 
-    def _in_words(self, candidate: _Candidate, gain: float) -> str:
+    def _in_words(self, candidate: _Candidate, gain: float, history: History) -> str:
         """What a candidate is, and what it is predicted to add, in a sentence."""
-        raised = rise_in_words(gain, self.return_range)
+        raised = rise_in_words(gain, history.return_range)
         if candidate.form is None:
             return (
                 f"Continuing the generalist is predicted to raise {raised}, more per step than "
@@ -354,12 +355,13 @@ class GeneralistFirstSelector(Selector):
 
         They are from scratch and worse there than another policy.
         """
-        finished = [t for t in self.trials if t.row is not None]
+        seen = self.history.scaled()
+        finished = [t for t in seen.trials if t.row is not None]
         if not finished:
             return []
         opening = self._opening(finished)[0] or [0]
         later = [t.id for n, t in enumerate(finished) if n not in opening]
-        runs = self._runs(finished, complete_returns(self.rows), opening)
+        runs = self._runs(finished, complete_returns(seen.rows), opening)
         return [number for number, run in zip(later, runs, strict=True) if run.has_failed]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
@@ -372,17 +374,18 @@ class GeneralistFirstSelector(Selector):
             The rise, None while too little is known: before the third row.
         """
         policies = whole_number("policies", policies, low=1, error=SelectorError)
-        fitted = self._fit(self.history)
-        if fitted is None or len(self.rows) < 3:
+        seen = self.history.scaled()
+        fitted = self._fit(seen)
+        if fitted is None or len(seen.rows) < 3:
             return None
-        best = self._expected_best(self.history, fitted)
+        best = self._expected_best(seen, fitted)
         before = float(best.mean())
         for _ in range(policies):
             try:
-                best = best + self._most_per_step(self.history, fitted, best).improvement
+                best = best + self._most_per_step(seen, fitted, best).improvement
             except ExhaustedError:
                 break
-        return self.bound_gain(float(best.mean()) - before, before)
+        return bounded(seen.bound_gain(float(best.mean()) - before, before) * seen.scale)
 
 
 def _count(name: str, number: int | None) -> int | None:

@@ -103,11 +103,11 @@ class GPSelector(Selector):
         if gains[index] <= 0:
             return self._lowest_target(best, free, "the model predicts no gain anywhere")
         above = mean[index] + gap.change(self.space.unit_targets[[index]])[0] - best
-        expected = self.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
+        expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(
             self.space.source(index),
             self.name,
-            f"Training here is predicted to raise {rise_in_words(expected, self.return_range)}. "
+            f"Training here is predicted to raise {rise_in_words(expected, history.return_range)}. "
             f"By the upper confidence bound it gains most: {gains[index]:.3g} in return. On its "
             f"own context the policy should get {mean[index]:.4g} ± {deviation[index]:.4g}.",
             numbers={

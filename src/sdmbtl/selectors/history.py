@@ -22,11 +22,22 @@ class History:
         space: The context space.
         seed: Root seed of the selector.
         trials: What there is already.
+        return_range: Lowest and highest return there is, if known: bounds forecasts, lets reasons
+            speak of coverage, changes no choice.
     """
 
-    def __init__(self, space: ContextSpace, seed: int, trials: Iterable[Trial] = ()) -> None:
+    def __init__(
+        self,
+        space: ContextSpace,
+        seed: int,
+        trials: Iterable[Trial] = (),
+        return_range: tuple[float, float] | None = None,
+    ) -> None:
         self.space = space
         self.seed = seed
+        self.return_range = return_range
+        #: What the returns were divided by; see `scaled`.
+        self.scale = 1.0
         self._trials: list[Trial] = []
         self._ids_at: dict[Hashable, list[int]] = {}
         self._rows: ObservedRows | None = None  # made when they are asked for
@@ -57,6 +68,35 @@ class History:
             )
         return self._rows
 
+    def scaled(self) -> History:
+        """The same history with returns that models can compute with: itself, if they are usual.
+
+        Otherwise rows, learning curves and the range of returns are divided by a power of two, the
+        `scale` of what is returned.
+        """
+        scale = self.rows.scale
+        if scale == 1.0:
+            return self
+        limits = self.return_range
+        if limits is not None:
+            limits = (limits[0] / scale, limits[1] / scale)
+            limits = limits if limits[0] < limits[1] else None  # nothing beside such returns
+        trials = [trial.scaled(scale) for trial in self._trials]
+        twin = History(self.space, self.seed, trials, limits)
+        twin.scale = scale
+        return twin
+
+    def bound_gain(self, gain: float, before: float) -> float:
+        """A forecast of a gain, not more than the highest return leaves.
+
+        Args:
+            gain: The forecast.
+            before: The mean best return that it is added to.
+        """
+        if self.return_range is None:
+            return gain
+        return min(gain, max(self.return_range[1] - before, 0.0))
+
     @property
     def pending(self) -> NDArray[np.float64]:
         """(p, D) sources asked and not reported yet, in unit coordinates."""
@@ -73,8 +113,8 @@ class History:
         return 1 + sum(t.status in ("finished", "pending") for t in self._trials)
 
     def is_taken(self, source: Source) -> bool:
-        """Whether this source was proposed, or reported, and not cancelled."""
-        return any(t.status != "cancelled" for t in self.with_source(source))
+        """Whether this source was proposed, or reported, and not cancelled or forgotten."""
+        return any(trial.is_taken for trial in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:
         """(N,) which targets may still be proposed as points; regions around them do not count.
@@ -84,7 +124,7 @@ class History:
         """
         free = np.ones(len(self.space), dtype=np.bool_)
         for trial in self._trials:
-            if trial.status != "cancelled" and trial.index is not None:
+            if trial.is_taken and trial.index is not None:
                 free[trial.index] = False
         if not free.any():
             raise self.exhausted()
@@ -111,8 +151,11 @@ class History:
 
     def pending_around(self, source: Source) -> list[Trial]:
         """Pending trials whose region has this centre, in order."""
-        place = self._place(source)
-        return [t for t in self._trials if t.status == "pending" and self._place(t.source) == place]
+        return [t for t in self._trials if t.status == "pending" and self.has_center(t, source)]
+
+    def has_center(self, trial: Trial, source: Source) -> bool:
+        """Whether the source of a trial has the same centre, up to rounding."""
+        return self._place(trial.source) == self._place(source)
 
     # -- what the selector records ---------------------------------------------------------------
 
@@ -139,7 +182,8 @@ class History:
 
     def copy(self) -> History:
         """The same history, to look ahead in."""
-        twin = History(self.space, self.seed)
+        twin = History(self.space, self.seed, return_range=self.return_range)
+        twin.scale = self.scale
         twin._trials = list(self._trials)
         twin._ids_at = {key: list(ids) for key, ids in self._ids_at.items()}
         twin._rows = self._rows
@@ -159,7 +203,8 @@ class History:
         index = self.space.find(vector)
         if index is not None:
             return index
-        units = np.round(self.space.to_unit(vector) / SAME_CONTEXT) + 0.0
+        with np.errstate(over="ignore"):  # of what lies very far outside
+            units = np.round(self.space.to_unit(vector) / SAME_CONTEXT) + 0.0
         fixed = [d.low == d.high for d in self.space.dimensions.values()]
         return units.tobytes() + vector[fixed].tobytes()
 

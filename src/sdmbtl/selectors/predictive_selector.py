@@ -33,6 +33,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
+from sdmbtl.transfer import bounded
 from sdmbtl.wording import rise_in_words, sentence
 
 #: With more targets than these, sources are first compared on this many of them, and only a share
@@ -79,8 +80,7 @@ class PredictiveSelector(Selector):
         self.difficulty = None if difficulty is None else _check_difficulty(space, difficulty)
         chosen = default_models() if models is None else make_models(models)
         self.contest = PredictionContest(chosen, predicted_improvement)
-        first_row = FirstRowModel(self.falls, self.difficulty)
-        self._first_row = PredictionContest([first_row], predicted_improvement)
+        self._first_row = self._first_row_contest(1.0)
         self._first_choice = MountainSelector(space, seed=seed, weights=self.falls)
 
     def settings(self) -> dict[str, Any]:
@@ -114,8 +114,8 @@ class PredictiveSelector(Selector):
             reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
             return Proposal(proposal.source, proposal.strategy, reason, model=model)
         before = float(best.mean())
-        expected = self.bound_gain(_corrected_gain(gain, before, verdict, history), before)
-        forecast = self._expected_in_words(expected, improvements)
+        expected = history.bound_gain(_corrected_gain(gain, before, verdict, history), before)
+        forecast = self._expected_in_words(expected, improvements, history)
         return Proposal(
             self.space.source(index),
             "improvement",
@@ -124,11 +124,13 @@ class PredictiveSelector(Selector):
             numbers={"expected_gain": expected},
         )
 
-    def _expected_in_words(self, gain: float, improvements: NDArray[np.floating]) -> str:
+    def _expected_in_words(
+        self, gain: float, improvements: NDArray[np.floating], history: History
+    ) -> str:
         """What a policy is predicted to add, and to which of the (N,) targets, in a sentence."""
         where = where_gained(improvements, self.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
-        raised = rise_in_words(gain, self.return_range)
+        raised = rise_in_words(gain, history.return_range)
         return f"Training here is predicted to raise {raised}{mostly}."
 
     def _verdict(self, history: History) -> Verdict | None:
@@ -139,8 +141,15 @@ class PredictiveSelector(Selector):
         self.contest.watch(rows)
         if self.contest.fits:
             return self.contest.verdict()
-        self._first_row.watch(rows)  # every model needs more rows
-        return self._first_row.verdict()
+        known = self.difficulty is not None and history.scale != 1.0
+        first_row = self._first_row_contest(history.scale) if known else self._first_row
+        first_row.watch(rows)  # every model needs more rows
+        return first_row.verdict()
+
+    def _first_row_contest(self, scale: float) -> PredictionContest:
+        """What judges by a single row, whose returns were divided by the scale."""
+        difficulty = None if self.difficulty is None else self.difficulty / scale
+        return PredictionContest([FirstRowModel(self.falls, difficulty)], predicted_improvement)
 
     def _expected_best(self, history: History, verdict: Verdict) -> NDArray[np.float64]:
         """(N,) best returns once the pending policies are there, as predicted."""
@@ -167,7 +176,7 @@ class PredictiveSelector(Selector):
                 kept = max(FINALISTS, int(share * len(units)))
                 candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
         # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
-        gains = np.full(len(units), -min(1.0, _range_of_returns(history)))
+        gains = np.full(len(units), -_range_of_returns(history))
         found, largest, row = predicted_gains_and_row(verdict.model, units[candidates], best)
         gains[candidates] = found
         index = best_target(gains, free, self.space.tie_rank)
@@ -186,18 +195,19 @@ class PredictiveSelector(Selector):
         (`gain`), on the best so far. Runs that have probably failed do not count: not among the
         predicted rows, not among those that were known, not in the best so far.
         """
-        if len(self.rows) < 2:
+        seen = self.history.scaled()
+        if len(seen.rows) < 2:
             return []
-        self.contest.watch(self.rows)
+        self.contest.watch(seen.rows)
         sound = np.flatnonzero(~self.contest.failed)
         entries = [
             {
                 "model": name,
                 "rows": int(sound[outcome.rows]),
                 "score": outcome.score,
-                "error": outcome.error**0.5,
-                "expected": outcome.expected,
-                "gain": outcome.gain,
+                "error": bounded(outcome.error**0.5 * seen.scale),
+                "expected": bounded(outcome.expected * seen.scale),
+                "gain": bounded(outcome.gain * seen.scale),
             }
             for name, record in self.contest.records.items()
             for outcome in record.outcomes
@@ -211,7 +221,7 @@ class PredictiveSelector(Selector):
         """
         if not len(self.rows):
             return []
-        self.contest.watch(self.rows)
+        self.contest.watch(self.history.scaled().rows)
         return [int(number) for number in self._ids_of_rows()[self.contest.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
@@ -227,21 +237,22 @@ class PredictiveSelector(Selector):
             The rise, None while too little is known: before the third row.
         """
         policies = whole_number("policies", policies, low=1, error=SelectorError)
-        verdict = self._verdict(self.history)
-        if verdict is None or len(self.rows) < 3:
+        seen = self.history.scaled()
+        verdict = self._verdict(seen)
+        if verdict is None or len(seen.rows) < 3:
             return None
-        best = self._expected_best(self.history, verdict)
+        best = self._expected_best(seen, verdict)
         before = float(best.mean())
         try:
-            free = self.history.free_targets()
+            free = seen.free_targets()
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            index, *_ = self._largest_gain(self.history, verdict, best, free)
+            index, *_ = self._largest_gain(seen, verdict, best, free)
             best = best + _improvement(verdict, self.space.unit_targets[index], best)
             free[index] = False
-        gain = _corrected_gain(float(best.mean()) - before, before, verdict, self.history)
-        return self.bound_gain(gain, before)
+        gain = _corrected_gain(float(best.mean()) - before, before, verdict, seen)
+        return bounded(seen.bound_gain(gain, before) * seen.scale)
 
     # -- rows in part --------------------------------------------------------------------------
 
@@ -263,7 +274,7 @@ class PredictiveSelector(Selector):
         vector = trial.source.vector if isinstance(trial, Trial) else self.space.vector(trial)
         source = self.space.to_unit(vector)
         units = self.space.unit_targets
-        verdict = self._verdict(self.history)
+        verdict = self._verdict(self.history.scaled())
         promising = -np.abs(units - source).sum(axis=1)
         if verdict is not None:
             promising = _improvement(verdict, source, verdict.best)
@@ -275,19 +286,17 @@ class PredictiveSelector(Selector):
         ]
         return np.sort(np.array(list(dict.fromkeys(map(int, order)))[:n], dtype=np.intp))
 
-    @property
-    def expected_best_trials(self) -> NDArray[np.intp]:
-        """(N,) id of the trial whose policy should be best on each target.
+    def completed_returns(self) -> NDArray[np.float64]:
+        """(k, N) returns of each row, those not evaluated as the best model predicts them.
 
-        Where policies were not evaluated, the return is interpolated from evaluated targets; -1
-        before the first row.
+        Of a training run that has probably failed nothing is predicted: -inf.
         """
-        if not len(self.rows):
-            return np.full(len(self.space), -1, dtype=np.intp)
-        returns = np.where(np.isnan(self.rows.returns), -np.inf, self.rows.returns)
-        completed = self.contest.watch(self.rows)
-        returns[~self.contest.failed] = completed.returns
-        return np.asarray(self._ids_of_rows()[returns.argmax(axis=0)])
+        seen = self.history.scaled()
+        returns = np.where(np.isnan(seen.rows.returns), -np.inf, seen.rows.returns)
+        if len(returns):
+            completed = self.contest.watch(seen.rows)
+            returns[~self.contest.failed] = completed.returns
+        return returns * seen.scale
 
 
 def _improvement(

@@ -96,7 +96,6 @@ class StructureDetectionSelector(Selector):
                 f"strategies were given for {sorted(self.strategies)}."
             )
         strategy = self.strategies[structure]
-        strategy.return_range = self.return_range
         proposal = strategy.propose(history)
         detected = None if self.detection is None else structure
         return replace(proposal, structure=detected, reason=f"{why} {proposal.reason}")

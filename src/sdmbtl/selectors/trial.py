@@ -15,7 +15,9 @@ from sdmbtl.errors import StateError
 from sdmbtl.json_data import as_json
 from sdmbtl.transfer import as_row
 
-Status = Literal["pending", "finished", "failed", "cancelled"]
+Status = Literal["pending", "finished", "failed", "cancelled", "forgotten"]
+#: The sources of such trials may be proposed again.
+FREED: tuple[Status, ...] = ("cancelled", "forgotten")
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,28 @@ class TrainingRun:
 
 
 @dataclass(frozen=True)
+class EarlierRow:
+    """A row that a trial had, and that was replaced or taken back.
+
+    Attributes:
+        row: (N,) the returns, NaN where not evaluated.
+        source_return: As of the trial.
+        became: The status of the trial without it: "forgotten", or "finished" with another row.
+        reason: Why, as the user said; None if nothing was said.
+    """
+
+    row: NDArray[np.float64] = field(compare=False)
+    source_return: float | None
+    became: Status
+    reason: str | None = None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], space: ContextSpace) -> EarlierRow:
+        """Read back what `as_json` gave."""
+        return cls(**{**data, "row": as_row(data["row"], space)})
+
+
+@dataclass(frozen=True)
 class Trial:
     """A source to train on, why it was chosen, and what became of it. Never changes.
 
@@ -66,13 +90,16 @@ class Trial:
         structure: The structure that was detected before the choice, None if nothing was.
         model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain`, where there is one, is the rise
-            of the mean best return that is expected.
-        status: "pending", "finished", "failed" or "cancelled".
+            of the mean best return that is expected. With a `unit`, which there is if returns are
+            extreme, the others are in units of that, as those in the reason.
+        status: "pending", "finished", "failed", "cancelled", or "forgotten": finished, and then
+            taken back.
         row: (N,) mean return on each target, NaN where not evaluated; once finished.
         source_return: J(pi_x, x), if the source is not a target; of a region the mean over the
             targets in it, unless another number was reported.
         run: How its policy came about, if a study trained it.
         attributes: What the user has attached, as JSON data: the number of a job, a link.
+        earlier: The rows that it had before, in order.
         region: Lowest and highest value of each dimension; of a point the same one twice.
     """
 
@@ -90,7 +117,18 @@ class Trial:
     source_return: float | None = None
     run: TrainingRun | None = None
     attributes: dict[str, Any] = field(default_factory=dict)
+    earlier: tuple[EarlierRow, ...] = ()
     region: dict[str, tuple[float, float]] = field(default_factory=dict, kw_only=True)
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether its source may not be proposed again."""
+        return self.status not in FREED
+
+    @property
+    def has_policy(self) -> bool:
+        """Whether a study has trained it, so that there is a policy file."""
+        return self.run is not None and self.run.policy_sha256 is not None
 
     @property
     def width(self) -> float:
@@ -116,9 +154,37 @@ class Trial:
         """The trial with some changes."""
         return replace(self, **changes)
 
+    def replaced(self, reason: str | None = None, **changes: Any) -> Trial:
+        """The trial with some changes; a row that is not part of the new one is kept as earlier.
+
+        Args:
+            reason: Why, in the user's words.
+            **changes: The fields that change.
+        """
+        after = self.updated(**changes)
+        if self.row is None or (after.row is not None and _holds(after.row, self.row)):
+            return after
+        before = EarlierRow(self.row, self.source_return, after.status, reason)
+        return after.updated(earlier=(*self.earlier, before))
+
+    def scaled(self, scale: float) -> Trial:
+        """The trial with its returns divided by a power of two."""
+        run, own, row = self.run, self.source_return, self.row
+        if run is not None:
+            run = replace(run, curve=tuple((steps, value / scale) for steps, value in run.curve))
+        return self.updated(
+            row=None if row is None else row / scale,
+            source_return=None if own is None else own / scale,
+            run=run,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The trial as JSON data, its id left out: that is its place in the list."""
-        data = asdict(self) | {"source": self.source.to_dict(), "row": as_json(self.row)}
+        data = asdict(self) | {
+            "source": self.source.to_dict(),
+            "row": as_json(self.row),
+            "earlier": as_json(self.earlier),
+        }
         derived = ("id", "context", "index", "region")
         return {name: data[name] for name in data if name not in derived}
 
@@ -142,6 +208,7 @@ class Trial:
                 **derived_fields(source, space),
                 "row": None if row is None else as_row(row, space),
                 "run": None if run is None else TrainingRun.from_dict(run),
+                "earlier": tuple(EarlierRow.from_dict(e, space) for e in data["earlier"]),
             }
             trial = cls(**{**data, **read})
             _check_types(trial)
@@ -173,6 +240,12 @@ def _check_types(trial: Trial) -> None:
     for name, value in trial.numbers.items():
         if not isinstance(value, number):
             raise TypeError(f"{name!r} is {short_text(value)}")
+
+
+def _holds(row: NDArray[np.float64], earlier: NDArray[np.float64]) -> bool:
+    """Whether a row has all the returns of an earlier one, and perhaps some that it lacked."""
+    known = ~np.isnan(earlier)
+    return bool(np.array_equal(row[known], earlier[known]))
 
 
 def derived_fields(source: Source, space: ContextSpace) -> dict[str, Any]:

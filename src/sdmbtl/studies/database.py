@@ -28,9 +28,10 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.files import free_name, obstacle, replaced_atomically
 from sdmbtl.limits import check_limit, current_limits, naming
-from sdmbtl.lock import exclusive
+from sdmbtl.lock import exclusive, find_holder
 from sdmbtl.reading import parse_json
 from sdmbtl.selectors import Trial
+from sdmbtl.transfer import scale_of
 
 VERSION = 5
 
@@ -110,6 +111,10 @@ class StudyDatabase:
             error=StudyError,
             busy=BusyError,
         )
+
+    def find_worker(self) -> int | None:
+        """Number of the process that runs the study now; None if there is none."""
+        return find_holder(self.path.with_suffix(".run.lock"))
 
     @contextmanager
     def opened(self) -> Iterator[sqlite3.Connection]:
@@ -490,7 +495,12 @@ def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
     """(N,) means of (N, E) returns over the episodes that were played; NaN where none was."""
     played = ~np.isnan(returns)
     number = np.where(played.any(axis=1), played.sum(axis=1), np.nan)
-    return np.asarray(np.where(played, returns, 0.0).sum(axis=1) / number)
+    scale = scale_of(returns)  # a sum of the largest numbers would be infinite
+    means = np.where(played, returns / scale, 0.0).sum(axis=1) / number
+    if scale != 1.0:  # rounding may go beyond the largest
+        largest = np.nanmax(np.abs(returns)) / scale
+        means = np.clip(means, -largest, largest)
+    return np.asarray(means * scale)
 
 
 def cannot_write(path: Path, error: object, study: Path | None = None) -> StudyError:

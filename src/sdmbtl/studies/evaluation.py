@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
-from sdmbtl.contexts import ContextLike
-from sdmbtl.errors import StudyError
+from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.errors import ContextError, StudyError
+from sdmbtl.limits import check_limit
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.seeds import derived_seed
 
@@ -52,19 +54,19 @@ def evaluate_chosen(
         progress: Called now and then with the contexts done and those in all.
 
     Raises:
-        StudyError: If there is nothing to evaluate, or a number is not usable.
+        ContextError: If there is nothing to evaluate.
+        StudyError: If a number is not usable.
         TrainingError: If the evaluation failed on all contexts.
     """
     from sdmbtl.trainers import Evaluation, evaluate
 
-    vectors, seed = study.space.targets, whole_number("seed", seed, low=0, error=StudyError)
-    if contexts is not None:
-        vectors = np.array([study.space.vector(context) for context in contexts])
-    if not len(vectors):
-        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
+    vectors = as_vectors(contexts, study.space)
+    seed = whole_number("seed", seed, low=0, error=StudyError)
     if episodes is None:
         episodes = study.configuration.episodes
     episodes = whole_number("episodes", episodes, low=1, error=StudyError)
+    what = f"{episodes} 'episodes' on each of {len(vectors)} contexts are too many: bytes"
+    check_limit("array_bytes", 8 * episodes * len(vectors), what)
     training, portfolio = study.training, study.portfolio()
     chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
     whole, before = Evaluation(np.empty((len(vectors), episodes))), 0
@@ -90,6 +92,24 @@ def evaluate_chosen(
     if len(whole.errors) == len(vectors):
         whole.complete()
     return whole
+
+
+def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> NDArray[np.float64]:
+    """(n, D) contexts to evaluate on: all targets, if none are given.
+
+    Raises:
+        ContextError: If this is not a list of contexts, or an empty one.
+    """
+    if contexts is None:
+        return space.targets
+    if isinstance(contexts, str | bytes | Mapping) or not isinstance(contexts, Iterable):
+        raise ContextError(
+            f"The 'contexts' must be a list of them. Got {contexts!r} instead; one alone is [it]."
+        )
+    vectors = [space.vector(context) for context in contexts]
+    if not vectors:
+        raise ContextError("There is nothing to evaluate: the list of contexts is empty.")
+    return np.array(vectors)
 
 
 def count_missing(study: Study) -> int:

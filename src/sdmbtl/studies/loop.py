@@ -23,6 +23,7 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.database import cannot_write, mean_over_episodes
 from sdmbtl.studies.random_actions import no_better_warning
 from sdmbtl.studies.stopping import Standing, StopRule
+from sdmbtl.transfer import mean_of
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -150,7 +151,7 @@ class Loop:
         known = self.study.return_range
         complete = known is not None and len(rows) > 0 and bool((rows.best >= known[1]).all())
         return Standing(
-            performances=[float(np.nanmean(best)) for best in curve],
+            performances=[mean_of(best) for best in curve],
             span=self.study.return_span,
             best_possible=complete,
             seconds_per_policy=seconds_per_policy,
@@ -518,7 +519,7 @@ class Loop:
         )
         returns, errors = played.returns[: len(known)], dict(played.errors)
         if len(known) in missing and errors.pop(len(known), None) is None:
-            own = float(played.returns[-1].mean())
+            own = mean_of(played.returns[-1])
         return np.where(np.isnan(known), returns, known), own, errors
 
     def _known(self, trial: Trial) -> NDArray[np.float64]:

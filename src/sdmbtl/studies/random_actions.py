@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.seeds import derived_seed
+from sdmbtl.studies.database import mean_over_episodes
+from sdmbtl.transfer import bounded, mean_of, scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,15 +43,19 @@ class RandomActions:
     @property
     def mean(self) -> float:
         """Mean over the targets."""
-        return float(np.nanmean(self.returns, axis=1).mean())
+        return mean_of(mean_over_episodes(self.returns))
 
     @property
     def deviation(self) -> float:
         """Standard deviation of the episodes on a target; 0 if none was played twice."""
-        centered = self.returns - np.nanmean(self.returns, axis=1, keepdims=True)
+        scale = scale_of(self.returns)
+        returns = self.returns / scale
+        centered = returns - np.nanmean(returns, axis=1, keepdims=True)
         played = np.isfinite(self.returns).sum(axis=1)
         freedom = int((played - 1).sum())
-        return float(np.sqrt(np.nansum(centered**2) / freedom)) if freedom else 0.0
+        if not freedom:
+            return 0.0
+        return bounded(float(np.sqrt(np.nansum(centered**2) / freedom)) * scale)
 
     def own_returns(self, trial: Trial, space: ContextSpace) -> NDArray[np.float64]:
         """Returns where a policy was trained: on the targets there, or on the nearest one."""
@@ -76,7 +82,7 @@ class RandomActions:
         cells = int(space.targets_in(trial.source).sum())
         random = self.own_returns(trial, space)
         error = self.deviation * np.sqrt(1 / (cells * episodes) + 1 / len(random))
-        return bool(own <= random.mean() + STANDARD_ERRORS * error)
+        return own <= bounded(mean_of(random) + STANDARD_ERRORS * float(error))
 
 
 def measure_random_actions(study: Study) -> None:
@@ -131,7 +137,7 @@ def no_better_warning(study: Study, trial: Trial, random: RandomActions | None) 
     if random is None or not random.are_no_worse_than(trial, space, episodes):
         return None
     there = "context" if trial.source.is_point else "region"
-    usual = float(random.own_returns(trial, space).mean())
+    usual = mean_of(random.own_returns(trial, space))
     return (
         f"policy {trial.id} does no better in its own {there} than random actions do (mean return "
         f"{usual:.4g}): give more steps (--steps) or other settings (--set; see sdmbtl trainers)"

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json
@@ -15,8 +16,8 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
-from sdmbtl.studies.stopping import LEAST_POLICIES
-from sdmbtl.transfer import Coverage, coverage_of
+from sdmbtl.studies.stopping import LEAST_POLICIES, recorded_rules
+from sdmbtl.transfer import Coverage, bounded, coverage_of, mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,13 +53,16 @@ def study_status(study: Study) -> dict[str, Any]:
         "dimensions": list(study.space.names),
         "targets": len(study.space),
         "episodes": configuration.episodes,
-        "budget": study.budget,
+        "budget": recorded_rules(facts).get("budget"),
+        "stop_rules": recorded_rules(facts),
         "policies": len(finished),
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),
+        "forgotten": sum(r["status"] == "forgotten" for r in rounds),
         "failed_evaluations": sum(r["failed_targets"] for r in rounds),
         "steps": sum(r["steps"] or 0 for r in rounds),
         "performance": study.performance,
+        "evaluated_targets": int(np.count_nonzero(~np.isnan(study.selector.rows.best))),
         "coverage": study.share(study.performance),
         "covered": None if covered is None else covered.to_dict(),
         "best_single": _best_single(study),
@@ -79,8 +83,8 @@ def study_status(study: Study) -> dict[str, Any]:
 
 def _best_single(study: Study) -> dict[str, Any] | None:
     """The policy with the highest mean over all targets; None if none was evaluated on all."""
-    means = {t.id: float(t.row.mean()) for t in study.trials if t.row is not None}
-    means = {number: mean for number, mean in means.items() if not math.isnan(mean)}
+    rows = {t.id: t.row for t in study.trials if t.row is not None}
+    means = {number: mean_of(row) for number, row in rows.items() if not np.isnan(row).any()}
     if not means:
         return None
     best = max(means, key=lambda number: means[number])
@@ -102,7 +106,6 @@ def _rounds(
     study: Study, errors: Mapping[int, Mapping[int, str]], random: RandomActions | None
 ) -> list[dict[str, Any]]:
     best = np.full(len(study.space), np.nan)
-    before = math.nan
     rounds: list[dict[str, Any]] = []
     evidence = study.selector.evidence()
     failed = set(study.selector.failed_runs())
@@ -110,21 +113,31 @@ def _rounds(
     for trial in study.trials:
         entry = _described(trial, study.space, errors.get(trial.id, {}))
         if trial.row is not None:
-            best = np.fmax(best, trial.row)
-            mean = float(np.nanmean(best))
+            before, best = best, np.fmax(best, trial.row)
+            mean = mean_of(best)
             entry |= {
+                "evaluated_targets": int(np.count_nonzero(~np.isnan(trial.row))),
                 "performance": mean,
+                "performance_targets": int(np.count_nonzero(~np.isnan(best))),
                 "coverage": study.share(mean),
-                "gain": mean - before,
+                "gain": _gain(before, best),
                 "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
                 "no_better_than_random": random is not None
                 and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
             }
-            before = mean
             rows += 1
         rounds.append(entry)
     return rounds
+
+
+def _gain(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """Rise of the mean best return, over the targets that were evaluated before; NaN if none was.
+
+    A target that is evaluated for the first time changes the mean, and is not a gain.
+    """
+    known = ~np.isnan(before)
+    return bounded(mean_of(after[known]) - mean_of(before[known]))
 
 
 def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> dict[str, Any]:
@@ -153,7 +166,10 @@ def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> 
         "errors": list(run.errors),
         "failed_targets": len(errors),
         "first_target_error": errors[min(errors)] if errors else None,
+        "earlier": trial.earlier,
+        "evaluated_targets": 0,
         "performance": None,
+        "performance_targets": None,
         "coverage": None,
         "gain": None,
         "scores": {},
@@ -183,7 +199,7 @@ def _structure(study: Study) -> str | None:
     if not isinstance(selector, StructureDetectionSelector):
         return None
     try:
-        return selector.detector.detect(selector.rows).structure
+        return selector.detector.detect(selector.rows.scaled()).structure
     except StructureError:
         return None
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import StudyError
+from sdmbtl.json_data import as_json
 from sdmbtl.wording import counted, expected_to_add, have_added
+
+if TYPE_CHECKING:
+    from sdmbtl.studies.database import StudyDatabase
 
 #: Before so many policies are finished, nothing is said about what further ones may add.
 LEAST_POLICIES = 3
+
+_FACT = "stop_rules"
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,34 @@ class NoGain(StopRule):
         words = say(self.patience, gain, standing.span, known=standing.range_known)
         unit = "points" if standing.range_known else "%"
         return f"{words}, less than the {100 * self.min_gain:g} {unit} asked for"
+
+
+def record_rules(
+    database: StudyDatabase,
+    budget: int | None,
+    total_steps: int | None,
+    min_gain: float | None,
+    patience: int,
+) -> None:
+    """Keep what a run is asked to stop at; its time is about that run alone.
+
+    Of budgets the largest is kept. A run that has none of these changes nothing.
+    """
+    rules = {"budget": budget, "total_steps": total_steps, "min_gain": min_gain}
+    given = {name: as_json(value) for name, value in rules.items() if value is not None}
+    if not given:
+        return
+    before = recorded_rules(database.facts()).get("budget", 0)
+    if before or budget:
+        given["budget"] = max(int(budget or 0), before)
+    if min_gain is not None:
+        given["patience"] = int(patience)
+    database.set_fact(_FACT, given)
+
+
+def recorded_rules(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What was recorded, from the facts of a study; empty if nothing was."""
+    return dict(facts.get(_FACT, {}))
 
 
 def stop_rules(

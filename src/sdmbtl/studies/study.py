@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
 from sdmbtl.checks import finite_number, share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import RowError, StudyError
+from sdmbtl.errors import StudyError
 from sdmbtl.limits import naming
 from sdmbtl.parallel import Workers
 from sdmbtl.portfolio import Portfolio
@@ -40,8 +40,9 @@ from sdmbtl.studies.random_actions import (
     recorded_random_actions,
 )
 from sdmbtl.studies.status import study_status
-from sdmbtl.studies.stopping import StopRule, stop_rules
+from sdmbtl.studies.stopping import StopRule, record_rules, recorded_rules, stop_rules
 from sdmbtl.studies.trust import StudyTrust
+from sdmbtl.transfer import as_episodes, bounded
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -194,8 +195,8 @@ class Study:
 
     @property
     def trained(self) -> list[Trial]:
-        """The trials that have a policy file on record."""
-        return [t for t in self.trials if t.run is not None and t.run.policy_sha256 is not None]
+        """The trials that have a policy file on record, without those that were forgotten."""
+        return [t for t in self.trials if t.has_policy and t.status != "forgotten"]
 
     @property
     def performance(self) -> float:
@@ -234,7 +235,8 @@ class Study:
             return self.return_range[1] - self.return_range[0]
         returns = self.selector.rows.returns
         seen = returns[np.isfinite(returns)]
-        return float(np.ptp(seen)) if len(seen) else 0.0
+        with np.errstate(over="ignore"):
+            return bounded(float(np.ptp(seen))) if len(seen) else 0.0
 
     def share(self, value: float) -> float | None:
         """A return as a share of the range of returns; None if either is not known."""
@@ -270,10 +272,12 @@ class Study:
         return self.database.seconds()
 
     @property
-    def budget(self) -> int | None:
-        """The largest number of policies that was asked for so far; None if none was."""
-        budget = self.database.facts().get("budget")
-        return budget if isinstance(budget, int) else None
+    def stop_rules(self) -> dict[str, Any]:
+        """What the last run was asked to stop at, as keywords of `run`; its time left out.
+
+        The `budget` is the largest number of policies that was asked for so far.
+        """
+        return recorded_rules(self.database.facts())
 
     def policy_path(self, number: int) -> Path:
         """File of the policy with this id."""
@@ -387,8 +391,7 @@ class Study:
             told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.alone():
-                if budget is not None and budget > (self.budget or 0):
-                    self.database.set_fact("budget", int(budget))
+                record_rules(self.database, budget, total_steps, min_gain, patience)
             measure_random_actions(self)
             with CallbackList([*told, *callbacks]) as tell:
                 loop = Loop(self, tell, workers, checkpoint_seconds)
@@ -440,13 +443,14 @@ class Study:
             source_return: J(pi_x, x), for a source that is not an evaluated target.
             skip_if_finished: Ignore the call if this trial was reported already.
             repeat: With a context: add one more policy trained on it.
-            correct: Replace what was reported of a trial before.
+            correct: Replace what was reported of a trial before, or what was forgotten.
+            reason: Why it is corrected, to be kept with the row that it had.
 
         Returns:
             The trial as it is recorded now.
         """
         with self.alone():
-            played = None if returns is None else _episodes(returns)
+            played = None if returns is None else as_episodes(returns, self.space)
             row = None if played is None else mean_over_episodes(played)
             reported = self.selector.reported_trial(trial, row, **options)
             if any(reported is known for known in self.trials):
@@ -457,6 +461,17 @@ class Study:
             self.record(reported, episodes={} if played is None else {reported.id: played})
             self.database.back_up()
         return reported
+
+    def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
+        """Take back what is recorded of a finished policy; as `Selector.forget`.
+
+        Also of one that was trained here; its file stays.
+        """
+        with self.alone():
+            forgotten = self.selector.forgotten_trial(trial, reason)
+            self.record(forgotten)
+            self.database.back_up()
+        return forgotten
 
     def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial; as `Selector.annotate`."""
@@ -600,14 +615,3 @@ class Study:
             f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
             f"mean best return {self.performance:.4g})"
         )
-
-
-def _episodes(returns: ArrayLike) -> NDArray[np.float64]:
-    """(N, E) returns from what was reported: a row, or one row for each episode."""
-    try:
-        array = np.array(returns, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError):
-        raise RowError(
-            "Returns must be numbers, one for each target, or a list of them for each target."
-        ) from None
-    return array if array.ndim == 2 else array.reshape(-1, 1)

@@ -195,6 +195,26 @@ def check_cancelled_may_come_back(factory: SelectorFactory) -> None:
     assert len(_sources(_run(selector, rounds=4))) == 4, "a cancelled context did not come back"
 
 
+def check_forgotten_is_taken_back(factory: SelectorFactory) -> None:
+    """A forgotten trial has no row, keeps what it had, and its context may come back."""
+    space = ContextSpace(a=range(4))
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    first, second, *_ = _run(selector, rounds=3)
+    selector.forget(first, reason="wrong")
+    forgotten = selector.trials[first.id]
+    assert (forgotten.status, forgotten.row) == ("forgotten", None), "it was not taken back"
+    (earlier,) = forgotten.earlier
+    assert earlier.reason == "wrong", "the reason must be kept"
+    assert np.array_equal(earlier.row, _row(space, matrix, first)), "the row must be kept"
+    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, second)), "a stale row"
+    fresh = factory(space, seed=0)
+    fresh.load_state_dict(json.loads(json.dumps(selector.state_dict(), allow_nan=False)))
+    assert fresh.ask() == selector.ask(), "the choice depends on what was forgotten"
+    _raised(SelectorError, lambda: selector.forget(first))
+    selector.tell(first.id, earlier.row, correct=True)
+    assert len(selector.rows) == 3, "what was forgotten can be told again"
+
+
 def check_state_continues_exactly(factory: SelectorFactory) -> None:
     """A state goes through JSON and the loaded selector asks what the original asks."""
     for name, space in example_spaces().items():
@@ -347,6 +367,22 @@ def check_shift_and_scale_change_nothing(factory: SelectorFactory) -> None:
     for scale, shift in ((1e-6, 0.0), (1e6, 0.0), (1.15, -300.0), (1.0, 1e6)):
         other = _sources(_run(factory(space, seed=0), rounds=8, matrix=scale * matrix + shift))
         assert other == usual, f"returns times {scale:g} plus {shift:g} changed the choices"
+
+
+def check_extreme_returns(factory: SelectorFactory) -> None:
+    """Returns of any finite size lead to the same contexts."""
+    space = example_spaces()["grid"]
+    matrix = example_matrix(space)
+    usual = _sources(_run(factory(space, seed=0), rounds=6, matrix=matrix))
+    for power in (-900, 900):
+        scaled = np.ldexp(matrix, power)
+        other = _sources(_run(factory(space, seed=0), rounds=6, matrix=scaled))
+        assert other == usual, f"returns times 2 to the power of {power} changed the choices"
+    rng = np.random.default_rng(0)
+    mixed = rng.choice([1e-300, 1.0, -1e155, 1.7e308], size=matrix.shape)
+    selector = factory(space, seed=0)
+    _run(selector, rounds=6, matrix=mixed)
+    assert np.isfinite(selector.performance), "a mean of large returns must be finite"
 
 
 def check_constant_returns(factory: SelectorFactory) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sdmbtl.transfer.scale import scale_of
+
 #: The worst targets are this share of them, at least one.
 WORST = 0.1
 #: A target counts as solved if its return is at most this share of the range below the best known.
@@ -71,7 +73,10 @@ def coverage_of(
     if not len(values):
         return None
     everything = np.concatenate([values, _evaluated(seen)])
-    low, high = known or (float(everything.min()), float(everything.max()))
+    returns = known or (float(everything.min()), float(everything.max()))
+    scale = scale_of(everything, returns)
+    low, high = returns[0] / scale, returns[1] / scale
+    values, everything = values / scale, everything / scale
     width = high - low
     if not width > 0:
         return None
@@ -82,7 +87,7 @@ def coverage_of(
         worst_tenth=float((worst.mean() - low) / width),
         near_best=float((values >= limit).mean()),
         targets=len(values),
-        returns=(low, high),
+        returns=returns,
         known=known is not None,
     )
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError
+from sdmbtl.transfer.scale import mean_of, scale_of
 from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 
 #: What a number of rows consists of, row by row.
@@ -133,7 +134,19 @@ class ObservedRows:
     @property
     def performance(self) -> float:
         """Mean over the evaluated targets of the best return so far; NaN before any row."""
-        return _quiet_nanmean(self.best)
+        return mean_of(self.best)
+
+    @cached_property
+    def scale(self) -> float:
+        """What these returns are to be divided by for computing with them: 1 for usual ones."""
+        return scale_of(self.returns, self.source_returns)
+
+    def scaled(self) -> ObservedRows:
+        """The rows as detectors and models can compute with them, divided by their `scale`."""
+        if self.scale == 1.0:
+            return self
+        returns, own = self.returns / self.scale, self.source_returns / self.scale
+        return ObservedRows(self.space, self.sources, returns, own)
 
     @cached_property
     def target_means(self) -> NDArray[np.float64]:
@@ -194,23 +207,47 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
         RowError: If the length is wrong, a value is infinite or not a number, or nothing was
             evaluated at all.
     """
-    try:
-        array = _numbers(row)
-    except (TypeError, ValueError, RuntimeError):  # the last is what torch raises
-        raise RowError(
-            f"A row must hold one number for each of the {len(space)} targets. "
-            f"Got {short_text(row)} instead."
-        ) from None
+    array = _numbers(row, space)
     if array.shape != (len(space),):
         hint = " Average over episodes first." if array.ndim > 1 else ""
         raise RowError(
             f"A row must have shape ({len(space)},), one return for each target, NaN where not "
             f"evaluated. Got shape {array.shape} instead.{hint}"
         )
-    if np.isinf(array).any():
-        index = int(np.flatnonzero(np.isinf(array))[0])
+    return _evaluated(array, space)
+
+
+def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
+    """Check the returns of a policy: a row, or the return of each episode.
+
+    Args:
+        returns: (N,) numbers, or (N, E) of E >= 1 episodes on each target; NaN or None where none
+            was played.
+        space: The context space with its N targets.
+
+    Returns:
+        (N, E) returns, a copy that cannot be changed; of a row, E = 1.
+
+    Raises:
+        RowError: As `as_row`.
+    """
+    array = _numbers(returns, space)
+    if array.ndim not in (1, 2) or len(array) != len(space) or not array.size:
         raise RowError(
-            f"Returns must be finite, or NaN for not evaluated. Got {array[index]} on target "
+            f"Returns must have shape ({len(space)},), one for each target, NaN where not "
+            f"evaluated, or ({len(space)}, episodes), one for each episode on each target. "
+            f"Got shape {array.shape} instead."
+        )
+    return _evaluated(array.reshape(len(space), -1), space)
+
+
+def _evaluated(array: NDArray[np.float64], space: ContextSpace) -> NDArray[np.float64]:
+    """Returns, the targets along the first axis, that are finite where evaluated, somewhere."""
+    if np.isinf(array).any():
+        index = int(np.argwhere(np.isinf(array))[0, 0])
+        value = array[index][np.isinf(array[index])].flat[0] if array.ndim > 1 else array[index]
+        raise RowError(
+            f"Returns must be finite, or NaN for not evaluated. Got {value} on target "
             f"{index} ({space.target(index)}). If the training run diverged, tell it with "
             "status='failed'."
         )
@@ -223,14 +260,35 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
     return array
 
 
-def _numbers(given: ArrayLike) -> NDArray[np.float64]:
-    """A copy as floats, NaN for None and for what is masked."""
-    array = given if isinstance(given, np.ndarray) else np.asarray(given)
-    if array.dtype.kind in "US":
-        raise TypeError("a text is not a number")
-    if isinstance(given, np.ma.MaskedArray):
-        return np.array(np.ma.filled(given.astype(np.float64), np.nan))
-    return np.array(array, dtype=np.float64)
+def _numbers(given: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
+    """A copy as floats, NaN for None and for what is masked.
+
+    Raises:
+        RowError: If something in it is not a number, such as a text or a truth value.
+    """
+    try:
+        if isinstance(given, list | tuple):
+            array: NDArray[Any] = np.array(given, dtype=object)  # as it is: True would become 1
+        else:
+            array = given if isinstance(given, np.ndarray) else np.asarray(given)
+        usable = array.dtype.kind in "fiu" or (
+            array.dtype.kind == "O" and all(map(_is_number, array.ravel()))
+        )
+        if not usable:
+            raise TypeError("not all of them are numbers")
+        if isinstance(given, np.ma.MaskedArray):
+            return np.array(np.ma.filled(given.astype(np.float64), np.nan))
+        return np.array(array, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: torch
+        raise RowError(
+            f"A row must hold one number for each of the {len(space)} targets. "
+            f"Got {short_text(given)} instead."
+        ) from None
+
+
+def _is_number(value: object) -> bool:
+    """Whether this is one number, or None; a truth value is none."""
+    return value is None or (hasattr(value, "__float__") and not isinstance(value, bool | np.bool_))
 
 
 def _listed(given: Any, what: str) -> list[Any]:
@@ -265,8 +323,3 @@ def _stacked(rows: list[NDArray[np.float64]], width: int) -> NDArray[np.float64]
 def _same_bits(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
     """Whether two arrays are the same to the last bit, NaN included."""
     return np.array_equal(one.view(np.int64), other.view(np.int64))
-
-
-def _quiet_nanmean(values: NDArray[np.float64]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else float("nan")
