@@ -212,8 +212,7 @@ def tell(
     for place, report in enumerate(reports):
         try:
             trial = _tell(study, report, status=what, error=error, repeat=repeat, correct=correct)
-            attached = {**report.get("attributes", {}), **attributes}
-            if attached:
+            if attached := {**report.get("attributes", {}), **attributes}:
                 study.annotate(trial, **attached)
             reported.append(trial)
         except SdmbtlError as problem:

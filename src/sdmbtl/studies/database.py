@@ -24,6 +24,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import finite_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.files import free_name, obstacle, replaced_atomically
@@ -65,7 +66,7 @@ class StudyDatabase:
 
     def __init__(self, path: Path, wait: float = 30.0) -> None:
         self.path = path
-        self.wait = wait
+        self.wait = finite_number("wait", wait, low=0.0, error=StudyError)
         self._connection: sqlite3.Connection | None = None
         #: Each trial that was read or written here, with its checksum.
         self._trials: dict[int, tuple[str, Trial]] = {}
