@@ -356,8 +356,7 @@ class Study:
             tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
             checkpoint_seconds: Time between two checkpoints of a training run, from which it
                 continues after its process was killed; None for none.
-            retrain_missing: First train policies again whose file is missing or damaged. They
-                come out the same; one that differs, as with other releases, is evaluated anew.
+            retrain_missing: First train policies again whose file is missing or damaged.
 
         Returns:
             Why it stopped, in words.
