@@ -25,6 +25,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.studies import Study
+from sdmbtl.studies.records import put_record, put_seal, read_seal
 from sdmbtl.transfer import ObservedRows
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0, 3.0])
@@ -418,7 +419,20 @@ def _database(path, *statements):
             database.execute(*statement) if isinstance(statement, tuple) else database.execute(
                 statement
             )
+        if any(isinstance(statement, tuple) for statement in statements):
+            put_seal(database, writes=9)  # whoever forges a record forges the seal as well
         database.commit()
+
+
+def _sealed(**changes):
+    """A study whose seal says something else, with a right checksum."""
+
+    def change(path):
+        with closing(sqlite3.connect(Path(path) / "study.db")) as database:
+            put_record(database, "seal", 0, {**read_seal(database), **changes})
+            database.commit()
+
+    return change
 
 
 def put(kind, key, text, data=None):
@@ -461,6 +475,9 @@ STUDIES = {
     "text_for_errors": lambda path: _database(path, put("trial", 0, '"a"', b"123")),
     "no_trial": lambda path: _database(path, "DELETE FROM records WHERE key = 0"),
     "many_trials": lambda path: _database(path, put("trial", 10**18, "{}")),
+    "seal_of_many": _sealed(trials=10**18),
+    "seal_of_text": _sealed(trials="many"),
+    "seal_without_count": _sealed(trials=None, writes=[]),
     "grid": _configured(space=GRID),
     "space": _configured(space=[1]),
     "episodes": _configured(episodes=10**18),

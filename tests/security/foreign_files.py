@@ -22,7 +22,8 @@ from portfolio_makers import linear_policy, some_portfolio
 from sdmbtl import ContextSpace
 from sdmbtl.matrices import TransferDataset, TransferMatrices
 from sdmbtl.policies import policy_bytes
-from sdmbtl.studies import Study, database
+from sdmbtl.studies import Study
+from sdmbtl.studies.records import put_record, put_seal
 
 #: Clears the screen, sets the title, moves up, turns the writing direction.
 ESCAPES = "\x1b[2J\x1b]0;title\x07\x1b[1A\u202eevil\r\n[red]x[/red]\x9b1A"
@@ -98,7 +99,7 @@ def study_case(name, commands=STUDY, *, facts=None, raw=None, **configuration):
             ).fetchone()
             recorded = {"configuration": json.loads(text) | configuration}
             for key, value in (recorded | (facts or {})).items():
-                database._put(file, "fact", key, value)
+                put_record(file, "fact", key, value)
         if raw is not None:
             raw(place)
         shutil.copy(place / "study.db", place / "study.backup.db")
@@ -112,6 +113,7 @@ def opened(place):
     with closing(sqlite3.connect(place / "study.db")) as file, file:
         file.execute("PRAGMA synchronous = OFF")
         yield file
+        put_seal(file, writes=9)  # whoever forges a study forges its seal as well
 
 
 def environment(name, options=None, **more):
@@ -137,7 +139,7 @@ def changed_trial(**changes):
             (text, data) = file.execute(
                 "SELECT text, data FROM records WHERE kind = 'trial' AND key = 0"
             ).fetchone()
-            database._put(file, "trial", 0, json.loads(text) | changes, data)
+            put_record(file, "trial", 0, json.loads(text) | changes, data)
 
     return write
 
@@ -145,7 +147,7 @@ def changed_trial(**changes):
 def recorded(kind, key, value):
     def write(place):
         with opened(place) as file:
-            database._put(file, kind, key, value)
+            put_record(file, kind, key, value)
 
     return write
 

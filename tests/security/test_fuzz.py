@@ -22,6 +22,7 @@ from sdmbtl.matrices.region_recipe import RegionRecipe
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
+from sdmbtl.studies.records import put_seal
 from sdmbtl.transfer import ObservedRows
 
 TOML = """
@@ -212,12 +213,12 @@ class StudyRecords(StudyFile):
         shutil.copytree(self.original, path)
         with closing(sqlite3.connect(path / "study.db")) as database:
             found = database.execute(
-                "SELECT kind, key, text, data FROM records "
-                "WHERE kind = 'trial' OR key = 'configuration'"
+                "SELECT kind, key, text, data FROM records WHERE kind != 'seal'"
             )
             records = found.fetchall()
             kind, key, text, data = records[int(rng.integers(len(records)))]
             database.execute(*bombs.put(kind, key, mutated_text(text, rng), data))
+            put_seal(database, writes=9)
             database.commit()
 
     def read(self, path):

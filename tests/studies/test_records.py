@@ -123,7 +123,7 @@ def test_a_copy_with_later_records_is_kept(study, tmp_path):
 
 def test_a_copy_that_cannot_be_written_is_made_up_for(study, monkeypatch, caplog):
     """What is recorded is recorded: the caller is not told to do it again."""
-    connect = database._connect
+    connect = database.connect
 
     def full(path):
         if "backup" in path.name:
@@ -132,7 +132,7 @@ def test_a_copy_that_cannot_be_written_is_made_up_for(study, monkeypatch, caplog
 
     trial = study.ask()
     with monkeypatch.context() as patch:
-        patch.setattr(database, "_connect", full)
+        patch.setattr(database, "connect", full)
         assert study.tell(trial, ROWS[5]).status == "finished"
     assert "Everything is recorded" in caplog.text
     assert "No space left on device). The next write" in caplog.text

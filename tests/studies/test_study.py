@@ -802,8 +802,8 @@ def test_everything_is_made_once(tmp_path, monkeypatch):
             _original(self, *arguments, **named)
 
         monkeypatch.setattr(kind, "__init__", counted)
-    connect, connected = database._connect, []
-    monkeypatch.setattr(database, "_connect", lambda p: connected.append(p.name) or connect(p))
+    connect, connected = database.connect, []
+    monkeypatch.setattr(database, "connect", lambda p: connected.append(p.name) or connect(p))
     study = Study.open(tmp_path / "study", "CartPole", selector="random", **arguments)
     assert Counter(made) == {
         "RandomSelector": 1,

@@ -123,7 +123,6 @@ def run(
     episodes: options.EpisodesOption = 10,
     retries: options.RetriesOption = 1,
     accept_changes: options.AcceptChangesOption = False,
-    wait: options.WaitOption = 30.0,
 ) -> None:
     """Choose regions or contexts, train a policy on each, evaluate it on all targets.
 
@@ -152,7 +151,6 @@ def run(
             batch=batch,
             retries=retries,
             accept_changes=accept_changes,
-            wait=wait,
         )
         _run(study, limits, output, signals)
 

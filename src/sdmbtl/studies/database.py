@@ -11,7 +11,6 @@ many numbers, are records of their own and are read when they are asked for.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -19,18 +18,37 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import finite_number
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
-from sdmbtl.files import free_name, obstacle, replaced_atomically
+from sdmbtl.files import free_name, replaced_atomically
 from sdmbtl.limits import check_limit, current_limits, naming
 from sdmbtl.lock import exclusive, find_holder
 from sdmbtl.reading import parse_json
 from sdmbtl.selectors import Trial
+from sdmbtl.studies.records import (
+    SCHEMA,
+    Kind,
+    Record,
+    all_records,
+    check_schema,
+    connect,
+    delete_record,
+    insert_record,
+    one_record,
+    put_record,
+    put_seal,
+    read_seal,
+    record_digest,
+    sealed_digests,
+    to_array,
+    to_bytes,
+)
 from sdmbtl.transfer import scale_of
 
 VERSION = 5
@@ -50,16 +68,6 @@ _OUTER_CAUSES = (
 #: What records raise that are not those of a study.
 _DAMAGES = (*(ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError),)
 
-# One table for all: facts by name, and by the id of a trial its record and row, the returns of its
-# episodes, the errors on targets, its times; and the seal. The checksum stands before what may be
-# long, to be found without reading it.
-_SCHEMA = """
-CREATE TABLE records (kind TEXT, key, digest TEXT, text TEXT, data BLOB, PRIMARY KEY (kind, key))
-"""
-
-Kind = Literal["fact", "trial", "episodes", "errors", "seconds", "seal"]
-Record = tuple[Kind, Any, str, str, bytes | None]
-
 
 class StudyDatabase:
     """Reads and writes the database of a study.
@@ -71,7 +79,7 @@ class StudyDatabase:
 
     def __init__(self, path: Path, wait: float = 30.0) -> None:
         self.path = path
-        self.wait = wait
+        self.wait = finite_number("wait", wait, low=0.0, error=StudyError)
         self._connection: sqlite3.Connection | None = None
         #: Each trial that was read or written here, with its checksum.
         self._trials: dict[int, tuple[str, Trial]] = {}
@@ -131,10 +139,10 @@ class StudyDatabase:
                 f"There is no database {str(self.path)!r}. Run: sdmbtl doctor {self.path.parent}"
             )
         with self._explained():
-            connection = _connect(self.path)
+            connection = connect(self.path)
         with closing(connection):
             with self._explained():
-                _check_schema(connection)
+                check_schema(connection)
             self._connection = connection
             try:
                 yield connection
@@ -146,12 +154,12 @@ class StudyDatabase:
         with (
             self._explained(writing=True),
             replaced_atomically(self.path) as temporary,
-            closing(_connect(temporary)) as database,
+            closing(connect(temporary)) as database,
         ):
-            database.execute(_SCHEMA)
+            database.execute(SCHEMA)
             for name, value in {"version": VERSION, **facts}.items():
-                _put(database, "fact", name, value)
-            _put_seal(database, writes=1)
+                put_record(database, "fact", name, value)
+            put_seal(database, writes=1)
             database.commit()
 
     # -- facts ---------------------------------------------------------------------------------
@@ -162,7 +170,9 @@ class StudyDatabase:
             tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
             facts: dict[str, Any] = {"version": 1}
             if "facts" not in tables:  # the table of version 1
-                facts = {name: parse_json(text) for _, name, _, text, _ in _all(database, "fact")}
+                facts = {
+                    name: parse_json(text) for _, name, _, text, _ in all_records(database, "fact")
+                }
             version = facts["version"]
         if version != VERSION:
             raise StudyError(
@@ -174,7 +184,7 @@ class StudyDatabase:
     def set_fact(self, name: str, value: Any) -> None:
         """Keep a fact about the study, as JSON data."""
         with self._writing() as database:
-            _put(database, "fact", name, value)
+            put_record(database, "fact", name, value)
 
     # -- trials --------------------------------------------------------------------------------
 
@@ -184,13 +194,13 @@ class StudyDatabase:
         Only what has changed since, in another process, is read again.
         """
         with self._reading() as database:
-            every = _sealed(database).items()
+            every = sealed_digests(database).items()
             now = {key: digest for (kind, key), digest in every if kind == "trial"}
             for number, digest in now.items():
                 if number not in self._trials or self._trials[number][0] != digest:
                     # Another process may have changed it at this very moment: its own checksum.
-                    _, _, digest, text, data = _one(database, "trial", number)
-                    row = None if data is None else _array(data)
+                    _, _, digest, text, data = one_record(database, "trial", number)
+                    row = None if data is None else to_array(data)
                     trial = Trial.from_dict({**parse_json(text), "row": row}, number, space)
                     self._trials[number] = digest, trial
         return [self._trials[number][1] for number in sorted(now)]
@@ -199,8 +209,8 @@ class StudyDatabase:
         """(N, E) returns of the episodes of each trial that has more than one on a target."""
         with self._reading() as database:
             return {
-                number: _array(data or b"").reshape(-1, parse_json(count))
-                for _, number, _, count, data in _all(database, "episodes")
+                number: to_array(data or b"").reshape(-1, parse_json(count))
+                for _, number, _, count, data in all_records(database, "episodes")
             }
 
     def errors(self) -> dict[int, dict[int, str]]:
@@ -208,13 +218,15 @@ class StudyDatabase:
         with self._reading() as database:
             return {
                 number: {int(target): error for target, error in parse_json(text).items()}
-                for _, number, _, text, _ in _all(database, "errors")
+                for _, number, _, text, _ in all_records(database, "errors")
             }
 
     def seconds(self) -> dict[int, dict[str, float]]:
         """For each trial the seconds of its stages."""
         with self._reading() as database:
-            return {key: parse_json(text) for _, key, _, text, _ in _all(database, "seconds")}
+            return {
+                key: parse_json(text) for _, key, _, text, _ in all_records(database, "seconds")
+            }
 
     def write(
         self,
@@ -244,18 +256,18 @@ class StudyDatabase:
             for trial in trials:
                 written[trial.id] = self._put_trial(database, trial), trial
                 if trial.row is None or trial.id in episodes:
-                    _delete(database, "episodes", trial.id)
-                    _delete(database, "errors", trial.id)
+                    delete_record(database, "episodes", trial.id)
+                    delete_record(database, "errors", trial.id)
             for number, returns in episodes.items():
                 if returns.shape[1] > 1:  # a single one is the row
-                    _put(database, "episodes", number, returns.shape[1], _bytes(returns))
+                    put_record(database, "episodes", number, returns.shape[1], to_bytes(returns))
             for number, failed in (errors or {}).items():
                 if failed:
-                    _put(database, "errors", number, dict(failed))
+                    put_record(database, "errors", number, dict(failed))
             for (number, stage), value in (seconds or {}).items():
                 stages = times.setdefault(number, {})
                 stages[stage] = stages.get(stage, 0.0) + value
-                _put(database, "seconds", number, stages)
+                put_record(database, "seconds", number, stages)
         self._trials |= written
 
     # -- checks and the copy -------------------------------------------------------------------
@@ -272,9 +284,9 @@ class StudyDatabase:
                 raise ValueError(" ".join(answer.split()))
             self.facts()
             for kind in get_args(Kind):
-                for _ in _all(database, kind):
+                for _ in all_records(database, kind):
                     pass
-            _sealed(database)
+            sealed_digests(database)
 
     def back_up(self) -> None:
         """Bring the copy to the present state: what has changed since is written, if intact.
@@ -313,7 +325,7 @@ class StudyDatabase:
             self._explained(writing=True, file=self.backup_path),
             replaced_atomically(self.backup_path) as temporary,
         ):
-            with self.opened() as source, closing(_connect(temporary)) as copy:
+            with self.opened() as source, closing(connect(temporary)) as copy:
                 source.backup(copy)
             try:
                 StudyDatabase(temporary).check()
@@ -327,7 +339,7 @@ class StudyDatabase:
                 stack.enter_context(copy.opened())
                 copy.facts()  # of this release, and intact
                 with copy._reading() as there:
-                    before = _sealed(there)
+                    before = sealed_digests(there)
             except StudyError:
                 return False
             if self.is_behind(copy):
@@ -336,9 +348,9 @@ class StudyDatabase:
             try:
                 with copy._changing() as there:
                     for key in gone:
-                        _delete(there, *key)
+                        delete_record(there, *key)
                     for record in changed:
-                        _insert(there, record)
+                        insert_record(there, record)
             except DamagedStudyError:
                 return False
         return True
@@ -349,9 +361,9 @@ class StudyDatabase:
         """The records that are new or changed, and the keys of those that are gone."""
         try:
             with self._reading() as database:
-                now = _sealed(database)
+                now = sealed_digests(database)
                 differing = [key for key, digest in now.items() if before.get(key) != digest]
-                records = [_one(database, *key) for key in differing]
+                records = [one_record(database, *key) for key in differing]
         except DamagedStudyError:
             raise self._damaged() from None
         return records, [key for key in before if key not in now]
@@ -361,12 +373,12 @@ class StudyDatabase:
         try:
             other.facts()
             with other._reading() as there:
-                _sealed(there)
-                later = _seal(there)
+                sealed_digests(there)
+                later = read_seal(there)
         except StudyError:
             return False
         with self._reading() as here:
-            own = _seal(here)
+            own = read_seal(here)
         return any(later[name] > own[name] for name in ("writes", "trials"))
 
     def intact_records(self) -> dict[tuple[Kind, Any], Record]:
@@ -377,7 +389,7 @@ class StudyDatabase:
                 with self._reading() as database:
                     scan = f"SELECT * FROM records ORDER BY rowid {order}"  # noqa: S608 (ours)
                     for kind, key, digest, text, data in database.execute(scan):
-                        if _digest(kind, key, text, data) == digest:
+                        if record_digest(kind, key, text, data) == digest:
                             found[kind, key] = kind, key, digest, text, data
             except StudyError:
                 continue
@@ -388,16 +400,16 @@ class StudyDatabase:
         with (
             self._explained(writing=True),
             replaced_atomically(self.path) as temporary,
-            closing(_connect(temporary)) as database,
+            closing(connect(temporary)) as database,
         ):
-            database.execute(_SCHEMA)
+            database.execute(SCHEMA)
             writes = 0
             for record in records:
                 if record[0] == "seal":
                     writes = max(writes, json.loads(record[3])["writes"])
                 else:
-                    _insert(database, record)
-            _put_seal(database, writes=writes + 1)
+                    insert_record(database, record)
+            put_seal(database, writes=writes + 1)
             database.commit()
 
     # -- inside --------------------------------------------------------------------------------
@@ -405,8 +417,8 @@ class StudyDatabase:
     def _put_trial(self, database: sqlite3.Connection, trial: Trial) -> str:
         """Add a trial, or change the one that was read here; returns its checksum."""
         text = json.dumps(trial.updated(row=None).to_dict())
-        data = None if trial.row is None else _bytes(trial.row)
-        digest = _digest("trial", trial.id, text, data)
+        data = None if trial.row is None else to_bytes(trial.row)
+        digest = record_digest("trial", trial.id, text, data)
         is_new = trial.id not in self._trials
         try:
             if is_new:
@@ -439,10 +451,10 @@ class StudyDatabase:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """Change records, and seal them; a file that has lost some is not sealed again."""
         with self._changing() as database:
-            _sealed(database)
-            writes = _seal(database)["writes"]
+            sealed_digests(database)
+            writes = read_seal(database)["writes"]
             yield database
-            _put_seal(database, writes=writes + 1)
+            put_seal(database, writes=writes + 1)
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
@@ -510,133 +522,3 @@ def cannot_write(path: Path, error: object, study: Path | None = None) -> StudyE
         "before is kept. Make room, or give access, then do the same again; a run continues with: "
         f"sdmbtl resume {study or path.parent}"
     )
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    for name in (path.name, *(f"{path.name}-{end}" for end in ("journal", "wal", "shm"))):
-        found = obstacle(path.with_name(name), path.parent)
-        if found is not None:
-            raise ValueError(found)
-    # One connection may serve a loop in one thread and who looks at it from another.
-    database = sqlite3.connect(path, timeout=30.0, check_same_thread=False)
-    database.execute("PRAGMA synchronous = FULL")
-    # A database may be somebody else's: its schema calls no functions, and a record is no longer
-    # than a text may be.
-    database.execute("PRAGMA trusted_schema = OFF")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(current_limits().text_bytes, 2**31 - 1))
-    return database
-
-
-def _check_schema(database: sqlite3.Connection) -> None:
-    """Refuse anything but the plain table: a view could be endless, a trigger could do anything."""
-    found = database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY rowid LIMIT 9")
-    entries = [(kind, name, " ".join((sql or "").split())) for kind, name, sql in found]
-    if "records" not in [name for _, name, _ in entries]:
-        return  # of an older release, or nothing of a study: whoever reads notices
-    own = [("table", "records", _SCHEMA.strip()), ("index", "sqlite_autoindex_records_1", "")]
-    if entries != own:
-        other = next(entry for entry in entries if entry not in own)
-        raise ValueError(f"{other[0]} {other[1]!r} is not of a study")
-
-
-def _sealed(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
-    """The checksum of every record, all of which are there.
-
-    Raises:
-        ValueError: If one is missing, or is not the one that was written last.
-    """
-    # In one statement, so that no other process writes in between.
-    which = "SELECT kind, key, digest, CASE kind WHEN 'seal' THEN text END FROM records"
-    rows = list(_limited(database.execute(which)))
-    found: dict[tuple[Kind, Any], str] = {(kind, key): digest for kind, key, digest, _ in rows}
-    if not {kind for kind, _ in found} <= set(get_args(Kind)):
-        raise ValueError("a record is not readable")
-    seals = [json.loads(text) for *_, text in rows if text is not None]
-    if len(seals) != 1:
-        raise ValueError("the seal of its records is missing")
-    here = {key for kind, key in found if kind == "trial"}
-    missing = [str(number) for number in range(seals[0]["trials"]) if number not in here]
-    if missing:
-        raise ValueError(f"trial {', '.join(missing)} of {seals[0]['trials']} is missing")
-    if _digest_of_all(found) != seals[0]["digest"]:
-        raise ValueError("a record is missing, or not the one that was written last")
-    return found
-
-
-def _seal(database: sqlite3.Connection) -> dict[str, Any]:
-    """How often the file was written, how many trials there are, and the checksum of all."""
-    _, _, _, text, _ = _one(database, "seal", 0)
-    return dict(json.loads(text))
-
-
-def _put_seal(database: sqlite3.Connection, *, writes: int) -> None:
-    """Seal the records as they are now."""
-    found = {(k, key): d for k, key, d in database.execute("SELECT kind, key, digest FROM records")}
-    trials = sum(kind == "trial" for kind, _ in found)
-    seal = {"writes": writes, "trials": trials, "digest": _digest_of_all(found)}
-    _put(database, "seal", 0, seal)
-
-
-def _digest_of_all(digests: Mapping[tuple[Kind, Any], str]) -> str:
-    lines = sorted(f"{kind} {key} {d}\n" for (kind, key), d in digests.items() if kind != "seal")
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _all(database: sqlite3.Connection, kind: Kind) -> Iterator[Record]:
-    """Every record of a kind, intact, in the order of the keys."""
-    return _intact(database.execute("SELECT * FROM records WHERE kind = ? ORDER BY key", (kind,)))
-
-
-def _one(database: sqlite3.Connection, kind: Kind, key: object) -> Record:
-    """One record, intact."""
-    which = "SELECT * FROM records WHERE kind = ? AND key = ?"
-    found = list(_intact(database.execute(which, (kind, key))))
-    if not found:
-        raise ValueError(f"{kind} {key!r} is missing")
-    return found[0]
-
-
-def _intact(records: sqlite3.Cursor) -> Iterator[Record]:
-    for kind, key, digest, text, data in _limited(records):
-        if _digest(kind, key, text, data) != digest:
-            raise ValueError(f"the checksum of {kind} {key!r} is wrong")
-        yield kind, key, digest, text, data
-
-
-def _limited(records: sqlite3.Cursor) -> Iterator[Any]:
-    allowed = current_limits().records
-    for number, record in enumerate(records):
-        if number >= allowed:
-            check_limit("records", number + 1, "There are too many records, at least")
-        yield record
-
-
-def _put(
-    database: sqlite3.Connection, kind: Kind, key: object, value: Any, data: bytes | None = None
-) -> str:
-    """Add or replace a record; returns its checksum."""
-    text = json.dumps(value)
-    digest = _digest(kind, key, text, data)
-    _insert(database, (kind, key, digest, text, data))
-    return digest
-
-
-def _insert(database: sqlite3.Connection, record: Record) -> None:
-    database.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?)", record)
-
-
-def _delete(database: sqlite3.Connection, kind: Kind, key: object) -> None:
-    database.execute("DELETE FROM records WHERE kind = ? AND key = ?", (kind, key))
-
-
-def _digest(kind: str, key: object, text: str, data: bytes | None) -> str:
-    head = f"{kind} {key} {len(text)} {text}"
-    return hashlib.sha256(head.encode() + (data or b"")).hexdigest()
-
-
-def _bytes(array: NDArray[np.float64]) -> bytes:
-    return np.ascontiguousarray(array, dtype="<f8").tobytes()
-
-
-def _array(blob: bytes) -> NDArray[np.float64]:
-    return np.frombuffer(blob, dtype="<f8").astype(np.float64)

@@ -15,7 +15,8 @@ from sdmbtl.errors import DamagedStudyError, PolicyError, SdmbtlError, StudyErro
 from sdmbtl.files import free_name, is_leftover, obstacle
 from sdmbtl.policies import load_notes
 from sdmbtl.selectors import Trial
-from sdmbtl.studies.database import Kind, Record, StudyDatabase
+from sdmbtl.studies.database import StudyDatabase
+from sdmbtl.studies.records import Kind, Record
 from sdmbtl.studies.study import Study
 
 Level = Literal["ok", "note", "problem"]

@@ -67,8 +67,12 @@ class Loop:
         if checkpoint_seconds is not None:
             self.checkpoints = Checkpoints.of_study(study.path, checkpoint_seconds)
 
-    def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
+    def run(
+        self, rules: Sequence[StopRule], budget: int | None, *, retrain_missing: bool = False
+    ) -> str:
         """Continue until a rule holds; returns why it stopped."""
+        if retrain_missing:
+            self._retrain_missing()
         begun, before, failures = time.monotonic(), self.study.n_finished, 0
         while True:
             self.study.refresh()
@@ -99,7 +103,7 @@ class Loop:
         own = [t for t in self.study.pending if t.run is not None]
         return own[: self.study.configuration.batch]
 
-    def retrain_missing(self) -> None:
+    def _retrain_missing(self) -> None:
         """Train finished policies again whose file is missing or damaged.
 
         Each in the company in which it was trained, so that the same comes out.

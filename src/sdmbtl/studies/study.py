@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import finite_number, share_of_range
+from sdmbtl.checks import share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import StudyError
 from sdmbtl.limits import naming
@@ -122,8 +122,7 @@ class Study:
                 space alone, training is yours: `ask` and `tell`. Without both, as it was made.
             space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
             return_range: Lowest and highest return, before what family or file say.
-            selector: Name of the selector. "auto" is "generalist-first" if policies of the trainer
-                can start from others; otherwise, and if it has options, it chooses points.
+            selector: Its name; "auto": "generalist-first" if policies can start from others.
             selector_options: Its settings.
             trainer: Name of the trainer.
             trainer_options: Its settings; what is left out is as the family recommends.
@@ -145,7 +144,6 @@ class Study:
             StudyError: If it is damaged, or there is none and nothing to make one from.
         """
         path = Path(path)
-        wait = finite_number("wait", wait, low=0.0, error=StudyError)
         if env is None and space is None:
             return cls(check_there(path), accept_changes=accept_changes, trust=trust, wait=wait)
         known = is_study(path)
@@ -349,9 +347,8 @@ class Study:
         """Choose, train and evaluate until a stop rule holds.
 
         May be interrupted at any moment and called again, here or in another process: the same
-        contexts are chosen and the same returns come out. Other processes may ask and tell
-        meanwhile: what they report counts, and what they asked for is theirs to train; see
-        `adopt_pending`. Only one process at a time runs a study.
+        contexts are chosen and the same returns come out. Others may ask and tell meanwhile; what
+        they asked for is theirs to train, see `adopt_pending`.
 
         Args:
             budget: Number of finished policies, those of earlier runs included.
@@ -371,9 +368,7 @@ class Study:
             tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
             checkpoint_seconds: Time between two checkpoints of a training run, from which it
                 continues after its process was killed; None for none.
-            retrain_missing: First train policies again whose file is missing or damaged. They come
-                out the same, and their returns stay; with other releases they may differ, and are
-                evaluated anew.
+            retrain_missing: First train policies again whose file is missing or damaged.
             eval_processes: Processes that evaluate a policy where that takes long, this one
                 included; as many as there are cores if left out. The returns do not depend on it.
 
@@ -395,9 +390,7 @@ class Study:
             measure_random_actions(self)
             with CallbackList([*told, *callbacks]) as tell:
                 loop = Loop(self, tell, workers, checkpoint_seconds)
-                if retrain_missing:
-                    loop.retrain_missing()
-                return loop.run(stops, budget)
+                return loop.run(stops, budget, retrain_missing=retrain_missing)
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
