@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings
 
 import typer
@@ -21,6 +21,7 @@ from sdmbtl.cli.study import opened_with_environment
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
+    from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.studies import Study
 
 
@@ -116,13 +117,11 @@ def run(
     trained. '--width 0 --init scratch' trains on single contexts, as the paper.
     To continue, give the same command again, or 'sdmbtl resume DIR'.
     """
-    from sdmbtl.studies import Study
-
     path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, arguments.seconds(log_every), tensorboard, eval_processes)
     with _stoppable(path, limits, output) as signals:
-        study = Study.open(
+        study = _open(
             path,
             arguments.family(env, space, levels, option, physics),
             selector=selector,
@@ -178,6 +177,13 @@ def resume(
             count = study.retry_failed()
             note(f"{counted(count, 'context')} whose training failed may be chosen again.")
         _run(study, limits, output, signals)
+
+
+def _open(path: Path, family: EnvironmentFamily, **settings: Any) -> Study:
+    """Make a study, or resume the one that is there."""
+    from sdmbtl.studies import Study
+
+    return Study.open(path, family, **settings)
 
 
 @contextmanager
