@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from warnings import catch_warnings
 
 import typer
@@ -22,6 +22,7 @@ from sdmbtl.cli.study import opened_with_environment
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
+    from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.studies import Study
 
 
@@ -130,13 +131,11 @@ def run(
     trained. '--width 0 --init scratch' trains on single contexts, as the paper.
     To continue, give the same command again, or 'sdmbtl resume DIR'.
     """
-    from sdmbtl.studies import Study
-
     path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
     with _stoppable(path, limits, output) as signals:
-        study = Study.open(
+        study = _open(
             path,
             arguments.family(env, space, levels, option, physics),
             selector=selector,
@@ -212,6 +211,13 @@ def resume(
             count = study.adopt_pending()
             note(f"{counted(count, 'pending policy', 'pending policies')} will be trained here.")
         _run(study, limits, output, signals, retrain_missing=retrain_missing)
+
+
+def _open(path: Path, family: EnvironmentFamily, **settings: Any) -> Study:
+    """Make a study, or resume the one that is there."""
+    from sdmbtl.studies import Study
+
+    return Study.open(path, family, **settings)
 
 
 @contextmanager

@@ -155,12 +155,7 @@ class BatchedPPOTrainer(Trainer):
             with nullcontext() if checkpoint is None else checkpoint.kept(take):
                 report()
         return [
-            Training(
-                policy=self._make_policy(states, number, job),
-                steps=iterations * size,
-                source_return=float(states.best_return[number]),
-                curve=[(steps, float(returns[number])) for steps, returns in curve],
-            )
+            self._make_training(states, number, job, iterations * size, curve)
             for number, job in enumerate(jobs)
         ]
 
@@ -217,6 +212,17 @@ class BatchedPPOTrainer(Trainer):
             )
         each = [self._tasks(job.contexts) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
+
+    def _make_training(
+        self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
+    ) -> Training:
+        """What became of one of the jobs."""
+        return Training(
+            policy=self._make_policy(states, number, job),
+            steps=steps,
+            source_return=float(states.best_return[number]),
+            curve=[(at, float(returns[number])) for at, returns in curve],
+        )
 
     def _make_policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
         weights, scaling = jax.tree.map(lambda x: np.asarray(x[number]), states.best)

@@ -133,9 +133,8 @@ class HostPPOTrainer(Trainer):
         self.norm_reward = truth_value("norm_reward", chosen, error=TrainerError)
         self.ppo_settings = PPOSettings(**complete)
         self._scale = ActionScale(self.environment.actions)
-        self.form = self.environment.policy_form(
-            self.ppo_settings, space.n_dimensions if self.observe_context else 0
-        )
+        observed = space.n_dimensions if self.observe_context else 0
+        self.form = self.environment.policy_form(self.ppo_settings, observed)
         start_backend()
         self._learner = compile_learner(
             self.ppo_settings,
