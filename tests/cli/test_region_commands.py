@@ -65,7 +65,9 @@ def test_resume_takes_total_steps(regions, command):
     path, _ = regions
     stopped = command.json("resume", path, "--total-steps", 5000)["stopped"]
     assert "of 5,000 environment steps are used" in stopped
-    assert "--total-steps" in command.error("resume", path)
+    again = command("resume", path)
+    assert "Stops as it was asked to before: --total-steps 5000" in again.stderr
+    assert "of 5,000 environment steps are used" in again.stdout
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_resume_takes_total_steps(regions, command):
         (("--width", "2"), "--width is auto, or a share"),
         (("--width", "wide"), "Got 'wide' instead"),
         (("--init", "warm"), "--init is auto, scratch or parent. Got 'warm' instead"),
-        (("--total-steps", 0), "'total_steps' must be a whole number >= 1"),
-        (("--specialist-steps", 0), "'specialist_steps' must be a whole number >= 1"),
+        (("--total-steps", 0), "'--total-steps'"),
+        (("--specialist-steps", 0), "'--specialist-steps'"),
         (("--selector", "random", "--width", 0.5), "'random' chooses points"),
     ],
 )

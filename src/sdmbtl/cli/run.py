@@ -47,9 +47,10 @@ class Limits:
         return None if self.time is None else arguments.seconds(self.time, "--time")
 
     @property
-    def has_rules(self) -> bool:
-        """Whether anything but the time of this run says when to stop."""
-        return any(limit is not None for limit in (self.budget, self.total_steps, self.min_gain))
+    def given(self) -> bool:
+        """Whether anything says when to stop."""
+        limits = (self.budget, self.total_steps, self.time, self.min_gain)
+        return any(limit is not None for limit in limits)
 
     def to_options(self) -> str:
         """The limits as options that give them again."""
@@ -190,14 +191,15 @@ def resume(
 ) -> None:
     """Continue a study with the settings it was made with.
 
-    Without --budget, --total-steps and --min-gain, those of the run before
-    hold. What 'sdmbtl ask' gave out is left to who asked for it.
+    Without --budget, --total-steps, --time and --min-gain, it stops as the
+    run before was asked to; its time does not count. What 'sdmbtl ask' gave
+    out is left to who asked for it.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
     with _stoppable(path, limits, output, trust=trust) as signals:
         study = opened_with_environment(path, accept_changes=accept_changes, trust=trust, wait=wait)
-        if not limits.has_rules and limits.time is None and not study.stop_rules:
+        if not limits.given and not study.stop_rules:
             raise ArgumentError(
                 f"The study in {str(path)!r} has no budget on record. Say when to stop: --budget, "
                 "--total-steps, --time or --min-gain."
@@ -226,9 +228,9 @@ def _stoppable(
 ) -> Iterator[StopSignals]:
     """A signal ends the run, saying what is kept and how to continue."""
     signals = StopSignals()
-    # Once it ran, the rest is on record.
-    again = replace(limits, budget=None, total_steps=None, min_gain=None)
-    options = f"{again.to_options()}{output.to_options()}{' --trust' if trust else ''}"
+    # Without a time, which is about one run alone, all limits are on record.
+    again = "" if limits.time is None else limits.to_options()
+    options = f"{again}{output.to_options()}{' --trust' if trust else ''}"
     with signals.ending_with(lambda: _interrupted(path, options)):
         yield signals
 
@@ -272,14 +274,13 @@ def _run(
 
 def _completed(limits: Limits, study: Study, *, quiet: bool) -> Limits:
     """The limits of a run: as given, otherwise as in the run before, otherwise the usual budget."""
-    if limits.has_rules:
+    if limits.given:
         return limits
-    recorded = study.stop_rules
-    if not recorded:
-        return limits if limits.time is not None else replace(limits, budget=DEFAULT_BUDGET)
-    limits = replace(limits, **recorded)
+    if not study.stop_rules:
+        return replace(limits, budget=DEFAULT_BUDGET)
+    limits = replace(limits, **study.stop_rules)
     if not quiet:
-        note(f"Stops as it was asked to before:{replace(limits, time=None).to_options()}")
+        note(f"Stops as it was asked to before:{limits.to_options()}")
     return limits
 
 
