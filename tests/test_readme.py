@@ -49,7 +49,7 @@ def shorter(command):
     for option, value in options.items():
         if option in command:
             command[command.index(option) + 1] = value
-    if {"my_envs:make_pendulum", "gym:LunarLander-v3"} & set(command):
+    if "--steps" in command and {"my_envs:make_pendulum", "gym:LunarLander-v3"} & set(command):
         command[command.index("--steps") + 1] = "256"
     return command
 

@@ -145,12 +145,12 @@ def test_a_copy_that_cannot_be_written_is_made_up_for(study, monkeypatch, caplog
 def test_what_is_not_recorded_is_said(study, monkeypatch):
     trial = study.ask()
 
-    def full(*_):
+    def full(*_, writes):
         error = sqlite3.OperationalError("database or disk is full")
         error.sqlite_errorcode = sqlite3.SQLITE_FULL
         raise error
 
-    monkeypatch.setattr(database, "_put", full)
+    monkeypatch.setattr(database, "put_seal", full)
     with pytest.raises(database.StudyError, match="disk is full. This was not recorded; .* kept"):
         study.tell(trial, ROWS[5])
     monkeypatch.undo()

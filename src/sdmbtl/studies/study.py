@@ -117,9 +117,8 @@ class Study:
 
         Args:
             path: The directory; made if missing.
-            env: Name of a family, "gym:NAME" of Gymnasium, "module:function", a family, or a
-                function of a context, to be passed again if it cannot be imported by name. With a
-                space alone, training is yours: `ask` and `tell`. Without both, as it was made.
+            env: Name of a family, "gym:NAME", "module:function", a family, or a function of a
+                context. With a space alone, training is yours; without both, as it was made.
             space: A `ContextSpace`, the name of one of the family's, or the path of a TOML file.
             return_range: Lowest and highest return, before what family or file say.
             selector: Its name; "auto": "generalist-first" if policies can start from others.
@@ -354,23 +353,19 @@ class Study:
             budget: Number of finished policies, those of earlier runs included.
             total_steps: Environment steps of finished policies, those of earlier runs included.
             time_limit: Seconds for this run; a policy that would end later is not begun.
-            min_gain: Stop when the next `patience` policies are expected to raise the mean best
-                return by less than this share of the range of returns; with a selector that does
-                not estimate that, when the last ones did. See `NoGain`.
+            min_gain: Stop when the next `patience` policies are expected to add less than this
+                share of the range of returns, or the last ones did; see `NoGain`.
             patience: See `min_gain`.
             rules: Further rules.
             callbacks: Each is called with every `Event`; one that is a context manager is entered
                 and left with the run. An error of one is logged, and the run continues.
             progress: Whether the run is shown, on the terminal or in the notebook. "auto": where
-                there is one, and not if `logging` shows the level INFO of the logger "sdmbtl":
-                that gets a line for each policy, and one each `log_every` seconds.
+                there is one, unless `logging` shows the level INFO of the logger "sdmbtl".
             log_every: Seconds between two lines that say what happens; None for none of them.
             tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
-            checkpoint_seconds: Time between two checkpoints of a training run, from which it
-                continues after its process was killed; None for none.
+            checkpoint_seconds: Time between two checkpoints of a training run; None for none.
             retrain_missing: First train policies again whose file is missing or damaged.
-            eval_processes: Processes that evaluate a policy where that takes long, this one
-                included; as many as there are cores if left out. The returns do not depend on it.
+            eval_processes: Processes that evaluate a policy; as many as cores if left out.
 
         Returns:
             Why it stopped, in words.
@@ -522,8 +517,7 @@ class Study:
             episodes: Episodes on each; as in the study if left out.
             seed: Another seed gives other episodes.
             eval_processes: See `run`.
-            progress: Called now and then with the contexts done and those in all; what it raises
-                ends the evaluation.
+            progress: Called with the contexts done and those in all; may raise to end it.
 
         Returns:
             (n, episodes) returns; NaN on contexts whose evaluation failed, with a warning.
@@ -551,8 +545,7 @@ class Study:
             eval_processes: See `run`.
 
         Returns:
-            How many returns were `missing` before, and are `left` now; a return is that of one
-            policy on one target.
+            How many returns, each of one policy on one target, were `missing` and are `left`.
         """
         _ = self.training  # which records accepted changes, and needs the lock for that
         with self._running(eval_processes) as workers:
@@ -566,11 +559,8 @@ class Study:
     @contextmanager
     def _running(self, eval_processes: int | None) -> Iterator[Workers]:
         """Be the one process that trains and evaluates, with one connection and helpers."""
-        with (
-            self.database.running(),
-            self.database.opened(),
-            evaluation_workers(eval_processes) as workers,
-        ):
+        workers = evaluation_workers(eval_processes)
+        with self.database.running(), self.database.opened(), workers:
             self.refresh()
             yield workers
 
