@@ -885,8 +885,11 @@ def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
     study = open_small(tmp_path / "study", batch=2, selector="independent")
     train, written = trainers.train, []
 
-    def fail_the_first(spec, jobs, *more):
-        return [Failure("RuntimeError: no", 0), *train(spec, jobs, *more)[1:]]
+    def fail_the_first(spec, jobs, progress, checkpoints, finished):
+        def report(results):
+            finished({**results, 0: Failure("RuntimeError: no", 0)})
+
+        return train(spec, jobs, progress, checkpoints, report)
 
     monkeypatch.setattr(trainers, "train", fail_the_first)
     write = database.StudyDatabase.write
