@@ -33,7 +33,7 @@ def n_finished(path):
 
 
 def comparable(status):
-    return {k: v for k, v in status.items() if k not in ("path", "timing", "budget")}
+    return {k: v for k, v in status.items() if k not in ("path", "timing", "budget", "stop_rules")}
 
 
 def test_interrupted_and_resumed(command, tmp_path):
