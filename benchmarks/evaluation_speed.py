@@ -142,7 +142,12 @@ def main() -> None:
                 f"{name}: {measured[name]}; "
                 f"{alone / shared:.2f} times as fast on {workers.processes + 1} cores"
             )
-    result = {"environments": measured, "versions": versions((*CORE, *TRAINING))}
+    command = f"python benchmarks/evaluation_speed.py --repeats {repeats} --episodes {episodes}"
+    result = {
+        "command": command,
+        "environments": measured,
+        "versions": versions((*CORE, *TRAINING)),
+    }
     write_atomically(RESULT, (json.dumps(result, indent=1) + "\n").encode())
 
 

@@ -176,9 +176,9 @@ class Campaign:
             "runs": len(runs),
             "steps_of_a_run": STEPS[self.form],
             "seconds_between_checkpoints": self.seconds,
-            "most_seconds_lost": lost[:, 0].max(),
+            "most_seconds_lost": float(lost[:, 0].max()),
             "mean_seconds_lost": round(float(lost[:, 0].mean()), 3),
-            "most_cpu_seconds_lost": lost[:, 1].max(),
+            "most_cpu_seconds_lost": float(lost[:, 1].max()),
             "mean_cpu_seconds_lost": round(float(lost[:, 1].mean()), 3),
             "same_bytes": all(run["outcome"] == run["alone"] for run in runs),
         }
@@ -224,8 +224,10 @@ def main() -> None:
         print(form, summary)
         # Read only now: the other form may have been measured meanwhile.
         result = json.loads(RESULT.read_text()) if RESULT.exists() else {"forms": {}}
-        result["forms"][form] = summary
-        result["command"] = "python benchmarks/killed_training.py"
+        asked = f"--form {form} --kills {given.kills}"
+        times = f"--seconds {given.seconds:g} --longest {given.longest:g}"
+        command = f"python benchmarks/killed_training.py {asked} {times}"
+        result["forms"][form] = {"command": command, **summary}
         result["versions"] = versions((*CORE, *TRAINING))
         write_atomically(RESULT, (json.dumps(result, indent=1) + "\n").encode())
 

@@ -33,10 +33,8 @@ def test_batched_training_is_many_times_as_fast():
 
 def test_most_of_an_evaluation_is_gymnasiums():
     measured = json.loads((RESULTS / "evaluation-speed.json").read_text())["environments"]
-    text = (RESULTS.parent / "docs" / "environments.md").read_text()
-    for environment in measured.values():
-        assert environment["share_of_gymnasium"] > 0.75
-        assert f"{environment['share_of_gymnasium']:.0%}".replace("%", " %") in text
+    assert set(measured) == {"pendulum", "lander"}
+    assert all(environment["share_of_gymnasium"] > 0.75 for environment in measured.values())
 
 
 def test_kills_cost_little_and_change_nothing():
