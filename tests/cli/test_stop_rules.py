@@ -22,7 +22,7 @@ def runs(monkeypatch):
     """The limits that runs are given, which are recorded, and nothing else is done."""
     asked = []
 
-    def run(self, rules, budget):
+    def run(self, rules, budget, *, retrain_missing):
         asked.append([type(rule).__name__ for rule in rules])
         return "nothing was done"
 
@@ -100,7 +100,7 @@ def test_status_advises_what_works(command, study, runs):
 
 def test_status_says_that_a_process_is_running(command, study):
     assert command.json("status", study.path)["running_process"] is None
-    with exclusive(study.path / "study.lock", doing="testing"):
+    with exclusive(study.path / "study.run.lock", doing="testing"):
         assert command.json("status", study.path)["running_process"] == os.getpid()
         text = command("status", study.path).stdout
         assert f"Process {os.getpid()} is working on the study now." in text

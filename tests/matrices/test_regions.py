@@ -51,8 +51,9 @@ class TestRecipe:
 
     def test_centers_fill_the_space(self):
         space = ContextSpace(a=np.linspace(0, 1, 16), b=np.linspace(0, 1, 16))
+        family = {"name": "CartPole", "options": {}}
         recipe = RegionRecipe(
-            {}, space.to_dict(), "ppo", {"total_timesteps": 10}, centers=64, runs=1
+            family, space.to_dict(), "ppo", {"total_timesteps": 10}, centers=64, runs=1
         )
         centers = np.array([s.center for s in recipe.sources[6 : 6 + 64]])
         counts, *_ = np.histogram2d(*centers.T, bins=4)

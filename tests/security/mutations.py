@@ -52,7 +52,8 @@ def mutated_json(data, rng):
 
 def mutated_text(text, rng):
     """A JSON text with a value changed; numbers that are not finite as Python writes them."""
-    return json.dumps(mutated_json(json.loads(text), rng))
+    changed = mutated_json([json.loads(text)], rng)
+    return json.dumps(changed[0] if changed else None)
 
 
 def _places(data):

@@ -11,10 +11,11 @@ from sdmbtl.policies.mlp import MlpPolicy
 from sdmbtl.studies import Study
 from sdmbtl.studies import study as study_module
 from sdmbtl.trainers import Evaluation, Training
+from sdmbtl.trainers.progress import Report
 
 
 def train(spec, jobs, progress, checkpoints, finished):
-    progress(0, 64, np.nan)
+    progress(Report(0, 64))
     beside = [job.seed for job in jobs]
     finished({place: train_one(job, beside) for place, job in enumerate(jobs)})
 

@@ -200,7 +200,7 @@ def test_doctor_notices_parents_that_are_not_earlier(finished_regions, tmp_path)
     study.database.write(trial.updated(source=source))
     found = [f.text for f in examine(study.path).findings if f.level == "problem"]
     assert found == ["Policy 1 starts from policy 1, which is not an earlier one."]
-    pending = trial.updated(source=source, status="pending", row=None, run=None)
+    pending = trial.updated(source=source, status="pending", row=None, run=TrainingRun())
     study.database.write(pending)
     with pytest.raises(StudyError, match="which is not an earlier one. See: sdmbtl doctor"):
         Study.open(study.path).run(budget=4)

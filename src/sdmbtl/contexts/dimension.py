@@ -235,7 +235,7 @@ def as_number(value: Any) -> float:
 def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
     """Check a list of finite numbers; (n,)."""
     try:
-        listed = [as_number(v) for v in values]
+        listed = [float(v) if isinstance(v, bool | np.bool_) else as_number(v) for v in values]
     except (TypeError, ValueError, OverflowError):
         raise ContextError(
             f"Values of a dimension must be numbers. Got {short_text(values)} instead. "

@@ -54,8 +54,7 @@ def evaluate_chosen(
         progress: Called now and then with the contexts done and those in all.
 
     Raises:
-        ContextError: If there is nothing to evaluate.
-        StudyError: If a number is not usable.
+        StudyError: If there is nothing to evaluate, or a number is not usable.
         TrainingError: If the evaluation failed on all contexts.
     """
     from sdmbtl.trainers import Evaluation, evaluate
@@ -98,7 +97,8 @@ def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> N
     """(n, D) contexts to evaluate on: all targets, if none are given.
 
     Raises:
-        ContextError: If this is not a list of contexts, or an empty one.
+        ContextError: If this is not a list of contexts.
+        StudyError: If it is an empty one.
     """
     if contexts is None:
         return space.targets
@@ -108,7 +108,7 @@ def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> N
         )
     vectors = [space.vector(context) for context in contexts]
     if not vectors:
-        raise ContextError("There is nothing to evaluate: the list of contexts is empty.")
+        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
     return np.array(vectors)
 
 
