@@ -15,7 +15,7 @@ from sdmbtl.trainers.progress import Report
 
 
 def train(spec, jobs, progress, checkpoints, finished):
-    progress(Report(0, 64))
+    progress(Report(0, 64, stage="compiling"))
     beside = [job.seed for job in jobs]
     finished({place: train_one(job, beside) for place, job in enumerate(jobs)})
 

@@ -14,6 +14,7 @@ from sdmbtl.errors import ConfigurationError, SelectorError, StudyError
 from sdmbtl.parallel import Workers
 from sdmbtl.policies import load_notes, load_policy
 from sdmbtl.portfolio import Portfolio
+from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.loop import Loop
