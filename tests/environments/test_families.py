@@ -210,10 +210,11 @@ def test_the_papers_walker_contexts():
     assert space.bounds == {"friction": (0.5, 4.0), "scale": (6.0, 48.0), "gravity": (2.0, 16.0)}
 
 
-def test_the_usual_walker_contexts_can_be_walked_in():
-    space = make_family("bipedal-walker").space()
+def test_the_usual_walker_is_in_the_middle_of_its_contexts():
+    family = make_family("bipedal-walker")
+    space = family.space()
     assert space.shape == (3, 3, 3)
-    assert space.bounds == {"friction": (0.5, 4.0), "scale": (20.0, 40.0), "gravity": (5.0, 15.0)}
+    assert space.target(13) == family.defaults
 
 
 def test_a_copy_of_the_walkers_module_is_consistent_and_private():

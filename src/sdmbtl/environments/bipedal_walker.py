@@ -35,9 +35,9 @@ class BipedalWalker(EnvironmentFamily):
     The world and its digits are Gymnasium's, with less Python around it (see `LeanWalker`). An
     episode depends on its seed and actions alone, so environments can be used again and again.
 
-    Spaces: "walkable" is near enough to the usual walker to be learned. "paper" has 0.2 to 1.6
-    times the usual values and is as wide as the physics bears; the largest walker there weighs 25
-    times as much, with the same motors.
+    Spaces: "moderate" is around the usual walker. "paper" has 0.2 to 1.6 times the usual values and
+    is as wide as the physics bears; the largest walker there weighs 25 times as much, with the same
+    motors.
 
     There is no range of returns that fits all contexts: falling costs 100, motors up to 179 more,
     and the full track is worth 364 at the usual scale, where 300 is called solved, but
@@ -47,10 +47,10 @@ class BipedalWalker(EnvironmentFamily):
     name = "BipedalWalker"
     defaults: Mapping[str, float] = {"friction": 2.5, "scale": 30.0, "gravity": 10.0}
     ranges: Mapping[str, Mapping[str, Range]] = {
-        "walkable": {
-            "friction": Range(0.5, 4.0, 3),
-            "scale": Range(20.0, 40.0, 3),
-            "gravity": Range(5.0, 15.0, 3),
+        "moderate": {
+            "friction": Range(1.0, 4.0, 3),
+            "scale": Range(25.0, 35.0, 3),
+            "gravity": Range(6.0, 14.0, 3),
         },
         "paper": {
             "friction": Range(0.5, 4.0, 8),
