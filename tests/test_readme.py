@@ -42,6 +42,8 @@ def commands(text):
 
 
 def shorter(command):
+    if command[1] == "trainers":  # which only lists
+        return command
     for word, options in SHORTER.items():
         if word in command and options[0] not in command:
             command = [*command, *options]
@@ -49,7 +51,7 @@ def shorter(command):
     for option, value in options.items():
         if option in command:
             command[command.index(option) + 1] = value
-    if "--steps" in command and {"my_envs:make_pendulum", "gym:LunarLander-v3"} & set(command):
+    if {"my_envs:make_pendulum", "gym:LunarLander-v3"} & set(command):
         command[command.index("--steps") + 1] = "256"
     return command
 

@@ -80,7 +80,7 @@ def is_leftover(path: Path) -> bool:
         return False
     if time.time() - status.st_mtime > _ABANDONED:
         return True
-    return name["host"] == _host() and not _is_alive(int(name["process"]))
+    return name["host"] == _host() and not is_alive(int(name["process"]))
 
 
 def obstacle(path: Path, root: Path) -> str | None:
@@ -130,7 +130,7 @@ def _host() -> str:
     return re.sub(r"[^\w.-]", "_", socket.gethostname())
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
     """Whether a process of this host runs; where that cannot be asked, it is taken to."""
     if os.name != "posix":
         return True

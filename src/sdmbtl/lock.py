@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from sdmbtl.errors import SdmbtlError
-from sdmbtl.files import obstacle
+from sdmbtl.files import is_alive, obstacle
 
 try:
     import fcntl
@@ -145,7 +145,7 @@ def find_holder(path: Path) -> int | None:
     number = None
     try:
         number, host = _read_holder(descriptor)
-        may_live = number is not None and (host != socket.gethostname() or _is_alive(number))
+        may_live = number is not None and (host != socket.gethostname() or is_alive(number))
         if fcntl is None or not may_live:
             return None
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -156,13 +156,3 @@ def find_holder(path: Path) -> int | None:
     finally:
         os.close(descriptor)
     return None
-
-
-def _is_alive(number: int) -> bool:
-    try:
-        os.kill(number, 0)
-    except PermissionError:  # of another user
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True

@@ -424,6 +424,17 @@ def _database(path, *statements):
         database.commit()
 
 
+def _forge(kind, key, text):
+    """A study with one other record, and nothing sealed anew."""
+
+    def change(path):
+        with closing(sqlite3.connect(Path(path) / "study.db")) as database:
+            database.execute(*put(kind, key, text))
+            database.commit()
+
+    return change
+
+
 def _sealed(**changes):
     """A study whose seal says something else, with a right checksum."""
 
@@ -458,6 +469,16 @@ INSERT INTO records SELECT kind, key || 'x', digest, text, data FROM records; EN
 
 STUDIES = {
     "view": lambda path: _database(path, "DROP TABLE records", ENDLESS),
+    "view_in_capitals": lambda path: _database(
+        path, "DROP TABLE records", ENDLESS.replace("records", "Records", 1)
+    ),
+    "view_behind_tables": lambda path: _database(
+        path,
+        "DROP TABLE records",
+        *(f"CREATE TABLE dummy{number} (x)" for number in range(12)),
+        ENDLESS,
+    ),
+    "deep_seal": _forge("seal", 0, "[" * DEEP + "]" * DEEP),
     "view_beside": lambda path: _database(path, ENDLESS.replace("records", "more", 1)),
     "trigger": lambda path: _database(path, TRIGGER),
     "generated": lambda path: _database(path, "DROP TABLE records", GENERATED),
@@ -478,6 +499,7 @@ STUDIES = {
     "seal_of_many": _sealed(trials=10**18),
     "seal_of_text": _sealed(trials="many"),
     "seal_without_count": _sealed(trials=None, writes=[]),
+    "seal_of_writes": _sealed(writes="many"),
     "grid": _configured(space=GRID),
     "space": _configured(space=[1]),
     "episodes": _configured(episodes=10**18),

@@ -335,3 +335,9 @@ def test_settings_are_plain_numbers():
 def test_unusable_settings(options, text):
     with pytest.raises(SelectorError, match=text):
         selector(**options)
+
+
+def test_without_any_parent_there_is_nothing_to_propose():
+    chosen = after_the_generalist(init="parent", reported_parents=False)
+    with pytest.raises(ExhaustedError):
+        chosen.ask()

@@ -156,3 +156,11 @@ def test_what_is_not_recorded_is_said(study, monkeypatch):
     monkeypatch.undo()
     assert Study.open(study.path).trials[5].status == "pending"
     assert study.tell(trial, ROWS[5]).status == "finished"
+
+
+def test_a_study_that_became_shorter_can_be_used_on(study):
+    """Somebody has put an older file in its place while it was open here."""
+    older = study.database.path.read_bytes()
+    trial = study.ask()
+    study.database.path.write_bytes(older)
+    assert study.ask().id == trial.id

@@ -11,6 +11,7 @@ from stand_ins import STAND_INS, run_quickly
 from sdmbtl.errors import BusyError, SdmbtlError, StudyError
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
+from sdmbtl.trainers import Checkpoints
 
 FILES = (
     "study.db",
@@ -221,3 +222,13 @@ def test_a_read_only_directory_can_be_looked_at(blank, small_disk):
         with pytest.raises(StudyError, match="Read-only file system") as caught:
             write()
         assert not isinstance(caught.value, BusyError)
+
+
+def test_checkpoints_behind_a_link_are_not_deleted(tmp_path):
+    elsewhere = tmp_path / "data"
+    elsewhere.mkdir()
+    (elsewhere / "mine.npz").write_bytes(b"mine")
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "checkpoints").symlink_to(elsewhere)
+    Checkpoints.of_study(tmp_path / "study").clear()
+    assert (elsewhere / "mine.npz").exists()

@@ -201,6 +201,8 @@ class GeneralistFirstSelector(Selector):
         units = self.space.unit_targets[centers]
         gains = fitted.gains(units, best) / np.array([form.length for form in forms])[:, None]
         usable = [number for number, form in enumerate(forms) if self._has_parent(form, history)]
+        if not usable:
+            return None
         gains = gains[usable]
         # The largest first, of equal ones the most central: the first that is not taken.
         margin = tie_margin(gains) or 1.0

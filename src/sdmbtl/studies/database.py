@@ -203,7 +203,8 @@ class StudyDatabase:
                     row = None if data is None else to_array(data)
                     trial = Trial.from_dict({**parse_json(text), "row": row}, number, space)
                     self._trials[number] = digest, trial
-        return [self._trials[number][1] for number in sorted(now)]
+        self._trials = {number: self._trials[number] for number in sorted(now)}
+        return [trial for _, trial in self._trials.values()]
 
     def episodes(self) -> dict[int, NDArray[np.float64]]:
         """(N, E) returns of the episodes of each trial that has more than one on a target."""
@@ -406,7 +407,7 @@ class StudyDatabase:
             writes = 0
             for record in records:
                 if record[0] == "seal":
-                    writes = max(writes, json.loads(record[3])["writes"])
+                    writes = max(writes, int(parse_json(record[3])["writes"]))
                 else:
                     insert_record(database, record)
             put_seal(database, writes=writes + 1)

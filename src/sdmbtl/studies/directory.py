@@ -9,6 +9,7 @@ from typing import Literal
 
 from sdmbtl.errors import StudyError
 from sdmbtl.files import obstacle
+from sdmbtl.limits import current_limits
 
 FileState = Literal["intact", "missing", "damaged"]
 
@@ -61,12 +62,16 @@ def file_state(path: Path, root: Path, sha256: str | None) -> FileState:
     if obstacle(path, root) is not None:
         return "damaged"
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno()).st_size
+            if found > current_limits().array_bytes:
+                return "damaged"
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
         return "missing"
     except OSError:  # the disk fails, or it is not ours to read
         return "damaged"
-    return "intact" if hashlib.sha256(content).hexdigest() == sha256 else "damaged"
+    return "intact" if digest == sha256 else "damaged"
 
 
 def _has_database(path: Path) -> bool:

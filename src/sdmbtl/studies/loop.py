@@ -77,7 +77,7 @@ class Loop:
         while True:
             self.study.refresh()
             done = self.study.n_finished - before
-            mean = (time.monotonic() - begun) / done if done else None
+            mean = (time.monotonic() - begun) / done if done > 0 else None
             standing, waiting = self._standing(mean), self._waiting()
             for rule in rules:
                 if waiting and not rule.even_if_pending:
@@ -129,7 +129,8 @@ class Loop:
 
     def evaluate_missing(self) -> None:
         """Evaluate each policy that is here on the targets on which it was not."""
-        for trial in self.study.trained:
+        for number in [trial.id for trial in self.study.trained]:
+            trial = self.study.trials[number]  # others may have changed it meanwhile
             missing = trial.row is None or np.isnan(trial.row).any()
             is_here = self.study.policy_state(trial) == "intact"
             if trial.status in ("finished", "failed") and missing and is_here:
@@ -137,7 +138,7 @@ class Loop:
 
     def _gave_up(self, trial: Trial, failures: int) -> StudyError:
         run, path = _run(trial), self.study.path
-        error = run.errors[-1].rstrip(".")
+        error = run.errors[-1].rstrip(".") if run.errors else "it was reported as failed elsewhere"
         if run.policy_sha256 is None:
             return StudyError(
                 f"Training failed on {failures} contexts in a row, the last time with: {error}. "

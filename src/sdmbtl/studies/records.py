@@ -12,8 +12,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import whole_number
 from sdmbtl.files import obstacle
 from sdmbtl.limits import check_limit, current_limits
+from sdmbtl.reading import parse_json
 
 # One table for all: facts by name, and by the id of a trial its record and row, the returns of its
 # episodes, the errors on targets, its times; and the seal. The checksum stands before what may be
@@ -47,14 +49,17 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def check_schema(database: sqlite3.Connection) -> None:
     """Refuse anything but the plain table: a view could be endless, a trigger could do anything."""
-    found = database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY rowid LIMIT 9")
-    entries = [(kind, name, " ".join((sql or "").split())) for kind, name, sql in found]
-    if "records" not in [name for _, name, _ in entries]:
-        return  # of an older release, or nothing of a study: whoever reads notices
+    found = database.execute("SELECT type, name, sql FROM sqlite_master ORDER BY rowid")
     own = [("table", "records", SCHEMA.strip()), ("index", "sqlite_autoindex_records_1", "")]
-    if entries != own:
-        other = next(entry for entry in entries if entry not in own)
-        raise ValueError(f"{other[0]} {other[1]!r} is not of a study")
+    entries = [(kind, name, " ".join((sql or "").split())) for kind, name, sql in _limited(found)]
+    others = [entry for entry in entries if entry not in own]
+    # A file of an older release has plain tables under other names: whoever reads notices.
+    is_older = len(others) == len(entries) and all(
+        kind in ("table", "index") and name.lower() != "records" for kind, name, _ in others
+    )
+    if others and not is_older:
+        kind, name, _ = others[0]
+        raise ValueError(f"{kind} {name!r} is not of a study")
 
 
 def sealed_digests(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
@@ -69,10 +74,10 @@ def sealed_digests(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
     found: dict[tuple[Kind, Any], str] = {(kind, key): digest for kind, key, digest, _ in rows}
     if not {kind for kind, _ in found} <= set(get_args(Kind)):
         raise ValueError("a record is not readable")
-    seals = [json.loads(text) for *_, text in rows if text is not None]
+    seals = [_seal_of(text) for *_, text in rows if text is not None]
     if len(seals) != 1:
         raise ValueError("the seal of its records is missing")
-    here, trials = {key for kind, key in found if kind == "trial"}, int(seals[0]["trials"])
+    here, trials = {key for kind, key in found if kind == "trial"}, seals[0]["trials"]
     # In somebody else's study the number may be anything.
     missing = [str(n) for n in range(min(trials, len(here) + _MOST_NAMED)) if n not in here]
     if missing:
@@ -85,7 +90,13 @@ def sealed_digests(database: sqlite3.Connection) -> dict[tuple[Kind, Any], str]:
 def read_seal(database: sqlite3.Connection) -> dict[str, Any]:
     """How often the file was written, how many trials there are, and the checksum of all."""
     _, _, _, text, _ = one_record(database, "seal", 0)
-    return dict(json.loads(text))
+    return _seal_of(text)
+
+
+def _seal_of(text: str) -> dict[str, Any]:
+    seal = parse_json(text)
+    numbers = [whole_number(name, seal[name], low=0) for name in ("writes", "trials")]
+    return {**seal, "writes": numbers[0], "trials": numbers[1]}
 
 
 def put_seal(database: sqlite3.Connection, *, writes: int) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from sdmbtl.archives import DAMAGED, ArrayArchive
 from sdmbtl.checks import finite_number
 from sdmbtl.errors import LimitError, TrainerError
-from sdmbtl.files import write_atomically
+from sdmbtl.files import obstacle, write_atomically
 from sdmbtl.policies import policy_bytes
 from sdmbtl.reading import parse_json
 from sdmbtl.software import CORE, TRAINING, versions
@@ -82,7 +82,9 @@ class Checkpoints:
         return Checkpoint(self.folder / f"{identity.hexdigest()[:32]}.npz", self.seconds)
 
     def clear(self) -> None:
-        """Delete all checkpoints, when what they were for is recorded."""
+        """Delete all checkpoints, when what they were for is recorded; not through a link."""
+        if obstacle(self.folder / "any", self.folder.parent) is not None:
+            return
         for path in self.folder.glob("*.npz"):
             path.unlink(missing_ok=True)
         for leftover in self.folder.glob(".*.tmp"):
