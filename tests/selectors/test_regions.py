@@ -72,7 +72,7 @@ def test_what_is_written_of_a_point_is_as_ever():
     trial = make_selector("auto", SPACE).ask()
     assert list(trial.to_dict()) == [
         *("source", "strategy", "reason", "structure", "model", "numbers", "status", "row"),
-        *("source_return", "run", "attributes"),
+        *("source_return", "run", "attributes", "earlier"),
     ]
     assert trial.to_dict()["source"] == {"center": list(trial.source.center)}
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import ContextError
+from sdmbtl.errors import ContextError, StudyError
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.seeds import derived_seed
 
@@ -59,7 +59,8 @@ def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> N
     """(n, D) contexts to evaluate on: all targets, if none are given.
 
     Raises:
-        ContextError: If this is not a list of contexts, or an empty one.
+        ContextError: If this is not a list of contexts.
+        StudyError: If it is an empty one.
     """
     if contexts is None:
         return space.targets
@@ -69,7 +70,7 @@ def as_vectors(contexts: Iterable[ContextLike] | None, space: ContextSpace) -> N
         )
     vectors = [space.vector(context) for context in contexts]
     if not vectors:
-        raise ContextError("There is nothing to evaluate: the list of contexts is empty.")
+        raise StudyError("There is nothing to evaluate: the list of contexts is empty.")
     return np.array(vectors)
 
 

@@ -195,26 +195,6 @@ def check_cancelled_may_come_back(factory: SelectorFactory) -> None:
     assert len(_sources(_run(selector, rounds=4))) == 4, "a cancelled context did not come back"
 
 
-def check_forgotten_is_taken_back(factory: SelectorFactory) -> None:
-    """A forgotten trial has no row, keeps what it had, and its context may come back."""
-    space = ContextSpace(a=range(4))
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    first, second, *_ = _run(selector, rounds=3)
-    selector.forget(first, reason="wrong")
-    forgotten = selector.trials[first.id]
-    assert (forgotten.status, forgotten.row) == ("forgotten", None), "it was not taken back"
-    (earlier,) = forgotten.earlier
-    assert earlier.reason == "wrong", "the reason must be kept"
-    assert np.array_equal(earlier.row, _row(space, matrix, first)), "the row must be kept"
-    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, second)), "a stale row"
-    fresh = factory(space, seed=0)
-    fresh.load_state_dict(json.loads(json.dumps(selector.state_dict(), allow_nan=False)))
-    assert fresh.ask() == selector.ask(), "the choice depends on what was forgotten"
-    _raised(SelectorError, lambda: selector.forget(first))
-    selector.tell(first.id, earlier.row, correct=True)
-    assert len(selector.rows) == 3, "what was forgotten can be told again"
-
-
 def check_state_continues_exactly(factory: SelectorFactory) -> None:
     """A state goes through JSON and the loaded selector asks what the original asks."""
     for name, space in example_spaces().items():
@@ -234,6 +214,26 @@ def check_state_continues_exactly(factory: SelectorFactory) -> None:
         assert loaded.state_dict() == original.state_dict(), f"{name}: the state changed"
         assert loaded.trials == original.trials, f"{name}: the trials changed"
         assert loaded.ask() == original.ask(), f"{name}: the loaded selector asks something else"
+
+
+def check_forgotten_is_taken_back(factory: SelectorFactory) -> None:
+    """A forgotten trial has no row, keeps what it had, and its context may come back."""
+    space = ContextSpace(a=range(4))
+    selector, matrix = factory(space, seed=0), example_matrix(space)
+    first, second, *_ = _run(selector, rounds=3)
+    selector.forget(first, reason="wrong")
+    forgotten = selector.trials[first.id]
+    assert (forgotten.status, forgotten.row) == ("forgotten", None), "it was not taken back"
+    (earlier,) = forgotten.earlier
+    assert earlier.reason == "wrong", "the reason must be kept"
+    assert np.array_equal(earlier.row, _row(space, matrix, first)), "the row must be kept"
+    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, second)), "a stale row"
+    fresh = factory(space, seed=0)
+    fresh.load_state_dict(json.loads(json.dumps(selector.state_dict(), allow_nan=False)))
+    assert fresh.ask() == selector.ask(), "the choice depends on what was forgotten"
+    _raised(SelectorError, lambda: selector.forget(first))
+    selector.tell(first.id, earlier.row, correct=True)
+    assert len(selector.rows) == 3, "what was forgotten can be told again"
 
 
 def check_choices_depend_on_the_history_alone(factory: SelectorFactory) -> None:
