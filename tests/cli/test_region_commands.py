@@ -66,7 +66,7 @@ def test_resume_takes_total_steps(regions, command):
     stopped = command.json("resume", path, "--total-steps", 5000)["stopped"]
     assert "of 5,000 environment steps are used" in stopped
     again = command("resume", path)
-    assert "Stops as it was asked to before: --total-steps 5000" in again.stderr
+    assert "Using the earlier stopping rule: --total-steps 5000" in again.stderr
     assert "of 5,000 environment steps are used" in again.stdout
 
 

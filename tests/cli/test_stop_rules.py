@@ -68,7 +68,7 @@ def test_resume_remembers(command, study, runs):
     assert "Stops as" not in result.stderr
     result = command("resume", study.path)
     rules = "--total-steps 9 --min-gain 0.01 --patience 2"
-    assert f"Stops as it was asked to before: {rules}" in result.stderr
+    assert f"Using the earlier stopping rule: {rules}" in result.stderr
     assert runs[0] == runs[1] == ["TotalSteps", "NoGain"]
     again = Study.open(study.path)
     assert again.stop_rules == {"total_steps": 9, "min_gain": 0.01, "patience": 2}

@@ -178,3 +178,17 @@ def test_partial_rows_are_marked(command, tmp_path):
 def test_complete_rows_say_nothing_of_it(command, study):
     assert "only" not in command("status", study.path).stdout
     assert "predicted" not in command("targets", study.path).stdout
+
+
+def test_a_reason_is_shown_only_with_what_it_was_given_for(command, study, tmp_path):
+    row = tmp_path / "row.json"
+    row.write_text("[4.0, 3.0, 2.0, 1.0]")
+    text = command("tell", study.path, row, "--id", 0, "--replace", "--reason", "typo").stdout
+    assert "policy 0 was corrected: typo" in text
+    text = command("forget", study.path, 0).stdout
+    assert "policy 0 was forgotten" in text
+    assert "typo" not in text
+    assert "Policy 0 was forgotten. To record it again, give --replace." in command.error(
+        "tell", study.path, row, "--id", 0
+    )
+    assert "typo" not in command("tell", study.path, row, "--id", 0, "--replace").stdout

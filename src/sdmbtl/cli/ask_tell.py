@@ -332,7 +332,11 @@ def _tell(study: Study, report: Mapping[str, Any], error: str | None, how: TellO
     options: TellOptions = {**how, "source_return": report.get("source_return")}
     try:
         return study.tell(trial, report["returns"], error=error, **options)
-    except DuplicateTellError:
+    except DuplicateTellError as problem:
+        if isinstance(trial, int) and study.trials[trial].status == "forgotten":
+            raise ArgumentError(
+                f"Policy {trial} was forgotten. To record it again, give --replace."
+            ) from problem
         raise ArgumentError(
             f"This was reported before; 'sdmbtl status {quote(str(study.path))}' shows what is "
             "recorded. To replace it, give --replace; if its context was trained once more, "

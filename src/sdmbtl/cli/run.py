@@ -280,7 +280,7 @@ def _completed(limits: Limits, study: Study, *, quiet: bool) -> Limits:
         return replace(limits, budget=DEFAULT_BUDGET)
     limits = replace(limits, **study.stop_rules)
     if not quiet:
-        note(f"Stops as it was asked to before:{limits.to_options()}")
+        note(f"Using the earlier stopping rule:{limits.to_options()}")
     return limits
 
 

@@ -339,8 +339,9 @@ def _earlier_rows(status: Mapping[str, Any]) -> list[str]:
     for entry in status["rounds"]:
         if entry["earlier"]:
             what = "was forgotten" if entry["status"] == "forgotten" else "was corrected"
-            reasons = [earlier["reason"] for earlier in entry["earlier"] if earlier["reason"]]
-            why = f": {reasons[-1]}" if reasons else ""
+            last = entry["earlier"][-1]
+            is_of_this = last["became"] == entry["status"] and last["reason"]
+            why = f": {last['reason']}" if is_of_this else ""
             lines.append(f"policy {entry['id']} {what}{why}")
     return lines
 

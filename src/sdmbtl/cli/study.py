@@ -249,3 +249,5 @@ def _print_diagnosis(path: Path, diagnosis: Diagnosis, *, repair: bool) -> None:
         say("The study is healthy.")
     elif not repair and any("--repair" in (f.remedy or "") for f in diagnosis.findings):
         say(f"Repair what can be repaired with: sdmbtl doctor {quote(str(path))} --repair")
+    elif repair and not diagnosis.repaired:
+        say("--repair can do nothing about this.")

@@ -266,10 +266,9 @@ class Selector(ABC):
         if found is None:
             raise UnknownTrialError(f"There is no trial on {short_text(trial)} to forget.")
         if found.status != "finished":
-            way_out = " Report it with status='cancelled'." if found.status == "pending" else ""
             raise SelectorError(
                 f"Only a finished trial can be forgotten. Trial {found.id} {found.context} is "
-                f"{found.status}: it has no row.{way_out}"
+                f"{found.status}: it has no row. A pending one is reported as cancelled instead."
             )
         return found.replaced(reason, status="forgotten", row=None, source_return=None)
 
