@@ -83,6 +83,10 @@ class TrainingError(SdmbtlError, RuntimeError):
     """A training run failed; another seed or context may succeed."""
 
 
+class SimulationError(SdmbtlError, RuntimeError):
+    """A simulator in another process crashed, does not answer, or refused what it was given."""
+
+
 class PortfolioError(SdmbtlError, ValueError):
     """A portfolio, or a directory that should hold one, is not usable."""
 

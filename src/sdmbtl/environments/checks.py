@@ -223,7 +223,8 @@ def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace
         if low == high:
             continue
         envs = [family.make({**middle, name: value}) for value in (low, high)]
-        differences = (find_difference(*envs, hold=hold) for hold in HOLDS)
+        # Another seed each time: in some episodes there may be nothing that could differ.
+        differences = (find_difference(*envs, hold=h, seed=SEED + i) for i, h in enumerate(HOLDS))
         step = next((d for d in differences if d is not None), None)
         if step is None:
             raise FamilyError(
@@ -496,7 +497,11 @@ def _play(*episode: Any) -> list[Step]:
 
 
 def find_difference(
-    first: gymnasium.Env[Any, Any], second: gymnasium.Env[Any, Any], *, hold: int = 4
+    first: gymnasium.Env[Any, Any],
+    second: gymnasium.Env[Any, Any],
+    *,
+    hold: int = 4,
+    seed: int = SEED,
 ) -> int | None:
     """The first step at which the same seed and actions lead to different episodes, or None.
 
@@ -504,9 +509,10 @@ def find_difference(
         first: An environment.
         second: One to compare it with.
         hold: For how many steps each action is held.
+        seed: Of both episodes.
     """
     actions = _actions(first, hold)
-    return _find_first_difference(_play(first, actions), _play(second, actions))
+    return _find_first_difference(_play(first, actions, seed), _play(second, actions, seed))
 
 
 def _find_first_difference(first: list[Step], second: list[Step]) -> int | None:

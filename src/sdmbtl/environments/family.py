@@ -16,6 +16,7 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
+    from sdmbtl.environments.batched_world import BatchedWorld
     from sdmbtl.environments.functional import FunctionalEnvironment
 
 #: Modules of Gymnasium whose worlds keep traces of an episode over a reset.
@@ -78,6 +79,13 @@ class EnvironmentFamily(ABC):
 
         The trainer "ppo" also takes a PettingZoo-style parallel environment; see `ParallelEnv`.
         """
+
+    def build_world(self) -> BatchedWorld | None:
+        """Many episodes of many agents in one simulation, if the family has that.
+
+        The trainer "ppo" then uses this, and nothing else.
+        """
+        return None
 
     def use_of(self, env: object) -> BuiltFor:
         """What an environment that was built can be used for.

@@ -22,6 +22,7 @@ from sdmbtl.environments.hopper import Hopper
 from sdmbtl.environments.mountain_car import MountainCar
 from sdmbtl.environments.pendulum import Pendulum
 from sdmbtl.environments.registered import arguments_of, find_registered
+from sdmbtl.environments.traffic import Traffic
 from sdmbtl.errors import FamilyError
 
 FamilyFactory = Callable[..., EnvironmentFamily]
@@ -35,6 +36,7 @@ OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
     BipedalWalker,
     Hopper,
     HalfCheetah,
+    Traffic,
 )
 
 _FACTORIES: dict[str, FamilyFactory] = {family.name: family for family in OWN_FAMILIES}

@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from sdmbtl.checks import whole_number
+from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
 from sdmbtl.errors import PolicyError, TrainerError
@@ -30,6 +31,8 @@ class HostEnvironment:
         actions: What can be done.
         agents: Places for agents; 1 in a Gymnasium environment.
         is_parallel: Whether it is an environment of several agents.
+        most_in_world: Episodes that one simulation has side by side; None if each episode has an
+            environment of its own.
     """
 
     registered: str | None
@@ -37,6 +40,7 @@ class HostEnvironment:
     actions: FlatActions
     agents: int
     is_parallel: bool
+    most_in_world: int | None = None
 
     @property
     def distribution(self) -> Distribution:
@@ -91,6 +95,9 @@ def examine(family: EnvironmentFamily, max_agents: int | None) -> HostEnvironmen
     Raises:
         TrainerError: If a policy cannot be learned in it.
     """
+    world = family.build_world()
+    if world is not None:
+        return _examine_world(world, family, max_agents)
     env: Any = family.build(dict(family.defaults), None)
     try:
         observed, acted = spaces_of(env)
@@ -106,6 +113,28 @@ def examine(family: EnvironmentFamily, max_agents: int | None) -> HostEnvironmen
         raise TrainerError(f"The trainer 'ppo' cannot be used on {family.name}. {error}") from None
     finally:
         close_env(env)
+
+
+def _examine_world(
+    world: BatchedWorld, family: EnvironmentFamily, max_agents: int | None
+) -> HostEnvironment:
+    """What a world says of itself, without a single episode."""
+    try:
+        if max_agents not in (None, world.max_agents):
+            raise TrainerError(
+                f"{family.name} itself has a limit of {world.max_agents} agents at once. Leave "
+                "'max_agents' out, and change the option of the family."
+            )
+        return HostEnvironment(
+            registered=None,
+            observations=FlatObservations(world.observation_space),
+            actions=FlatActions(world.action_space),
+            agents=world.max_agents,
+            is_parallel=True,
+            most_in_world=world.most_episodes,
+        )
+    finally:
+        world.close()
 
 
 def registered_name(family: EnvironmentFamily) -> str | None:

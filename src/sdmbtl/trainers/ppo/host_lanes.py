@@ -28,9 +28,11 @@ class HostLanes(ABC):
 
     Attributes:
         arrays: Where their steps are.
+        has_empty_slots: Whether agents come and go, so that some slots may be empty.
     """
 
     arrays: RolloutArrays
+    has_empty_slots: bool
 
     @abstractmethod
     def start(self, states: Sequence[LaneState]) -> None:
@@ -62,7 +64,7 @@ class LocalLanes(HostLanes):
     def __init__(
         self, episodes: Episodes, arrays: RolloutArrays, numbers: range, *, parallel: bool
     ) -> None:
-        self.arrays = arrays
+        self.arrays, self.has_empty_slots = arrays, parallel
         self._lanes = [make_lane(episodes, n, arrays, parallel=parallel) for n in numbers]
 
     def start(self, states: Sequence[LaneState]) -> None:
@@ -107,7 +109,7 @@ class SpreadLanes(HostLanes):
     ) -> None:
         context = multiprocessing.get_context("spawn")
         memory = allocate_memory(shape, context.RawArray)
-        self.arrays = view_memory(shape, memory)
+        self.arrays, self.has_empty_slots = view_memory(shape, memory), parallel
         family = episodes.family.settings()
         portable = replace(episodes, family=None)  # type: ignore[arg-type]
         ends = [round(i * number / processes) for i in range(processes + 1)]

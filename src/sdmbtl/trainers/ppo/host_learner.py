@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.trainers.ppo.distributions import Distribution
 from sdmbtl.trainers.ppo.learner import (
@@ -91,7 +93,7 @@ class HostLearner:
     ) -> None:
         self.settings, self.distribution = settings, distribution
         self.norm_reward, self.has_empty_slots = norm_reward, has_empty_slots
-        self._compiled = jax.jit(self._update)
+        self._compiled = jax.jit(self._update_some if has_empty_slots else self._update)
         self.is_compiled = False
 
     def start(
@@ -124,6 +126,8 @@ class HostLearner:
         """
         # Numbers as arrays, so that runs of any length share what is compiled.
         rollout, numbers = Rollout.of(arrays), (jnp.int32(iteration), jnp.int32(total))
+        if self.has_empty_slots:
+            numbers = (*numbers, *list_samples(arrays.present[:-1], self.settings.minibatch_size))
         learned: LearnerState = self._compiled(state, rollout, *numbers)
         learned.discounted.block_until_ready()
         self.is_compiled = True
@@ -135,39 +139,84 @@ class HostLearner:
         """All of `update`, to be compiled."""
         settings = self.settings
         steps, slots = rollout.reward.shape
-        present = jnp.float32(rollout.present[:-1]) if self.has_empty_slots else None
-        obs, next_obs, scaling = self._observations(state, rollout, present)
-        reward, done = jnp.float32(rollout.reward), rollout.terminated | rollout.truncated
-        returns, discounted = state.returns, state.discounted
-        if self.norm_reward:
-            reward, returns, discounted = self._scale_rewards(state, reward, done, present)
-        weights = state.optimiser.weights
-        outputs = forward(weights.actor, obs)
-        log_prob, _ = self.distribution.evaluate(outputs, weights.log_std, rollout.action)
+        seen, next_seen = _pair_observations(rollout)
+        obs, next_obs, scaling = self._normalise(state, seen, next_seen, None)
+        reward, done, returns, discounted = self._judge_rewards(state, rollout, None)
         played = Played(obs, next_obs, reward, rollout.terminated, done)
-        advantage, value_target = estimate_advantages(weights.critic, played, settings)
-        seen = Transition(obs, rollout.action, log_prob, advantage, value_target, present)
-        flat = jax.tree.map(lambda x: x.reshape(steps * slots, *x.shape[2:]), seen)
+        samples = self._make_samples(state, played, rollout.action, None)
+        flat = jax.tree.map(lambda x: x.reshape(steps * slots, *x.shape[2:]), samples)
         shuffles = make_shuffles(iteration, settings.update_epochs, steps * slots)
         optimiser = learn(
             state.optimiser, flat, shuffles, iteration / total, self.distribution, settings
         )
         return LearnerState(optimiser, scaling, returns, discounted)
 
-    def _observations(
+    def _update_some(
+        self,
+        state: LearnerState,
+        rollout: Rollout,
+        iteration: jax.Array,
+        total: jax.Array,
+        rows: jax.Array,
+        count: jax.Array,
+    ) -> LearnerState:
+        """All of `update` where many slots may be empty: see `list_samples` for the last two."""
+        settings = self.settings
+        steps, slots = rollout.reward.shape
+
+        def take(x: jax.Array) -> jax.Array:
+            return x.reshape(steps * slots, *x.shape[2:])[rows]
+
+        present = jnp.float32(jnp.arange(len(rows)) < count)
+        seen, next_seen = (take(x) for x in _pair_observations(rollout))
+        obs, next_obs, scaling = self._normalise(state, seen, next_seen, present)
+        somebody = jnp.float32(rollout.present[:-1])
+        reward, done, returns, discounted = self._judge_rewards(state, rollout, somebody)
+        # One agent's steps are one after another; then come those of the next agent.
+        is_followed = jnp.append(rows[1:] == rows[:-1] + slots, False)
+        ends = take(done) | ~is_followed
+        played = Played(obs, next_obs, take(reward), take(rollout.terminated), ends)
+        samples = self._make_samples(state, played, take(rollout.action), present)
+        shuffles = make_shuffles(iteration, settings.update_epochs, len(rows), count)
+        used = jnp.maximum(count // settings.minibatch_size, 1)
+        optimiser = learn(
+            state.optimiser,
+            samples,
+            shuffles,
+            iteration / total,
+            self.distribution,
+            settings,
+            used,
+        )
+        return LearnerState(optimiser, scaling, returns, discounted)
+
+    def _make_samples(
+        self, state: LearnerState, played: Played, action: jax.Array, present: jax.Array | None
+    ) -> Transition:
+        """What is learned from, with what the policy thinks of it so far."""
+        weights = state.optimiser.weights
+        outputs = forward(weights.actor, played.obs)
+        log_prob, _ = self.distribution.evaluate(outputs, weights.log_std, action)
+        advantage, value_target = estimate_advantages(weights.critic, played, self.settings)
+        return Transition(played.obs, action, log_prob, advantage, value_target, present)
+
+    def _judge_rewards(
         self, state: LearnerState, rollout: Rollout, present: jax.Array | None
+    ) -> tuple[jax.Array, jax.Array, Scaling, jax.Array]:
+        """(T, S) rewards as they are learned from, who was done, and statistics of returns."""
+        reward, done = jnp.float32(rollout.reward), rollout.terminated | rollout.truncated
+        if not self.norm_reward:
+            return reward, done, state.returns, state.discounted
+        reward, returns, discounted = self._scale_rewards(state, reward, done, present)
+        return reward, done, returns, discounted
+
+    def _normalise(
+        self, state: LearnerState, seen: jax.Array, next_seen: jax.Array, present: jax.Array | None
     ) -> tuple[jax.Array, jax.Array, Scaling]:
-        """(T, S, I) observations before and after each action, and the statistics with them."""
-        seen = rollout.obs[:-1]
-        next_seen = jnp.where(rollout.truncated[..., None], rollout.last_obs, rollout.obs[1:])
+        """(..., I) observations before and after each action, and the statistics with them."""
         if not self.settings.norm_obs:
             return seen, next_seen, state.scaling
-        n = seen.shape[0] * seen.shape[1]
-        updated = update_scaling(
-            state.scaling,
-            seen.reshape(n, -1),
-            None if present is None else present.reshape(n),
-        )
+        updated = update_scaling(state.scaling, seen.reshape(-1, seen.shape[-1]), present)
         # The first time nothing is known yet: what was seen just now is better than nothing. The
         # first policy acts at random, whatever it sees.
         unknown = state.scaling.number < 1
@@ -197,6 +246,35 @@ class HostLearner:
         )
         scaled = reward * jax.lax.rsqrt(returns.variance + TINY)
         return jnp.clip(scaled, -REWARD_LIMIT, REWARD_LIMIT), returns, discounted
+
+
+def _pair_observations(rollout: Rollout) -> tuple[jax.Array, jax.Array]:
+    """(T, S, I) observations before and after each action."""
+    next_seen = jnp.where(rollout.truncated[..., None], rollout.last_obs, rollout.obs[1:])
+    return rollout.obs[:-1], next_seen
+
+
+def list_samples(
+    present: NDArray[np.bool_], minibatch_size: int
+) -> tuple[NDArray[np.int32], np.int32]:
+    """Where somebody acted, so that learning takes no longer for slots that are empty.
+
+    Args:
+        present: (T, S) whether there was somebody.
+        minibatch_size: Samples of a minibatch.
+
+    Returns:
+        (C,) numbers t * S + s, all steps of one slot before those of the next, and how many there
+        are. C is larger: it has few values, because functions are compiled for each.
+    """
+    steps, slots = present.shape
+    slot, step = np.divmod(np.flatnonzero(present.T), steps)
+    capacity = minibatch_size
+    while capacity < len(slot):
+        capacity *= 2
+    rows = np.zeros(capacity, np.int32)
+    rows[: len(slot)] = step * slots + slot
+    return rows, np.int32(len(slot))
 
 
 @lru_cache(maxsize=8)

@@ -12,6 +12,10 @@ from sdmbtl.policies.flattening import FlatActions
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 from sdmbtl.trainers.ppo.host_lanes import HostLanes
 from sdmbtl.trainers.ppo.networks import TINY, Scaling, Weights
+from sdmbtl.trainers.ppo.rollout_arrays import RolloutArrays
+
+#: Agents that act at once, where they come and go.
+BLOCK = 64
 
 
 class Actor:
@@ -101,12 +105,30 @@ def collect(lanes: HostLanes, actor: Actor, scale: ActionScale, noise: NDArray[n
     """Play as many steps as there is (T, S, K) noise, into the arrays of the lanes."""
     arrays = lanes.arrays
     for t, own in enumerate(noise):
-        # All slots at once, empty or not: the last digits of a product depend on the size of a
-        # batch, and the outcome must not depend on who is there.
-        chosen = actor.act(arrays.obs[t], own)
-        arrays.action[t] = chosen
-        arrays.env_action[...] = scale.to_space(chosen)
+        if lanes.has_empty_slots:
+            _act_where_present(arrays, t, actor, scale, own)
+        else:
+            chosen = actor.act(arrays.obs[t], own)
+            arrays.action[t] = chosen
+            arrays.env_action[...] = scale.to_space(chosen)
         lanes.step(t)
+
+
+def _act_where_present(
+    arrays: RolloutArrays, t: int, actor: Actor, scale: ActionScale, noise: NDArray[np.float32]
+) -> None:
+    """Choose the actions of those who are there.
+
+    In blocks of one size: the last digits of a product depend on the size of a batch, and what an
+    agent does must not depend on who else is there.
+    """
+    who = np.flatnonzero(arrays.present[t])
+    for first in range(0, len(who), BLOCK):
+        part = who[first : first + BLOCK]
+        padded = np.resize(part, BLOCK)
+        chosen = actor.act(arrays.obs[t, padded], noise[padded])[: len(part)]
+        arrays.action[t, part] = chosen
+        arrays.env_action[part] = scale.to_space(chosen)
 
 
 def carry_over(lanes: HostLanes) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import known_options, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import TrainerError, TrainingError
@@ -29,9 +31,12 @@ from sdmbtl.trainers.ppo.host_settings import complete_settings
 from sdmbtl.trainers.ppo.host_state import HostTrainState
 from sdmbtl.trainers.ppo.lanes import Episodes, LaneState
 from sdmbtl.trainers.ppo.recommended import RECOMMENDED
+from sdmbtl.trainers.ppo.rollout_arrays import allocate_arrays
 from sdmbtl.trainers.ppo.settings import PPOSettings
+from sdmbtl.trainers.ppo.world_lanes import WorldLanes
 from sdmbtl.trainers.progress import EvaluationProgress, Progress, Report
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+from sdmbtl.trainers.world_rollout import evaluate_in_world
 
 #: Keeps the noise of actions apart from other random numbers of a seed.
 ACTING = 0xAC7
@@ -114,6 +119,7 @@ class HostPPOTrainer(Trainer):
         self.env_processes = whole_number("env_processes", env_processes, low=1, error=TrainerError)
         self.environment = examine(family, max_agents)
         self.max_agents = max_agents
+        self._world: BatchedWorld | None = None  # in which policies are evaluated
         self._check_observed_context()
         given = {
             **settings,
@@ -190,8 +196,7 @@ class HostPPOTrainer(Trainer):
         progress: EvaluationProgress | None = None,
     ) -> Evaluation:
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
-        play = evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
-        return play(
+        return self._player()(
             policy,
             self.family,
             self.space,
@@ -204,6 +209,14 @@ class HostPPOTrainer(Trainer):
             only=only,
             progress=progress,
         )
+
+    def _player(self) -> Callable[..., Evaluation]:
+        """What plays episodes of these environments."""
+        if self.environment.most_in_world is None:
+            return evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
+        if self._world is None:
+            self._world = self.family.build_world()
+        return partial(evaluate_in_world, world=self._world)
 
     def check_environment(self) -> None:
         """Refuse what can never work; of environments of several agents the first is examined."""
@@ -350,9 +363,13 @@ class HostPPOTrainer(Trainer):
             environment.agents,
             self.max_episode_steps,
         )
+        shape = environment.rollout_shape(settings, self.form.n_inputs)
+        world = self.family.build_world()
+        if world is not None:
+            return WorldLanes(world, episodes, allocate_arrays(shape), settings.num_envs)
         return open_lanes(
             episodes,
-            environment.rollout_shape(settings, self.form.n_inputs),
+            shape,
             settings.num_envs,
             self.env_processes if can_be_made_anywhere(self.family) else 1,
             parallel=environment.is_parallel,

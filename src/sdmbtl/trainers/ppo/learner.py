@@ -24,7 +24,7 @@ class Played(NamedTuple):
         next_obs: After it; of an episode that ended, its last one.
         reward: As it is learned from.
         terminated: Whether the episode ended, so that nothing would have followed.
-        done: Whether it ended or was cut off.
+        done: Whether it ended or was cut off, or what follows it is something else.
     """
 
     obs: jax.Array
@@ -69,11 +69,23 @@ def start_optimiser(weights: Weights) -> Optimiser:
     return Optimiser(weights, zeros, zeros, jnp.float32(0.0))
 
 
-def make_shuffles(iteration: jax.Array, epochs: int, n: int) -> jax.Array:
-    """(epochs, n) orders in which the samples of an iteration are learned from."""
+def make_shuffles(
+    iteration: jax.Array, epochs: int, n: int, count: jax.Array | None = None
+) -> jax.Array:
+    """(epochs, n) orders in which the samples of an iteration are learned from.
+
+    Args:
+        iteration: Number of the iteration.
+        epochs: How many orders.
+        n: Number of samples.
+        count: If given, only the first so many are samples, and they come first in every order.
+    """
     key = jax.random.fold_in(jax.random.PRNGKey(SHUFFLES), iteration)
     keys = jax.random.split(key, epochs)
-    return jax.vmap(lambda k: jax.random.permutation(k, n))(keys)
+    if count is None:
+        return jax.vmap(lambda k: jax.random.permutation(k, n))(keys)
+    is_empty = jnp.arange(n) >= count
+    return jax.vmap(lambda k: jnp.argsort(jax.random.uniform(k, (n,)) + is_empty))(keys)
 
 
 def estimate_advantages(
@@ -107,6 +119,7 @@ def learn(
     share: jax.Array,
     distribution: Distribution,
     settings: PPOSettings,
+    used: jax.Array | None = None,
 ) -> Optimiser:
     """Take all epochs over the samples of an iteration.
 
@@ -117,6 +130,7 @@ def learn(
         share: Share of the run that is done.
         distribution: Of the actions.
         settings: The settings.
+        used: How many minibatches of each order are learned from; all if left out.
     """
     learning_rate = jnp.float32(settings.learning_rate)
     if settings.anneal_lr:
@@ -128,6 +142,9 @@ def learn(
 
     def epoch(carry: Optimiser, shuffle: jax.Array) -> tuple[Optimiser, None]:
         rows = shuffle.reshape(-1, settings.minibatch_size)
+        if used is not None:
+            take = lambda i: jax.tree.map(lambda x: x[rows[i]], samples)  # noqa: E731
+            return jax.lax.fori_loop(0, used, lambda i, c: update(c, take(i))[0], carry), None
         minibatches = jax.tree.map(lambda x: x[rows], samples)
         return jax.lax.scan(update, carry, minibatches)[0], None
 

@@ -1,0 +1,55 @@
+"""The crossing: what differs between contexts, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+#: Seconds of a step.
+STEP = 0.5
+#: Metres from where the network begins to the stop line, and from the crossing to where it ends.
+LONGEST_LANE = 392.8
+#: Metres behind the crossing after which a vehicle has arrived.
+EXIT = 250.0
+#: Metres from bumper to bumper.
+VEHICLE_LENGTH = 5.0
+#: Where vehicles enter: the main entry first. North and south have the other green.
+ENTRIES = ("west", "east", "north", "south")
+MAIN_ROAD = ("west", "east")
+#: Share of the inflow that comes from the west.
+MAIN_SHARE = 0.9
+#: Crossings in the network file, at most.
+CROSSINGS = 16
+#: Largest acceleration that a policy can ask for, in m/s²; SUMO brakes harder where it must.
+MOST_ACCELERATION = 2.6
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """One crossing for one episode.
+
+    Attributes:
+        inflow: Vehicles an hour, from all entries together.
+        penetration: Probability with which a vehicle is controlled.
+        green: Seconds of green on the main road.
+        red: Seconds of red there.
+        speed_limit: In m/s.
+        lane_length: Metres from where vehicles enter to the stop line.
+    """
+
+    inflow: float = 250.0
+    penetration: float = 0.5
+    green: float = 20.0
+    red: float = 35.0
+    speed_limit: float = 14.0
+    lane_length: float = 250.0
+
+    @classmethod
+    def of(cls, context: Mapping[str, float]) -> Crossing:
+        """The crossing of a context."""
+        return cls(**{name: float(value) for name, value in context.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON data."""
+        return asdict(self)
