@@ -94,7 +94,15 @@ class Traffic(EnvironmentFamily):
     }
     positive = frozenset({"inflow", "green", "red", "speed_limit", "lane_length"})
     training: Mapping[str, Mapping[str, Any]] = {
-        "ppo": {"total_timesteps": 400_000, "num_envs": 8, "num_steps": 256, "eval_episodes": 8}
+        "ppo": {
+            "total_timesteps": 120_000,
+            "num_envs": 8,
+            "num_steps": 256,
+            "minibatch_size": 256,
+            "learning_rate": 5e-4,
+            "anneal_lr": True,
+            "eval_episodes": 8,
+        }
     }
 
     def __init__(

@@ -25,17 +25,19 @@ class Demand(NamedTuple):
     controlled: NDArray[np.bool_]
 
 
-def draw_demand(crossing: Crossing, seed: int, horizon: float) -> Demand:
+def draw_demand(crossing: Crossing, seed: int, horizon: float, warm_up: float = 0.0) -> Demand:
     """The vehicles of an episode.
 
     The same seed has the same random numbers in all contexts: with more inflow the same vehicles
-    come sooner, with more penetration more of the same vehicles are controlled. At least one
-    vehicle comes, and at least one is controlled: otherwise there would be nothing to measure.
+    come sooner, with more penetration more of the same vehicles are controlled. Who comes in the
+    warm-up is never controlled: it may be about to stop when control begins. At least one vehicle
+    comes, and at least one is controlled: otherwise there would be nothing to measure.
 
     Args:
         crossing: Inflow and penetration.
         seed: Of the episode.
         horizon: Seconds of the episode.
+        warm_up: Seconds at its beginning in which SUMO drives everybody.
     """
     times, entries = [], []
     for number in range(len(ENTRIES)):
@@ -48,21 +50,21 @@ def draw_demand(crossing: Crossing, seed: int, horizon: float) -> Demand:
         times.append(arrivals[arrivals < horizon])
         entries.append(np.full(len(times[-1]), number))
     time, entry = np.concatenate(times), np.concatenate(entries)
-    if not len(time):
-        time, entry = np.array([horizon / 2]), np.array([0])
+    if not (time >= warm_up).any():
+        time, entry = np.append(time, (warm_up + horizon) / 2), np.append(entry, 0)
     order = np.argsort(time, kind="stable")
     time, entry = time[order], entry[order]
-    controlled = _draw_controlled(entry, crossing.penetration, seed)
+    drawn = np.where(time >= warm_up, _draw_numbers(entry, seed), np.inf)
+    controlled = drawn < crossing.penetration
+    if not controlled.any():
+        controlled[np.argmin(drawn)] = True
     return Demand(time, entry, controlled)
 
 
-def _draw_controlled(entry: NDArray[np.int64], penetration: float, seed: int) -> NDArray[np.bool_]:
-    """(V,) which vehicles are controlled; the n-th of an entry has the same number everywhere."""
+def _draw_numbers(entry: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
+    """(V,) what decides who is controlled; the n-th of an entry has the same in all contexts."""
     drawn = np.zeros(len(entry))
     for number in range(len(ENTRIES)):
         own = np.flatnonzero(entry == number)
         drawn[own] = np.random.default_rng([seed, number, 1]).random(len(own))
-    controlled = drawn < penetration
-    if not controlled.any():
-        controlled[np.argmin(drawn)] = True
-    return controlled
+    return drawn

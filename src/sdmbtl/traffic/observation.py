@@ -20,6 +20,7 @@ NAMES = (
     "amber",
     "time to green",
     "time to red",
+    "speed for the next green",
     "has a leader",
     "gap to the leader",
     "speed of the leader",
@@ -60,7 +61,7 @@ def observe(
         traffic: All vehicles.
         who: (k,) positions of those that look.
         limits: (Q,) speed limit of each queue.
-        signals: (Q, 4) green, amber, seconds to green and to red of each queue.
+        signals: (Q, 5) the `RoadSignal` of each queue.
     """
     seen = np.zeros((len(who), SIZE), np.float32)
     queue = traffic.queue[who]
@@ -71,12 +72,26 @@ def observe(
     seen[:, 1] = np.where(passed, 0.0, to_light) / DISTANCE
     seen[:, 2] = passed
     signal = signals[queue]
-    signal[passed] = (1.0, 0.0, 0.0, MINUTE)
+    signal[passed] = (1.0, 0.0, 0.0, MINUTE, MINUTE)
     seen[:, 3:5] = signal[:, :2]
-    seen[:, 5:7] = signal[:, 2:] / MINUTE
-    _see_neighbour(seen[:, 7:10], traffic, who, -1, limit)
-    _see_neighbour(seen[:, 10:13], traffic, who, 1, limit)
+    seen[:, 5:7] = signal[:, 2:4] / MINUTE
+    seen[:, 7] = _speed_for_green(to_light, limit, signal)
+    _see_neighbour(seen[:, 8:11], traffic, who, -1, limit)
+    _see_neighbour(seen[:, 11:14], traffic, who, 1, limit)
     return seen
+
+
+def _speed_for_green(
+    to_light: NDArray[np.float64], limit: NDArray[np.float64], signal: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(k,) the speed, as a share of the limit, with which the light is reached when it is green.
+
+    What follows from distance and times alone, as a number that a network need not find.
+    """
+    green, _, _, to_red, to_next_green = signal.T
+    passes = (to_light < 0) | ((green > 0) & (to_light <= limit * to_red))
+    slower = np.clip(to_light / np.maximum(to_next_green, 1e-9) / limit, 0.0, 1.0)
+    return np.where(passes, 1.0, slower)
 
 
 def _see_neighbour(

@@ -19,12 +19,14 @@ class RoadSignal(NamedTuple):
         amber: Whether it has amber.
         to_green: Seconds until its next green begins, 0 while it has green.
         to_red: Seconds until its green, the present or the next one, ends.
+        to_next_green: Seconds until a green begins, after this one if it has green.
     """
 
     green: bool
     amber: bool
     to_green: float
     to_red: float
+    to_next_green: float
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,10 @@ class SignalPlan:
 
 def _look(since: float, green: float, cycle: float) -> RoadSignal:
     """What is seen some seconds after a green began."""
+    rest = cycle - since
     if since < green:
-        return RoadSignal(green=True, amber=False, to_green=0.0, to_red=green - since)
-    to_green = cycle - since
-    return RoadSignal(
-        green=False, amber=since < green + AMBER, to_green=to_green, to_red=to_green + green
-    )
+        return RoadSignal(True, False, 0.0, green - since, rest)
+    return RoadSignal(False, since < green + AMBER, rest, rest + green, rest)
 
 
 def _round(seconds: float, least: float) -> float:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.traffic.crossing import (
-    CROSSINGS,
     ENTRIES,
     EXIT,
     LONGEST_LANE,
@@ -138,10 +137,11 @@ class Simulation:
         self._entries_at = np.repeat([c.lane_length for c in crossings], len(ENTRIES))
         for kind in ("car", "advised"):
             self._sumo.vehicletype.setEmissionClass(kind, self.rules.emission_class)
-        for number in range(CROSSINGS):
-            if number < len(crossings):
-                self._prepare(number)
-        self._add_vehicles([draw_demand(c, s, self.rules.horizon) for c, s in self._pairs(seeds)])
+        for number in range(len(crossings)):
+            self._prepare(number)
+        warm_up = self.rules.warm_up * STEP
+        pairs = zip(crossings, seeds, strict=True)
+        self._add_vehicles([draw_demand(c, s, self.rules.horizon, warm_up) for c, s in pairs])
         for _ in range(self.rules.warm_up):
             self._advance()
         self._take_control()
@@ -194,9 +194,6 @@ class Simulation:
         return Scene(self._time, list(zip(entries, places, controlled, strict=True)))
 
     # -- the beginning ------------------------------------------------------------------------
-
-    def _pairs(self, seeds: Sequence[int]) -> list[tuple[Crossing, int]]:
-        return list(zip(self._crossings, seeds, strict=True))
 
     def _prepare(self, number: int) -> None:
         """Set the light and the speed limit of a crossing, and its routes."""
