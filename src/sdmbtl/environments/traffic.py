@@ -251,5 +251,5 @@ class TrafficEnv(JointView):
         """(H, W, 3) the crossing from above, without a display."""
         if self.render_mode is None:
             return None
-        plan = SignalPlan.of(Crossing.of(self.context))
+        plan = SignalPlan([Crossing.of(self.context)])
         return draw_crossing(self._traffic.scene(0), plan)

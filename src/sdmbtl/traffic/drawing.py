@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.traffic.crossing import ENTRIES, VEHICLE_LENGTH
-from sdmbtl.traffic.signal_plan import RoadSignal, SignalPlan
+from sdmbtl.traffic.signal_plan import SignalPlan
 from sdmbtl.traffic.simulation import Scene
 
 #: Pixels of a frame, and of a metre.
@@ -29,7 +29,7 @@ def draw_crossing(scene: Scene, plan: SignalPlan) -> Frame:
 
     Args:
         scene: Where the vehicles are, and when.
-        plan: Of the light.
+        plan: Of this crossing alone.
     """
     frame = np.full((HEIGHT, WIDTH, 3), GRASS, np.uint8)
     road = LANE_WIDTH
@@ -39,9 +39,10 @@ def draw_crossing(scene: Scene, plan: SignalPlan) -> Frame:
     _fill(frame, (HALF, -0.2), (1e3, 0.2), MARKING)
     _fill(frame, (-0.2, -1e3), (0.2, -HALF), MARKING)
     _fill(frame, (-0.2, HALF), (0.2, 1e3), MARKING)
-    signals = plan.signals(scene.time)
-    for entry, signal in zip(ENTRIES, signals, strict=True):
-        _draw_rectangle(frame, entry, HALF, HALF + 1.2, LANE_WIDTH, _colour(signal))
+    signals = plan.at(scene.time)
+    for entry, green, amber in zip(ENTRIES, signals.green, signals.amber, strict=True):
+        colour = GREEN if green else AMBER if amber else RED
+        _draw_rectangle(frame, entry, HALF, HALF + 1.2, LANE_WIDTH, colour)
     for number, to_light, is_controlled in scene.vehicles:
         front = to_light + HALF
         colour = CONTROLLED if is_controlled else OTHER
@@ -49,12 +50,6 @@ def draw_crossing(scene: Scene, plan: SignalPlan) -> Frame:
             frame, ENTRIES[number], front, front + VEHICLE_LENGTH, VEHICLE_WIDTH, colour
         )
     return frame
-
-
-def _colour(signal: RoadSignal) -> tuple[int, int, int]:
-    if signal.green:
-        return GREEN
-    return AMBER if signal.amber else RED
 
 
 def _draw_rectangle(

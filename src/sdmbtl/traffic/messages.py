@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable
-from typing import BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,10 +61,10 @@ def unpack_step(content: bytes) -> tuple[Moved, Agents, bool]:
         (np.int32, (there,)),
         (np.float32, (there, SIZE)),
     ]
-    arrays: list[NDArray[np.generic]] = []
+    arrays: list[NDArray[Any]] = []
     offset = _COUNTS.size
     for kind, shape in shapes:
-        array = np.frombuffer(content, kind, count=int(np.prod(shape)), offset=offset)
+        array: NDArray[Any] = np.frombuffer(content, kind, math.prod(shape), offset)
         arrays.append(array.reshape(shape))
         offset += array.nbytes
-    return Moved(*arrays[:4]), Agents(*arrays[4:]), bool(is_over)  # type: ignore[arg-type]
+    return Moved(*arrays[:4]), Agents(*arrays[4:]), bool(is_over)

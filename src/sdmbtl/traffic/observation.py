@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.traffic.crossing import VEHICLE_LENGTH
+from sdmbtl.traffic.signal_plan import Signals
 
 #: Entries of an observation, in order. Speeds are shares of the limit, distances of 250 m, gaps of
-#: 50 m and at most 2, times of a minute. Who has passed the light sees green.
+#: 50 m and at most 2, times of a minute. Who has passed the light sees green. The speed for the
+#: next green is that with which the light is reached when it is green: it follows from the entries
+#: before it, and is hard to find for a network.
 NAMES = (
     "speed",
     "distance to the light",
@@ -53,7 +56,7 @@ def observe(
     traffic: Traffic,
     who: NDArray[np.intp],
     limits: NDArray[np.float64],
-    signals: NDArray[np.float64],
+    signals: Signals,
 ) -> NDArray[np.float32]:
     """(k, SIZE) what some of the vehicles see.
 
@@ -61,7 +64,7 @@ def observe(
         traffic: All vehicles.
         who: (k,) positions of those that look.
         limits: (Q,) speed limit of each queue.
-        signals: (Q, 5) the `RoadSignal` of each queue.
+        signals: What each of the Q queues sees of its light.
     """
     seen = np.zeros((len(who), SIZE), np.float32)
     queue = traffic.queue[who]
@@ -71,27 +74,17 @@ def observe(
     seen[:, 0] = traffic.speed[who] / limit
     seen[:, 1] = np.where(passed, 0.0, to_light) / DISTANCE
     seen[:, 2] = passed
-    signal = signals[queue]
-    signal[passed] = (1.0, 0.0, 0.0, MINUTE, MINUTE)
-    seen[:, 3:5] = signal[:, :2]
-    seen[:, 5:7] = signal[:, 2:4] / MINUTE
-    seen[:, 7] = _speed_for_green(to_light, limit, signal)
+    green, to_red = signals.green[queue], signals.to_red[queue]
+    seen[:, 3] = passed | green
+    seen[:, 4] = ~passed & signals.amber[queue]
+    seen[:, 5] = np.where(passed, 0.0, signals.to_green[queue]) / MINUTE
+    seen[:, 6] = np.where(passed, MINUTE, to_red) / MINUTE
+    passes = passed | (green & (to_light <= limit * to_red))
+    slower = to_light / signals.to_next_green[queue] / limit
+    seen[:, 7] = np.where(passes, 1.0, np.minimum(slower, 1.0))
     _see_neighbour(seen[:, 8:11], traffic, who, -1, limit)
     _see_neighbour(seen[:, 11:14], traffic, who, 1, limit)
     return seen
-
-
-def _speed_for_green(
-    to_light: NDArray[np.float64], limit: NDArray[np.float64], signal: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """(k,) the speed, as a share of the limit, with which the light is reached when it is green.
-
-    What follows from distance and times alone, as a number that a network need not find.
-    """
-    green, _, _, to_red, to_next_green = signal.T
-    passes = (to_light < 0) | ((green > 0) & (to_light <= limit * to_red))
-    slower = np.clip(to_light / np.maximum(to_next_green, 1e-9) / limit, 0.0, 1.0)
-    return np.where(passes, 1.0, slower)
 
 
 def _see_neighbour(

@@ -1,9 +1,12 @@
-"""The traffic light: when which road has green."""
+"""The traffic lights: when which entry has green."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.traffic.crossing import ENTRIES, MAIN_ROAD, STEP, Crossing
 
@@ -11,8 +14,8 @@ from sdmbtl.traffic.crossing import ENTRIES, MAIN_ROAD, STEP, Crossing
 AMBER = 3.0
 
 
-class RoadSignal(NamedTuple):
-    """What one of the roads sees.
+class Signals(NamedTuple):
+    """What entries see at a moment; each is an array over them.
 
     Attributes:
         green: Whether it has green.
@@ -22,62 +25,48 @@ class RoadSignal(NamedTuple):
         to_next_green: Seconds until a green begins, after this one if it has green.
     """
 
-    green: bool
-    amber: bool
-    to_green: float
-    to_red: float
-    to_next_green: float
+    green: NDArray[np.bool_]
+    amber: NDArray[np.bool_]
+    to_green: NDArray[np.float64]
+    to_red: NDArray[np.float64]
+    to_next_green: NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class SignalPlan:
-    """A program of four phases that repeats: green and amber of the main road, then the other's.
+    """The programs of some crossings: green and amber of the main road, then the other's.
+
+    SUMO switches between steps, so all times are rounded to them.
+
+    Args:
+        crossings: With how long the main road has green and red.
 
     Attributes:
-        green: Seconds of green on the main road, a whole number of steps.
-        red: Seconds of red there: green and amber of the other road.
+        durations: Of each crossing the seconds of its phases: main green, main amber, other green,
+            other amber.
     """
 
-    green: float
-    red: float
+    def __init__(self, crossings: Sequence[Crossing]) -> None:
+        self.durations = [_durations(crossing) for crossing in crossings]
+        is_main = np.tile([entry in MAIN_ROAD for entry in ENTRIES], len(crossings))
+        main, amber, other, last = np.repeat(self.durations, len(ENTRIES), axis=0).T
+        self._cycle = main + amber + other + last
+        self._green = np.where(is_main, main, other)
+        self._begins = np.where(is_main, 0.0, main + amber)
 
-    @classmethod
-    def of(cls, crossing: Crossing) -> SignalPlan:
-        """The plan of a crossing: SUMO switches between steps, so its times are rounded to them."""
-        least = AMBER + STEP
-        return cls(_round(crossing.green, STEP), _round(crossing.red, least))
-
-    @property
-    def cycle(self) -> float:
-        """Seconds after which everything repeats."""
-        return self.green + AMBER + self.red
-
-    @property
-    def durations(self) -> tuple[float, float, float, float]:
-        """Seconds of each phase: main green, main amber, other green, other amber."""
-        return self.green, AMBER, self.red - AMBER, AMBER
-
-    def signals(self, time: float) -> tuple[RoadSignal, ...]:
-        """What each of the entries sees at a time."""
-        main, other = self.main_road(time), self.other_road(time)
-        return tuple(main if entry in MAIN_ROAD else other for entry in ENTRIES)
-
-    def main_road(self, time: float) -> RoadSignal:
-        """What the main road sees at a time."""
-        return _look(time % self.cycle, self.green, self.cycle)
-
-    def other_road(self, time: float) -> RoadSignal:
-        """What the other road sees at a time."""
-        since = (time - self.green - AMBER) % self.cycle
-        return _look(since, self.red - AMBER, self.cycle)
+    def at(self, time: float) -> Signals:
+        """What all entries see, those of the first crossing first."""
+        since = (time - self._begins) % self._cycle
+        rest = self._cycle - since
+        green = since < self._green
+        amber = ~green & (since < self._green + AMBER)
+        to_red = np.where(green, self._green - since, rest + self._green)
+        return Signals(green, amber, np.where(green, 0.0, rest), to_red, rest)
 
 
-def _look(since: float, green: float, cycle: float) -> RoadSignal:
-    """What is seen some seconds after a green began."""
-    rest = cycle - since
-    if since < green:
-        return RoadSignal(True, False, 0.0, green - since, rest)
-    return RoadSignal(False, since < green + AMBER, rest, rest + green, rest)
+def _durations(crossing: Crossing) -> tuple[float, float, float, float]:
+    green = _round(crossing.green, STEP)
+    red = _round(crossing.red, AMBER + STEP)
+    return green, AMBER, red - AMBER, AMBER
 
 
 def _round(seconds: float, least: float) -> float:

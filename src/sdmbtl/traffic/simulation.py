@@ -132,9 +132,9 @@ class Simulation:
         self._is_started = True
         self._driver, self._time, self._steps = driver, 0.0, 0
         self._crossings = list(crossings)
-        self._plans = [SignalPlan.of(crossing) for crossing in crossings]
+        self._plan = SignalPlan(crossings)
         self._limits = np.repeat([crossing.speed_limit for crossing in crossings], len(ENTRIES))
-        self._entries_at = np.repeat([c.lane_length for c in crossings], len(ENTRIES))
+        self._lengths = np.repeat([c.lane_length for c in crossings], len(ENTRIES))
         for kind in ("car", "advised"):
             self._sumo.vehicletype.setEmissionClass(kind, self.rules.emission_class)
         for number in range(len(crossings)):
@@ -200,7 +200,7 @@ class Simulation:
         light = self._sumo.trafficlight
         phases = [
             light.Phase(seconds, state)
-            for seconds, state in zip(self._plans[number].durations, PHASES, strict=True)
+            for seconds, state in zip(self._plan.durations[number], PHASES, strict=True)
         ]
         light.setProgramLogic(str(number), light.Logic("plan", 0, 0, phases))
         limit = self._crossings[number].speed_limit
@@ -242,6 +242,7 @@ class Simulation:
         self._co2, self._metres, self._seconds, self._standing = zeros
         self._list_active()
         self._read()
+        self._count([])
 
     # -- a step -------------------------------------------------------------------------------
 
@@ -257,19 +258,18 @@ class Simulation:
         """One step of SUMO, and what it did."""
         self._sumo.simulationStep()
         self._time += STEP
-        departed = self._sumo.simulation.getDepartedIDList()
-        arrived = self._sumo.simulation.getArrivedIDList()
-        for name in departed:
-            number = int(name)
+        departed = [int(name) for name in self._sumo.simulation.getDepartedIDList()]
+        arrived = [int(name) for name in self._sumo.simulation.getArrivedIDList()]
+        for number in departed:
             self._queues[self._queue_of[number]].append(number)
             if self._is_controlled[number]:
                 self._waiting.append(number)
-        for name in arrived:
-            self._remove(int(name))
+        for number in arrived:
+            self._remove(number)
         if departed or arrived:
             self._list_active()
         self._read()
-        self._count()
+        self._count(departed)
 
     def _remove(self, number: int) -> None:
         self._queues[self._queue_of[number]].remove(number)
@@ -285,22 +285,24 @@ class Simulation:
         self._active = np.array([n for queue in self._queues for n in queue], np.int64)
         self._names = [str(number) for number in self._active]
         self._queue = self._queue_of[self._active]
-        self._start = self._entries_at[self._queue]
+        self._start = self._lengths[self._queue]
         self._position = np.full(len(self._slot), -1, np.int64)
         self._position[self._active] = np.arange(len(self._active))
 
     def _read(self) -> None:
         """Speed, place and emissions of all vehicles."""
-        vehicle, names = self._vehicle, self._names
-        speed, distance, co2 = vehicle.getSpeed, vehicle.getDistance, vehicle.getCO2Emission
+        speed, co2, names = self._vehicle.getSpeed, self._vehicle.getCO2Emission, self._names
         self._speed = np.array([speed(name) for name in names], np.float64)
-        self._to_light = self._start - np.array([distance(name) for name in names], np.float64)
         self._milligrams = np.array([co2(name) for name in names], np.float64)
 
-    def _count(self) -> None:
+    def _count(self, entered: Sequence[int]) -> None:
+        """Add the step to the sums of all vehicles but those that have just entered."""
         active = self._active
-        self._co2[active] += self._milligrams * (STEP / 1000.0)
+        # SUMO moves a vehicle by its new speed, and none in the step in which it enters.
         self._metres[active] += self._speed * STEP
+        self._metres[entered] = 0.0
+        self._to_light = self._start - self._metres[active]
+        self._co2[active] += self._milligrams * (STEP / 1000.0)
         self._seconds[active] += STEP
         self._standing[active] += np.where(self._speed < 0.1, STEP, 0.0)
 
@@ -337,13 +339,11 @@ class Simulation:
 
     def _look(self) -> Agents:
         traffic = Traffic(self._speed, self._to_light, self._queue)
-        signals = np.array([s for plan in self._plans for s in plan.signals(self._time)], float)
+        signals = self._plan.at(self._time)
         obs = observe(traffic, self._positions_of_agents(), self._limits, signals)
         return Agents(self._slot[self._agents], obs)
 
     def _sum(self, values: NDArray[Any], where: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(E,) sums over some vehicles of each episode."""
-        found: NDArray[np.float64] = np.bincount(
-            self._episode_of[where], values[where], minlength=len(self._crossings)
-        )
-        return found
+        found = np.bincount(self._episode_of[where], values[where], len(self._crossings))
+        return found.astype(np.float64)

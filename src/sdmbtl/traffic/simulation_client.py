@@ -9,7 +9,6 @@ import select
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -26,6 +25,8 @@ from sdmbtl.traffic.simulation import Agents, Driver, Moved, Rules, Scene
 
 #: Characters of what SUMO printed that an error shows.
 SHOWN = 500
+#: Bytes that are read at once, if there are as many.
+CHUNK = 2**16
 
 
 class SimulationClient:
@@ -51,6 +52,7 @@ class SimulationClient:
         self.rules, self.patience, self.resets = rules, patience, resets
         self._process: subprocess.Popen[bytes] | None = None
         self._log: IO[bytes] | None = None
+        self._unread = b""  # of what the process has said
         self._done = 0
 
     def reset(
@@ -91,7 +93,7 @@ class SimulationClient:
     def close(self) -> None:
         """End the process; the next reset starts another one."""
         process, log = self._process, self._log
-        self._process, self._log, self._done = None, None, 0
+        self._process, self._log, self._done, self._unread = None, None, 0, b""
         if process is not None:
             process.kill()  # it has nothing to save
             for stream in (process.stdin, process.stdout):
@@ -139,20 +141,18 @@ class SimulationClient:
         """Exactly so many bytes, unless the process ends, within the time that it has."""
         assert self._process is not None and self._process.stdout is not None  # noqa: PT018, S101
         source = self._process.stdout.fileno()
-        parts, until = [], time.monotonic() + self.patience
-        while length:
-            left = until - time.monotonic()
-            if left <= 0 or not select.select([source], [], [], left)[0]:
+        while len(self._unread) < length:
+            if not select.select([source], [], [], self.patience)[0]:
                 raise self._failed(
                     f"did not answer for {self.patience:g} s and was ended: it hangs, or the "
                     "machine is overloaded"
                 )
-            part = os.read(source, length)
+            part = os.read(source, CHUNK)
             if not part:
                 break
-            parts.append(part)
-            length -= len(part)
-        return b"".join(parts)
+            self._unread += part
+        found, self._unread = self._unread[:length], self._unread[length:]
+        return found
 
     def _failed(self, what: str) -> SimulationError:
         """The error for a process that is of no more use, which is ended."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.batched_world import ParallelView
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
 from sdmbtl.trainers.environment_errors import name_context_in_errors
@@ -49,7 +50,7 @@ def play_random_actions(
         context = space.context(contexts[number])
         own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
         with name_context_in_errors(context):
-            env: Any = family.build(family.full_context(context), None)
+            env = _build(family, family.full_context(context))
             try:
                 returns[number, episode], taken = _play_episode(
                     family, env, context, own_seed, Limits(max_episode_steps or math.inf, left)
@@ -60,6 +61,12 @@ def play_random_actions(
         if left <= 0:
             break
     return returns
+
+
+def _build(family: EnvironmentFamily, context: dict[str, float]) -> Any:
+    """The environment in which a policy of the family would act."""
+    world = family.build_world()
+    return family.build(context, None) if world is None else ParallelView(world, context)
 
 
 def _play_episode(

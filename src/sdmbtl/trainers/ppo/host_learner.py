@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -125,10 +125,10 @@ class HostLearner:
             total: Iterations of the whole run.
         """
         # Numbers as arrays, so that runs of any length share what is compiled.
-        rollout, numbers = Rollout.of(arrays), (jnp.int32(iteration), jnp.int32(total))
+        numbers: list[Any] = [jnp.int32(iteration), jnp.int32(total)]
         if self.has_empty_slots:
-            numbers = (*numbers, *list_samples(arrays.present[:-1], self.settings.minibatch_size))
-        learned: LearnerState = self._compiled(state, rollout, *numbers)
+            numbers += list_samples(arrays.present[:-1], self.settings.minibatch_size)
+        learned: LearnerState = self._compiled(state, Rollout.of(arrays), *numbers)
         learned.discounted.block_until_ready()
         self.is_compiled = True
         return learned

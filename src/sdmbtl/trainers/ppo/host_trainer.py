@@ -212,11 +212,10 @@ class HostPPOTrainer(Trainer):
 
     def _player(self) -> Callable[..., Evaluation]:
         """What plays episodes of these environments."""
-        if self.environment.most_in_world is None:
-            return evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
-        if self._world is None:
-            self._world = self.family.build_world()
-        return partial(evaluate_in_world, world=self._world)
+        self._world = self._world or self.family.build_world()
+        if self._world is not None:
+            return partial(evaluate_in_world, world=self._world)
+        return evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
 
     def check_environment(self) -> None:
         """Refuse what can never work; of environments of several agents the first is examined."""

@@ -143,8 +143,12 @@ def learn(
     def epoch(carry: Optimiser, shuffle: jax.Array) -> tuple[Optimiser, None]:
         rows = shuffle.reshape(-1, settings.minibatch_size)
         if used is not None:
-            take = lambda i: jax.tree.map(lambda x: x[rows[i]], samples)  # noqa: E731
-            return jax.lax.fori_loop(0, used, lambda i, c: update(c, take(i))[0], carry), None
+
+            def update_next(number: jax.Array, carry: Optimiser) -> Optimiser:
+                return update(carry, jax.tree.map(lambda x: x[rows[number]], samples))[0]
+
+            learned: Optimiser = jax.lax.fori_loop(0, used, update_next, carry)
+            return learned, None
         minibatches = jax.tree.map(lambda x: x[rows], samples)
         return jax.lax.scan(update, carry, minibatches)[0], None
 
