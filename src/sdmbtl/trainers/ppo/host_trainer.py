@@ -86,6 +86,8 @@ class HostPPOTrainer(Trainer):
     starts_from_parent = True
     evaluates_on_host = True
     settings_class = PPOSettings
+    #: In which policies are evaluated, if the family has worlds.
+    _world: BatchedWorld | None = None
 
     def __init__(
         self,
@@ -119,7 +121,6 @@ class HostPPOTrainer(Trainer):
         self.env_processes = whole_number("env_processes", env_processes, low=1, error=TrainerError)
         self.environment = examine(family, max_agents)
         self.max_agents = max_agents
-        self._world: BatchedWorld | None = None  # in which policies are evaluated
         self._check_observed_context()
         given = {
             **settings,
