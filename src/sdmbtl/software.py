@@ -8,7 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 #: What choices depend on, and what training depends on besides.
 CORE = ("sdmbtl", "numpy", "scipy")
-TRAINING = ("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d", "mujoco")
+TRAINING = (
+    *("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d", "mujoco", "libsumo"),
+)
 
 
 def versions(packages: Iterable[str] = CORE, *, python: bool = True) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """The crossing as environments: contexts, three views, pictures."""
 
+from itertools import pairwise
+
 import gymnasium
 import numpy as np
 import pytest
@@ -54,7 +56,7 @@ def test_the_parallel_view_is_that_of_pettingzoo(family):
     assert is_parallel_env(view)
     steps = play(view)
     everybody = set()
-    for (before, *_), (seen, rewards, ended, cut) in zip(steps, steps[1:], strict=False):
+    for (before, *_), (seen, rewards, ended, cut) in pairwise(steps):
         assert rewards.keys() == ended.keys() == cut.keys() == before.keys() | seen.keys()
         assert not any(ended[agent] for agent in seen)
         gone = before.keys() - seen.keys()

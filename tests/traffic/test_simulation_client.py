@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,8 +52,7 @@ def test_a_process_that_dies_is_an_error_and_the_next_reset_has_another(client):
     client.reset([USUAL], [0])
     os.kill(client.pid, signal.SIGKILL)
     with pytest.raises(SimulationError, match=r"traffic simulation died \(exit status -9\)"):
-        for _ in range(2):
-            client.step(np.zeros(0, np.float32))
+        client.step(np.zeros(0, np.float32))
     with pytest.raises(SimulationError, match="call reset first"):
         client.step(np.zeros(0, np.float32))
     np.testing.assert_array_equal(play(client), expected)
@@ -103,15 +103,15 @@ def test_it_ends_with_the_process_that_started_it():
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     pid = int(done.stdout)
     until = time.monotonic() + 30
-    while os.path.exists(f"/proc/{pid}") and time.monotonic() < until:
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < until:
         time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{pid}")
+    assert not Path(f"/proc/{pid}").exists()
 
 
 def test_memory_does_not_grow_without_end(client):
     def resident():
-        with open(f"/proc/{client.pid}/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        pages = Path(f"/proc/{client.pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
     for seed in range(10):
         client.reset([USUAL] * 16, range(seed, seed + 16))

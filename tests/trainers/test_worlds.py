@@ -73,7 +73,7 @@ def test_returns_are_means_over_agents_of_their_sums(family, trainer, training):
     sums = dict.fromkeys(seen, 0.0)
     while view.agents:
         acting = list(view.agents)
-        taken = act_in_blocks(training.policy, np.array([seen[a] for a in acting]), (1,))
+        taken = act_in_blocks(training.policy, np.array([seen[a] for a in acting]))
         seen, rewards, *_ = view.step(dict(zip(acting, taken, strict=True)))
         for agent, reward in rewards.items():
             sums[agent] = sums.get(agent, 0.0) + reward
@@ -84,17 +84,17 @@ def test_returns_are_means_over_agents_of_their_sums(family, trainer, training):
 def test_a_run_that_was_stopped_continues_to_the_same_bytes(
     family, trainer, job, training, tmp_path
 ):
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     def stop_in_the_middle(report):
         if report.steps >= 600:
-            raise Stop
+            raise StopError
 
     def checkpoint():
         return Checkpoint(tmp_path / "checkpoint", seconds=0.0)
 
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         trainer.train_chunk([job], stop_in_the_middle, checkpoint())
     other = make_trainer("ppo", family, family.space(levels=2), **SETTINGS)
     continued = other.train_chunk([job], None, checkpoint())[0]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.batched_world import ParallelView
+from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
 from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.trainers.parallel_rollout import play_agents
-from sdmbtl.trainers.rollout import Limits
+from sdmbtl.trainers.rollout import Limits, episode_seed
+from sdmbtl.trainers.world_rollout import WorldEpisode, play_together
 
 
 def play_random_actions(
@@ -44,13 +46,19 @@ def play_random_actions(
     Raises:
         TrainingError: If an environment fails; the message names the context.
     """
+    world = family.build_world()
+    if world is not None:
+        with closing(world):
+            return _play_in_world(
+                world, family, space, contexts, episodes, most_steps, max_episode_steps, seed
+            )
     returns = np.full((len(contexts), episodes), np.nan)
     left = most_steps
     for episode, number in np.ndindex(episodes, len(contexts)):
         context = space.context(contexts[number])
-        own_seed = int(np.random.SeedSequence([seed, number, episode]).generate_state(1)[0])
+        own_seed = episode_seed(seed, number, episode)
         with name_context_in_errors(context):
-            env = _build(family, family.full_context(context))
+            env: Any = family.build(family.full_context(context), None)
             try:
                 returns[number, episode], taken = _play_episode(
                     family, env, context, own_seed, Limits(max_episode_steps or math.inf, left)
@@ -63,10 +71,44 @@ def play_random_actions(
     return returns
 
 
-def _build(family: EnvironmentFamily, context: dict[str, float]) -> Any:
-    """The environment in which a policy of the family would act."""
-    world = family.build_world()
-    return family.build(context, None) if world is None else ParallelView(world, context)
+def _play_in_world(
+    world: BatchedWorld,
+    family: EnvironmentFamily,
+    space: ContextSpace,
+    contexts: NDArray[np.float64],
+    episodes: int,
+    most_steps: int,
+    max_episode_steps: int | None,
+    seed: int,
+) -> NDArray[np.float64]:
+    """The same, as many episodes at once as a world has."""
+    returns = np.full((len(contexts), episodes), np.nan)
+    todo = [(number, count) for count in range(episodes) for number in range(len(contexts))]
+    actions = np.random.default_rng(seed)
+    low, high = world.action_space.low, world.action_space.high
+    taken = 0
+
+    def act(obs: NDArray[np.float32]) -> NDArray[np.float32]:
+        nonlocal taken
+        taken += len(group)
+        return actions.uniform(low, high, (len(obs), *low.shape)).astype(np.float32)
+
+    for first in range(0, len(todo), world.most_episodes):
+        group = todo[first : first + world.most_episodes]
+        played = [
+            WorldEpisode(
+                family.full_context(space.context(contexts[number])),
+                np.zeros(0),
+                episode_seed(seed, number, count),
+            )
+            for number, count in group
+        ]
+        found = play_together(world, act, played, max_episode_steps, most_steps)
+        for place, value in zip(group, found, strict=True):
+            returns[place] = value
+        if taken >= most_steps:
+            break
+    return returns
 
 
 def _play_episode(

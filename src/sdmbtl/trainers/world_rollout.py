@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +60,7 @@ def evaluate_in_world(
     seed = whole_number("seed", seed, low=0, error=TrainerError)
     numbers = list(range(len(contexts)) if only is None else only)
     evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
+    act = partial(act_in_blocks, policy)
 
     def episode(number: int, count: int) -> WorldEpisode:
         vector = contexts[number]
@@ -67,7 +70,7 @@ def evaluate_in_world(
 
     def play(places: Sequence[tuple[int, int]]) -> None:
         group = [episode(*place) for place in places]
-        returns = play_together(world, policy, group, max_episode_steps, endless_after)
+        returns = play_together(world, act, group, max_episode_steps, endless_after)
         for place, value in zip(places, returns, strict=True):
             evaluation.returns[place] = value
 
@@ -105,7 +108,7 @@ def _play_one_by_one(
 
 def play_together(
     world: BatchedWorld,
-    policy: Policy,
+    act: Callable[[NDArray[np.float32]], NDArray[np.float32]],
     episodes: Sequence[WorldEpisode],
     max_episode_steps: int | None = None,
     endless_after: int = 100_000,
@@ -114,7 +117,7 @@ def play_together(
 
     Args:
         world: Where.
-        policy: For all agents.
+        act: (k, A) actions for (k, I) observations; see `act_in_blocks`.
         episodes: At most as many as the world can have.
         max_episode_steps: They are cut off after so many steps; None for no limit.
         endless_after: Episodes that have not ended after so many steps have failed.
@@ -131,7 +134,7 @@ def play_together(
             raise no_end(endless_after)
         where = now.slots // world.max_agents
         seen = np.concatenate([now.obs, coordinates[where]], axis=1)
-        step = world.step(act_in_blocks(policy, seen, world.action_space.shape))
+        step = world.step(act(seen))
         steps += 1
         np.add.at(totals, where, step.reward)
         np.add.at(agents, where, step.gone)  # who is still there is counted at the end
@@ -140,17 +143,14 @@ def play_together(
     return totals / np.maximum(agents, 1)
 
 
-def act_in_blocks(
-    policy: Policy, obs: NDArray[np.float32], shape: tuple[int, ...]
-) -> NDArray[np.float32]:
-    """(k, *shape) actions for (k, I) observations.
+def act_in_blocks(policy: Policy, obs: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(k, A) actions of a policy for (k, I) observations.
 
     The policy always acts on `LANES` of them: the last digits of a product depend on the size of
     a batch, and an episode must not depend on the others beside it.
     """
-    blocks = -(-len(obs) // LANES)
+    blocks = max(math.ceil(len(obs) / LANES), 1)
     padded = np.zeros((blocks * LANES, obs.shape[1]), np.float32)
     padded[: len(obs)] = obs
-    actions: list[Any] = [policy.act(part) for part in np.split(padded, blocks)] if blocks else []
-    found = np.concatenate(actions) if actions else np.zeros((0, *shape), np.float32)
-    return found[: len(obs)].astype(np.float32, copy=False)
+    actions: list[Any] = [policy.act(part) for part in np.split(padded, blocks)]
+    return np.concatenate(actions)[: len(obs)].astype(np.float32, copy=False)
