@@ -416,6 +416,59 @@ def regions_real_table() -> str:
     return "\n".join(lines)
 
 
+def traffic_speed_table() -> str:
+    """Training at a crossing, beside stable-baselines3."""
+    result = _read("traffic-speed.json")
+    rates = result["vehicle_steps_per_cpu_second"]
+    return "\n".join(
+        [
+            "| controlled vehicle-steps per CPU-second in training | |",
+            "| --- | ---: |",
+            f"| `ppo`, evaluations included | {rates['ppo']:,.0f} |",
+            f"| stable-baselines3, a place for each vehicle | {rates['sb3']:,.0f} |",
+            f"| ratio | {result['ratio']:.1f} |",
+        ]
+    )
+
+
+def traffic_crossing_table() -> str:
+    """Drivers on the usual crossing."""
+    drivers = _read("traffic-policies.json")["crossing"]["drivers"]
+    return _traffic_table({name: drivers[name] for name in drivers})
+
+
+def traffic_portfolio_table() -> str:
+    """The first K policies of a study on all crossings, with savings that count."""
+    result = _read("traffic-policies.json")["portfolio"]
+    rows = {"idm": result["idm"], "advisory": result["advisory"]}
+    rows |= {counted(int(k), "policy", "policies"): row for k, row in result["policies"].items()}
+    return _traffic_table(rows)
+
+
+def _traffic_table(rows: dict[str, dict[str, Any]]) -> str:
+    """A row for each driver; changes against IDM with 95 % intervals."""
+    has_savings = any("credited saving" in row for row in rows.values())
+    titles = ["", "return", "CO2, g a vehicle", "against IDM", "speed, m/s", "standing, s"]
+    titles += ["vehicles", *(["saving that counts"] if has_savings else [])]
+    lines = ["| " + " | ".join(titles) + " |", "| --- |" + " ---: |" * (len(titles) - 1)]
+    for name, row in rows.items():
+        change, width = row["co2 against idm"]
+        cells = [
+            name,
+            f"{row['return']:.1f}",
+            f"{row['co2']:.1f}",
+            "" if name == "idm" else f"{change:+.1f} ± {width:.1f}",
+            f"{row['speed']:.2f}",
+            f"{row['standing']:.1f}",
+            f"{row['arrived']:.1f}",
+        ]
+        if has_savings:
+            saving = row.get("credited saving")
+            cells.append("" if saving is None else f"{100 * saving:.1f} %")
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -449,6 +502,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "generalists-targets": lambda: comparison.targets_table(comparison.Comparison.load()),
     "regions": regions_table,
     "regions-real": regions_real_table,
+    "traffic-speed": traffic_speed_table,
+    "traffic-crossing": traffic_crossing_table,
+    "traffic-portfolio": traffic_portfolio_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 

@@ -1,0 +1,74 @@
+"""Draw the crossing: the same vehicles driven by SUMO and by a trained policy, as an animation.
+
+    python benchmarks/draw_traffic.py [--seed 3] [--seconds 60]
+
+Above SUMO's IDM, below the policy of the usual context; controlled vehicles are green. Written to
+docs/figures/traffic.gif.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from sdmbtl.environments import make_family
+from sdmbtl.environments.traffic import Traffic
+from sdmbtl.policies import Policy
+from sdmbtl.traffic.crossing import STEP, Crossing
+from sdmbtl.traffic.drawing import draw_crossing
+from sdmbtl.traffic.signal_plan import SignalPlan
+from sdmbtl.traffic.simulation import Driver
+from sdmbtl.trainers import TrainingJob, make_trainer
+from sdmbtl.trainers.world_rollout import act_in_blocks
+
+FIGURE = Path(__file__).parent.parent / "docs" / "figures" / "traffic.gif"
+#: When it begins, after the warm-up; rows of pixels around the main road that are kept.
+BEGIN, ROWS = 120.0, slice(90, 210)
+
+
+def draw(family: Traffic, policy: Policy, driver: Driver, seed: int) -> Iterator[NDArray[np.uint8]]:
+    """Pictures of an episode, one for each step."""
+    context = family.full_context({})
+    plan = SignalPlan([Crossing.of(context)])
+    world = family.build_world()
+    world.driver = driver
+    now, is_over = world.reset([context], [seed]), False
+    while not is_over:
+        step = world.step(act_in_blocks(policy, now.obs))
+        now, is_over = step.now, step.is_over
+        scene = world.scene(0)
+        if scene.time >= BEGIN:
+            yield draw_crossing(scene, plan)[ROWS]
+    world.close()
+
+
+def main() -> None:
+    """Train, drive and draw."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    given = parser.parse_args()
+    family = make_family("Traffic", horizon=BEGIN + given.seconds)
+    assert isinstance(family, Traffic)  # noqa: S101 - for the type checker
+    space = family.space()
+    usual = np.array([[family.defaults[name] for name in space.names]])
+    policy = make_trainer("ppo", family, space).train([TrainingJob(usual, 0)])[0].policy
+    rows = (draw(family, policy, driver, given.seed) for driver in ("idm", "policy"))
+    line = np.full((4, 1000, 3), 255, np.uint8)
+    pictures = [
+        Image.fromarray(np.concatenate([above, line, below])).quantize(16)
+        for above, below in zip(*rows, strict=True)
+    ]
+    first, *others = pictures
+    pause = int(1000 * STEP / 4)  # four times as fast as it is
+    first.save(FIGURE, save_all=True, append_images=others, duration=pause, loop=0, optimize=True)
+    print(f"{FIGURE.name}: {len(pictures)} pictures, {FIGURE.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
