@@ -33,6 +33,8 @@ MEANINGS = {
     "Pendulum": "minus the cost of 200 steps: angle from upright, speed and torque, all squared",
     "Acrobot": "minus the number of steps until the tip is up, at worst -500",
     "MountainCar": "minus the number of steps until the car is on the hill",
+    "Traffic": "the mean over the controlled vehicles of speed, less standing, less CO2 (see "
+    "[traffic.md](traffic.md))",
     "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
 }
 ROUNDS = (1, 3, 6, 12)
