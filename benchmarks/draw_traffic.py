@@ -19,9 +19,7 @@ from PIL import Image
 from sdmbtl.environments import make_family
 from sdmbtl.environments.traffic import Traffic
 from sdmbtl.policies import Policy
-from sdmbtl.traffic.crossing import STEP, Crossing
-from sdmbtl.traffic.drawing import draw_crossing
-from sdmbtl.traffic.signal_plan import SignalPlan
+from sdmbtl.traffic.crossing import STEP
 from sdmbtl.traffic.simulation import Driver
 from sdmbtl.trainers import TrainingJob, make_trainer
 from sdmbtl.trainers.world_rollout import act_in_blocks
@@ -34,16 +32,14 @@ BEGIN, ROWS = 120.0, slice(90, 210)
 def draw(family: Traffic, policy: Policy, driver: Driver, seed: int) -> Iterator[NDArray[np.uint8]]:
     """Pictures of an episode, one for each step."""
     context = family.full_context({})
-    plan = SignalPlan([Crossing.of(context)])
     world = family.build_world()
     world.driver = driver
-    now, is_over = world.reset([context], [seed]), False
+    now, is_over, time = world.reset([context], [seed]), False, family.warm_up * STEP
     while not is_over:
         step = world.step(act_in_blocks(policy, now.obs))
-        now, is_over = step.now, step.is_over
-        scene = world.scene(0)
-        if scene.time >= BEGIN:
-            yield draw_crossing(scene, plan)[ROWS]
+        now, is_over, time = step.now, step.is_over, time + STEP
+        if time >= BEGIN:
+            yield world.render(0)[ROWS]
     world.close()
 
 

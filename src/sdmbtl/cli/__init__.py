@@ -16,6 +16,7 @@ from sdmbtl.cli.environments import environments
 from sdmbtl.cli.forget import forget
 from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords, say
+from sdmbtl.cli.play import play
 from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
@@ -48,7 +49,7 @@ def _root(
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, curves, evaluate, portfolio),
+    "Train": (run, resume, status, curves, evaluate, portfolio, play),
     "Train elsewhere": (ask, tell, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
     "Compare": (matrix, describe),

@@ -47,7 +47,7 @@ def portfolio(
     trained elsewhere can be chosen too; to act you need their own files.
     """
     with warnings_as_notes():
-        found = _opened(path, trust=trust)
+        found = open_portfolio(path, trust=trust)
     if smallest is not None:
         found = found.smallest(smallest)
     choice = (
@@ -70,7 +70,12 @@ def portfolio(
     print_lines(result_console(), *lines, hanging=2)
 
 
-def _opened(path: Path, *, trust: bool) -> Portfolio:
+def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
+    """The policies of a study, or of an exported portfolio.
+
+    Raises:
+        PortfolioError: If the directory has neither.
+    """
     from sdmbtl.portfolio import Portfolio
     from sdmbtl.studies import Study
 

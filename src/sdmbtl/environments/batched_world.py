@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.environments.contextual import SEEDS
 from sdmbtl.environments.family import BuiltFor
+from sdmbtl.errors import FamilyError
 
 
 class AgentsNow(NamedTuple):
@@ -69,6 +70,14 @@ class BatchedWorld(ABC):
     @abstractmethod
     def step(self, actions: NDArray[np.float32]) -> AgentsStep:
         """Take (k, A) actions of those who are there."""
+
+    def render(self, episode: int) -> NDArray[np.uint8]:
+        """(H, W, 3) a picture of an episode.
+
+        Raises:
+            FamilyError: If it cannot be drawn.
+        """
+        raise FamilyError(f"Episode {episode} of {type(self).__name__} cannot be drawn.")
 
     @abstractmethod
     def close(self) -> None:

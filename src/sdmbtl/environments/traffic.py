@@ -31,7 +31,7 @@ from sdmbtl.traffic.crossing import (
 from sdmbtl.traffic.drawing import draw_crossing
 from sdmbtl.traffic.observation import SIZE, EmissionModel, reward
 from sdmbtl.traffic.signal_plan import SignalPlan
-from sdmbtl.traffic.simulation import Driver, Rules, Scene
+from sdmbtl.traffic.simulation import Driver, Rules
 from sdmbtl.traffic.simulation_client import SimulationClient
 
 
@@ -206,10 +206,12 @@ class TrafficWorld(BatchedWorld):
         self.max_agents = client.rules.max_vehicles
         self.driver = driver
         self._client, self._emissions = client, emissions
+        self._crossings: list[Crossing] = []
 
     def reset(self, contexts: Sequence[Mapping[str, float]], seeds: Sequence[int]) -> AgentsNow:
         """Begin an episode on a crossing for each context."""
         agents, _ = self._client.reset(contexts, seeds, self.driver)
+        self._crossings = [Crossing.of(context) for context in contexts]
         return AgentsNow(*agents)
 
     def step(self, actions: NDArray[np.float32]) -> AgentsStep:
@@ -226,9 +228,10 @@ class TrafficWorld(BatchedWorld):
         """CO2, speed, throughput and standing of each episode; see `Simulation.measures`."""
         return self._client.measures()
 
-    def scene(self, crossing: int) -> Scene:
-        """What there is to see on a crossing now."""
-        return self._client.scene(crossing)
+    def render(self, episode: int) -> NDArray[np.uint8]:
+        """(H, W, 3) a crossing from above, without a display."""
+        plan = SignalPlan([self._crossings[episode]])
+        return draw_crossing(self._client.scene(episode), plan)
 
     def close(self) -> None:
         """End the simulation."""
@@ -245,11 +248,7 @@ class TrafficEnv(JointView):
     ) -> None:
         super().__init__(world, context)
         self.render_mode = render_mode
-        self._traffic = world
 
     def render(self) -> NDArray[np.uint8] | None:
         """(H, W, 3) the crossing from above, without a display."""
-        if self.render_mode is None:
-            return None
-        plan = SignalPlan([Crossing.of(self.context)])
-        return draw_crossing(self._traffic.scene(0), plan)
+        return None if self.render_mode is None else self.world.render(0)

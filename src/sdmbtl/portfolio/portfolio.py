@@ -29,7 +29,7 @@ from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
-    from sdmbtl.environments import ContextualEnv
+    from sdmbtl.environments import ContextualEnv, EnvironmentFamily
 
 #: Share of the returns to be expected that an interval holds.
 CONFIDENCE = 0.95
@@ -183,7 +183,15 @@ class Portfolio:
         Raises:
             PortfolioError: If the policies were trained elsewhere, so that they are not here.
         """
-        policy = self.policy(self.choose(context).policy)
+        return self.actor(self.choose(context).policy, context)
+
+    def actor(self, member: int, context: ContextLike) -> Actor:
+        """A member in a context, on the plain observations of its environment.
+
+        Raises:
+            PortfolioError: If it was trained elsewhere, so that it is not here.
+        """
+        policy = self.policy(member)
         if not self.observe_context:
             return policy
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
@@ -212,6 +220,19 @@ class Portfolio:
             PortfolioError: If the portfolio does not know its environments, or names code for
                 them and is not trusted.
         """
+        family = self.make_family("make_env(context, trust=True).", trust=trust)
+        return family.make(self.space.context(self.space.vector(context)), **options)
+
+    def make_family(self, way_out: str, *, trust: bool = False) -> EnvironmentFamily:
+        """Make the environments that the policies were trained in.
+
+        Args:
+            way_out: How to say that the portfolio is trusted, for the message.
+            trust: See `make_env`.
+
+        Raises:
+            PortfolioError: See `make_env`.
+        """
         if self.family is None:
             raise PortfolioError(
                 "This portfolio does not know how its environments are made: they were trained "
@@ -225,11 +246,10 @@ class Portfolio:
             refuse_untrusted(
                 "This portfolio",
                 code_of_family(self.family),
-                "make_env(context, trust=True).",
+                way_out,
                 error=PortfolioError,
             )
-        family = make_family(self.family["name"], **self.family["options"])
-        return family.make(self.space.context(self.space.vector(context)), **options)
+        return make_family(self.family["name"], **self.family["options"])
 
     # -- coverage ------------------------------------------------------------------------
 

@@ -1,0 +1,118 @@
+"""`sdmbtl play`: see policies act."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sdmbtl.cli import arguments
+from sdmbtl.cli.options import ContextOption, TrustOption
+from sdmbtl.cli.output import say, warnings_as_notes
+from sdmbtl.cli.portfolio import open_portfolio
+from sdmbtl.wording import counted, shown_context
+
+if TYPE_CHECKING:
+    from sdmbtl.animation import Shot
+    from sdmbtl.portfolio import Portfolio
+
+#: Pictures a second, where an environment does not say.
+USUAL_FPS = 20.0
+
+
+def play(
+    path: Annotated[Path, typer.Argument(metavar="DIR", help="A study, or an exported portfolio.")],
+    context: ContextOption = None,
+    policy: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="Which policies, side by side. Usually the generalist, if there is one, and the "
+            "one that is chosen for the context.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="A .gif or .mp4 file.")
+    ] = Path("play.gif"),
+    window: Annotated[
+        bool, typer.Option("--window", help="In a window instead of a file, one after another.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the episode.", min=0)] = 0,
+    every: Annotated[
+        int, typer.Option(metavar="STEPS", help="Steps between two pictures.", min=1)
+    ] = 2,
+    steps: Annotated[int, typer.Option(help="Steps that are shown at most.", min=1)] = 1000,
+    speed: Annotated[float, typer.Option(help="How many times as fast as it is.", min=0.01)] = 1.0,
+    trust: TrustOption = False,
+) -> None:
+    """See policies act in a context: the generalist and the one that is chosen, side by side.
+
+    Without --context it is the middle of the space.
+    """
+    with warnings_as_notes():
+        found = open_portfolio(path, trust=trust)
+    where = found.space.middle()
+    if context:
+        given = arguments.as_shown(arguments.context(context), found.space)
+        where = found.space.context(found.space.vector(given))
+    chosen = policy or _choose(found, where)
+    family = found.make_family("--trust.", trust=trust)
+    say(f"{family.name} with {shown_context(where)}, seed {seed}")
+    actors = {_title(found, number): found.actor(number, where) for number in chosen}
+    if window:
+        from sdmbtl.animation import show_episode
+
+        for title, actor in actors.items():
+            say(f"{title}: return {show_episode(family, actor, where, seed):.4g}")
+        return
+    from sdmbtl.animation import film_episode, film_side_by_side, save_animation
+
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pictures need no display, and no remarks
+    returns: dict[str, float] = {}
+    films = {
+        title: _select(film_episode(family, actor, where, seed), every, steps, title, returns)
+        for title, actor in actors.items()
+    }
+    pictures = film_side_by_side(films)
+    number = save_animation(pictures, out, speed * _fps(family) / every)
+    for title, total in returns.items():
+        say(f"{title}: return {total:.4g}")
+    say(f"{counted(number, 'picture')} in {out}")
+
+
+def _choose(portfolio: Portfolio, context: dict[str, float]) -> list[int]:
+    """The generalist, if there is one, and the policy for a context."""
+    from sdmbtl.contexts.regions import is_whole
+
+    whole = [m.id for m in portfolio if m.policy and is_whole(portfolio.space, m.source)]
+    return list(dict.fromkeys([*whole[-1:], portfolio.choose(context).policy]))
+
+
+def _title(portfolio: Portfolio, number: int) -> str:
+    return f"policy {number}, trained on {portfolio.trained_on(number)}"
+
+
+def _select(
+    shots: Iterable[Shot], every: int, steps: int, title: str, returns: dict[str, float]
+) -> Iterator[Shot]:
+    """Every so many moments and the last; what the episode came to is noted."""
+    last = None
+    for number, shot in enumerate(islice(shots, steps)):
+        returns[title] = shot.total
+        last = shot if number % every else None
+        if last is None:
+            yield shot
+    if last is not None:
+        yield last
+
+
+def _fps(family: Any) -> float:
+    env = family.build(dict(family.defaults), None)
+    try:
+        return float(env.metadata.get("render_fps") or USUAL_FPS)
+    finally:
+        env.close()
