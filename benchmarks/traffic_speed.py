@@ -1,6 +1,6 @@
 """Controlled vehicle-steps per CPU-second in training at a crossing: our PPO and stable-baselines3.
 
-    python benchmarks/traffic_speed.py [--iterations 20]
+    python benchmarks/traffic_speed.py [--iterations 60]
 
 The usual context, eight crossings in one simulation for both; the same network, rollout, epochs
 and minibatch. For stable-baselines3 they become a vector environment in the usual way: a place for
@@ -157,7 +157,7 @@ def stable_baselines_rate(family: Traffic, iterations: int) -> float:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure in turns, and write it down."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--iterations", type=int, default=60)
     parser.add_argument("--repeats", type=int, default=3)
     given = parser.parse_args(arguments)
     family = make_family("Traffic", max_vehicles=VEHICLES)
@@ -165,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rates: dict[str, list[float]] = {"ppo": [], "sb3": []}
     for _ in range(given.repeats):
         rates["ppo"].append(our_rate(family, given.iterations))
-        rates["sb3"].append(stable_baselines_rate(family, max(given.iterations // 10, 1)))
+        rates["sb3"].append(stable_baselines_rate(family, max(given.iterations // 30, 1)))
         print(rates, flush=True)
     medians = {name: float(np.median(values)) for name, values in rates.items()}
     result = {

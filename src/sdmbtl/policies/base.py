@@ -53,6 +53,18 @@ class Policy(ABC):
     def act(self, observation: ArrayLike) -> Any:
         """The action for one observation, or for a batch of them (one more leading axis)."""
 
+    def to_onnx(self) -> bytes:
+        """The policy as an ONNX file, for programs that know nothing of this package.
+
+        Raises:
+            PolicyError: If this kind of policy cannot be one.
+            MissingPackageError: If onnx is not installed.
+        """
+        raise PolicyError(
+            f"A policy of the kind {self.kind!r} cannot be written as ONNX here. Use the exporter "
+            "of the library that it comes from."
+        )
+
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The weights by name."""

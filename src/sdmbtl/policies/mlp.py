@@ -131,6 +131,12 @@ class MlpPolicy(Policy):
         chosen = output.argmax(axis=-1)
         return int(chosen) if chosen.ndim == 0 else chosen
 
+    def to_onnx(self) -> bytes:
+        """The policy as an ONNX file, from "observation" to "action"; see `make_onnx`."""
+        from sdmbtl.policies.onnx_graph import make_onnx
+
+        return make_onnx(self)
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The weights by name."""
         named = {f"weight_{i}": w for i, w in enumerate(self.weights)}

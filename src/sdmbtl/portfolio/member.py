@@ -39,6 +39,18 @@ class Member:
     returns: NDArray[np.float64]
     source: Source = CONTEXT_ALONE
 
+    def to_onnx(self) -> bytes:
+        """The policy as an ONNX file, for programs that know nothing of this package.
+
+        Raises:
+            PortfolioError: If it was trained elsewhere, so that it is not here.
+            PolicyError: If this kind of policy cannot be one.
+            MissingPackageError: If onnx is not installed.
+        """
+        if self.policy is None:
+            raise PortfolioError(f"Policy {self.id} was trained elsewhere, and is not here.")
+        return self.policy.to_onnx()
+
 
 def checked_member(member: Member, space: ContextSpace) -> Member:
     """A member with checked values and returns of its own that never change.
