@@ -43,6 +43,12 @@ def test_without_anything_it_is_the_middle_and_the_best(study, tmp_path):
     assert "CartPole with length=" in done.output
 
 
+def test_what_a_context_leaves_out_is_in_the_middle(study, tmp_path):
+    done = invoke(study, "--steps", "2", "--context", "length=0.3", "-o", tmp_path / "play.gif")
+    assert done.exit_code == 0, done.output
+    assert "CartPole with length=0.3 masscart=" in done.output
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -51,14 +51,14 @@ def play(
 ) -> None:
     """See policies act in a context: the generalist and the one that is chosen, side by side.
 
-    Without --context it is the middle of the space.
+    What --context leaves out is in the middle of the space.
     """
     with warnings_as_notes():
         found = open_portfolio(path, trust=trust)
     where = found.space.middle()
     if context:
-        given = arguments.as_shown(arguments.context(context), found.space)
-        where = found.space.context(found.space.vector(given))
+        given = {**where, **arguments.context(context)}
+        where = found.space.context(found.space.vector(arguments.as_shown(given, found.space)))
     chosen = policy or _choose(found, where)
     family = found.make_family("--trust.", trust=trust)
     say(f"{family.name} with {shown_context(where)}, seed {seed}")
