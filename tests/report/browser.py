@@ -119,12 +119,17 @@ class Page:
 
     def go(self, address):
         self.call("Page.navigate", url=address)
-        self.wait("document.readyState === 'complete' && document.querySelector('h1, pre') !== null")
+        self.wait(
+            "document.readyState === 'complete' && document.querySelector('h1, pre') !== null"
+        )
 
     def resize(self, width, height=900):
         self.call(
             "Emulation.setDeviceMetricsOverride",
-            **{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def use_colours(self, scheme):
@@ -170,9 +175,7 @@ class Page:
     def click(self, selector):
         x, y = self.middle(selector)
         for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, *keys):
         for key in keys:

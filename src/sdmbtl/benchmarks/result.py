@@ -251,6 +251,11 @@ class BenchmarkResult:
         known_name("problem", name, found, error=BenchmarkError)
         return found[name]
 
+    @property
+    def scored(self) -> list[str]:
+        """The selectors that have a score: those that choose one context after another."""
+        return without_baselines(self.selectors)
+
     def entering(self, k: int) -> tuple[ProblemResult, ...]:
         """The problems that enter the aggregate for `k` policies.
 

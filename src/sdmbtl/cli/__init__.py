@@ -17,6 +17,7 @@ from sdmbtl.cli.forget import forget
 from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords, say
 from sdmbtl.cli.portfolio import portfolio
+from sdmbtl.cli.report import report, watch
 from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
 from sdmbtl.cli.study import doctor, evaluate
@@ -48,7 +49,7 @@ def _root(
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, curves, evaluate, portfolio),
+    "Train": (run, resume, status, report, watch, curves, evaluate, portfolio),
     "Train elsewhere": (ask, tell, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
     "Compare": (matrix, describe),

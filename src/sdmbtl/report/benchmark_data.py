@@ -107,7 +107,7 @@ class BenchmarkData:
 def benchmark_data(result: BenchmarkResult) -> BenchmarkData:
     """Gather what the page of a benchmark shows."""
     rounds = max(problem.rounds for problem in result.problems)
-    scores = [_score(result, name, rounds) for name in result.selectors]
+    scores = [_score(result, name, rounds) for name in result.scored]
     matrices = f"{result.trials} {'matrix' if result.trials == 1 else 'matrices'} each"
     return BenchmarkData(
         title=result.name,
@@ -153,9 +153,7 @@ def _table(table: Table, policies: int | None) -> TableData:
         }
         for row in table.rows
     ]
-    return TableData(
-        table.title, policies, table.label_headers, table.columns, rows, table.notes
-    )
+    return TableData(table.title, policies, table.label_headers, table.columns, rows, table.notes)
 
 
 def _problem(problem: ProblemResult) -> ProblemData:
@@ -170,9 +168,7 @@ def _problem(problem: ProblemResult) -> ProblemData:
 
 def _half_widths(problem: ProblemResult, selector: str) -> dict[int, float]:
     found = {k: at.get("final") for k, at in problem.of(selector).at.items()}
-    return {
-        k: one.half_width for k, one in found.items() if one is not None and one.half_width
-    }
+    return {k: one.half_width for k, one in found.items() if one is not None and one.half_width}
 
 
 def _score(result: BenchmarkResult, selector: str, rounds: int) -> ScoreData:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -86,7 +87,7 @@ def weak_spots(
 
 def headline(status: Mapping[str, Any]) -> str:
     """The study in a line."""
-    name = status["environment"] or "Policies trained elsewhere"
+    name = status["environment"] or Path(status["path"]).name
     targets = counted(status["targets"], "target")
     if not status["policies"]:
         return f"{name}: no policy is finished yet, {targets}"
@@ -175,14 +176,17 @@ def _training_card(status: Mapping[str, Any]) -> Card:
     lines = []
     if seconds:
         lines.append(", ".join(f"{stage} {duration(value)}" for stage, value in seconds.items()))
-    for key in ("pending", "failed", "forgotten"):
-        if status[key]:
-            lines.append(f"{counted(status[key], 'policy', 'policies')} {key}")
+    lines += [
+        f"{counted(status[key], 'policy', 'policies')} {key}"
+        for key in ("pending", "failed", "forgotten")
+        if status[key]
+    ]
     if status["failed_evaluations"]:
         lines.append(f"{counted(status['failed_evaluations'], 'failed evaluation')}")
     if status.get("running_process") is not None:
         lines.append("It is running now.")
     elif status["budget"] is not None:
         lines.append(f"Budget: {counted(status['budget'], 'policy', 'policies')}")
-    value = f"{status['steps']:,} steps" if status["steps"] else "elsewhere"
-    return Card("Training", value, (*lines,))
+    if status["environment"] is None:
+        return Card("Trained elsewhere", f"{status['policies']} reported", (*lines,))
+    return Card("Training", f"{status['steps']:,} steps", (*lines,))

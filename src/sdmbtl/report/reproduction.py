@@ -35,9 +35,7 @@ class Reproduction:
     configuration: str
 
 
-def reproduction(
-    configuration: Configuration, rules: Mapping[str, Any], path: str
-) -> Reproduction:
+def reproduction(configuration: Configuration, rules: Mapping[str, Any], path: str) -> Reproduction:
     """How to make a study again.
 
     Args:

@@ -335,7 +335,10 @@ def _settings(study: Study, status: Mapping[str, Any]) -> dict[str, str]:
     configuration = study.configuration
     found: dict[str, Any] = {
         "environment": status["environment"] or "none: trained elsewhere",
-        **{f"environment.{k}": v for k, v in (configuration.family or {}).get("options", {}).items()},
+        **{
+            f"environment.{k}": v
+            for k, v in (configuration.family or {}).get("options", {}).items()
+        },
         "targets": status["targets"],
         "episodes for each target": configuration.episodes,
         "returns": status["return_range"] or "range not known",

@@ -1,6 +1,6 @@
 // The page of a benchmark.
 
-const SELECTOR_COLOURS = { random: "#8a8a8a", "myopic-oracle": "var(--text)", "sequential-oracle": "#56B4E9" };
+const SELECTOR_COLOURS = { random: "#8a8a8a", independent: "#c9b18f", "myopic-oracle": "var(--text)", "sequential-oracle": "#56B4E9" };
 const PLAIN_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#7fb8d8", "#f2cf7f", "#7fceb9"];
 
 function selectorColour(name) {
@@ -25,7 +25,7 @@ function buildScores() {
   const { body } = section("scores", "Aggregated score against the number of policies",
     "Mean over the problems: random choice is 0, the Myopic Oracle 1. Bars are 95 % intervals, where they were computed.", { short: "Score" });
   const picture = figure((place, width) => {
-    const series = data.scores.filter((score) => !["random", "myopic-oracle"].includes(score.selector)).map((score) => ({
+    const series = data.scores.map((score) => ({
       name: score.selector, label: score.selector, colour: selectorColour(score.selector),
       points: score.means.map((y, i) => [i + 1, y]).filter(([, y]) => known(y)),
       bars: Object.entries(score.half_widths).map(([k, half]) => [Number(k), score.means[k - 1], half]),

@@ -8,7 +8,7 @@ function lineChart(place, width, series, options) {
   const tall = options.height || 300;
   const every = series.flatMap((one) => one.points);
   const direct = series.some((one) => one.label);
-  const box = { left: 46, right: direct ? Math.min(130, width * 0.26) : 14, top: 14, bottom: 40 };
+  const box = { left: 46, right: direct ? Math.min(140, width * 0.28) : 14, top: 26, bottom: 40 };
   const plain = every.length ? every : [[0, 0], [1, 1]];
   const guides = options.guides || [];
   const ys = [...plain.map((p) => p[1]), ...guides.map((g) => g.y),
@@ -117,7 +117,7 @@ function drawLabels(svg, series, x, y, width, box, tall) {
   for (const label of labels.reverse()) {
     label.at = Math.min(label.at, highest - 14);
     highest = label.at;
-    svg.append(draw("text", { x: width - box.right + 8, y: label.at + 4, class: "strong",
-      css: { fill: label.one.textColour || "var(--text)" } }, label.one.label));
+    svg.append(draw("circle", { cx: width - box.right + 9, cy: label.at, r: 4, css: { fill: label.one.colour || "var(--text)" } }),
+      draw("text", { x: width - box.right + 18, y: label.at + 4, class: "strong" }, label.one.label));
   }
 }

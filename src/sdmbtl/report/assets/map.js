@@ -154,7 +154,7 @@ const hatch = () => draw("defs", {}, draw("pattern", { id: "hatch", width: 7, he
   patternTransform: "rotate(45)" }, draw("line", { x1: 0, x2: 0, y1: 0, y2: 7, class: "hatch-line" })));
 
 function mapFrame(width) {
-  const box = { left: 58, right: 8, top: 8, bottom: 44 };
+  const box = { left: 70, right: 8, top: 8, bottom: 44 };
   const side = width - box.left - box.right;
   const tall = Math.round(Math.min(side * 0.72, 520)) + box.top + box.bottom;
   const svg = draw("svg", { viewBox: `0 0 ${width} ${tall}` }, hatch());
@@ -167,7 +167,7 @@ function drawMapNames(svg, box, width, tall) {
   const middle = box.top + (tall - box.top - box.bottom) / 2;
   svg.append(
     draw("text", { x: box.left + (width - box.left - box.right) / 2, y: tall - 6, "text-anchor": "middle", class: "strong" }, named(x)),
-    draw("text", { x: 12, y: middle, "text-anchor": "middle", class: "strong", transform: `rotate(-90 12 ${middle})` }, named(y)));
+    draw("text", { x: 11, y: middle, "text-anchor": "middle", class: "strong", transform: `rotate(-90 11 ${middle})` }, named(y)));
 }
 
 function paintSlice(place, width, now) {
@@ -185,6 +185,7 @@ function paintSlice(place, width, now) {
       if (paint && paint.bad) svg.append(draw("rect", { ...area, class: "bad" }));
     }
   }
+  if (state.map.only === null) drawAreaNumbers(svg, columns, rows, (column, row) => now.who[target(column, row)], left, top, cell);
   drawLevels(svg, x, y, box, tall, left, top, cell);
   drawMapNames(svg, box, width, tall);
   drawSources(svg, box, wide, high);
@@ -207,6 +208,23 @@ function paintSlice(place, width, now) {
       cursor.setAttribute("y", box.top + row * cell.h);
     },
   });
+}
+
+// The number of each policy in the middle of what it serves here: colour is not all that tells.
+function drawAreaNumbers(svg, columns, rows, whoAt, left, top, cell) {
+  const cells = {};
+  for (let column = 0; column < columns; column += 1) {
+    for (let row = 0; row < rows; row += 1) (cells[whoAt(column, row)] ||= []).push([column, row]);
+  }
+  delete cells[-1];
+  if (cell.w < 16 || cell.h < 14) return;
+  for (const [who, places] of Object.entries(cells)) {
+    const middle = [0, 1].map((i) => places.reduce((sum, place) => sum + place[i], 0) / places.length);
+    const away = ([column, row]) => (column - middle[0]) ** 2 + (row - middle[1]) ** 2;
+    const [column, row] = places.reduce((best, place) => (away(place) < away(best) ? place : best));
+    svg.append(draw("text", { class: "on-map", x: left(column) + cell.w / 2, y: top(row) + cell.h / 2 + 4, "text-anchor": "middle" },
+      String(data.rows.policies[who])));
+  }
 }
 
 function drawLevels(svg, x, y, box, tall, left, top, cell) {
@@ -351,7 +369,7 @@ function paintLine(place, width, now) {
 }
 
 function drawLineSources(svg, width, tall) {
-  const left = 46, right = Math.min(130, width * 0.26), bottom = tall - 46;
+  const left = 46, right = Math.min(140, width * 0.28), bottom = tall - 46;
   const x = (unit) => left + unit * (width - left - right);
   for (let row = 0; row < rowsShown(); row += 1) {
     const policy = policyOf(row);
@@ -463,6 +481,7 @@ function paintThumbs(thumbs, redrawAll) {
   if (levels[d].length > MOST_THUMBS) return;
   const now = standing(rowsShown());
   thumbs.setAttribute("aria-label", `Slices by ${data.space.dimensions[d].name}`);
+  thumbs.append(make("p", { class: "note wide" }, `All slices by ${data.space.dimensions[d].name}`));
   levels[d].forEach((_, place) => {
     const canvas = make("canvas", { width: levels[state.map.x].length, height: levels[state.map.y].length });
     paintThumb(canvas, now, state.map.at.map((at, other) => (other === d ? place : at)));
@@ -505,8 +524,8 @@ function paintAside(aside, redrawAll) {
     ? "Choose a policy to see how well it does everywhere."
     : `Policy ${policyOf(state.map.only).id} alone, on every target: from low to high returns `;
   aside.replaceChildren(
-    make("h3", {}, "Policies by the targets they serve"),
-    make("ul", { class: "legend" }, order.map((row) => chip(row, `${policyOf(row).id}: ${served[row]}`)),
+    make("h3", {}, "Policies, and how many targets each serves"),
+    make("ul", { class: "legend" }, order.map((row) => chip(row, [make("strong", {}, String(policyOf(row).id)), ` ${counted(served[row], "target")}`])),
       state.map.only === null ? null : chip(null, "All")),
     make("p", { class: "note" }, hint, state.map.only === null ? null : make("span", { class: "ramp" })),
     make("p", { class: "note" }, make("span", { class: "swatch hatched" }), " badly covered"),

@@ -14,7 +14,7 @@ function policyRow(policy, place, served) {
   const more = policyDetails(policy);
   return make("tr", { class: place >= MOST_POLICIES ? "extra" : null },
     make("td", { class: "words" }, badge(policy)),
-    make("td", { class: "words" },
+    make("td", { class: "words source" },
       make("strong", {}, policy.trained_on), make("br", {}),
       make("span", { class: "why" }, `${from}${policy.steps ? `, ${whole(policy.steps)} steps` : ""}`)),
     make("td", { class: "words" }, make("span", { class: "why" }, policy.reason || `Chosen by ${policy.chosen_by}.`),
@@ -97,7 +97,7 @@ function choicesLead() {
 
 function scoreTable() {
   const models = Object.keys(data.mean_scores);
-  if (!models.length) return null;
+  if (!models.length) return "";
   const tested = data.policies.filter((policy) => Object.keys(policy.scores).length);
   const shaded = (value, text) => make("td", known(value) ? { css: { background: rampText(value), color: onRamp(value) } } : {}, text);
   return make("div", { class: "scroll" }, make("table", { class: "heat" },
