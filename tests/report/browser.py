@@ -48,7 +48,9 @@ def started_browser():
             env={**os.environ, "HOME": profile},
         )
         try:
-            yield Browser(process, Path(profile))
+            found = Browser(process, Path(profile))
+            yield found
+            found.close()
         finally:
             process.terminate()
             process.wait(PATIENCE)
@@ -82,6 +84,9 @@ class Browser:
         page.use_colours("dark" if dark else "light")
         page.go(address)
         return page
+
+    def close(self):
+        self._socket.close()
 
 
 class Page:
@@ -193,6 +198,11 @@ class Page:
     def print_to(self, path):
         answer = self.call("Page.printToPDF", printBackground=False)
         Path(path).write_bytes(base64.b64decode(answer["data"]))
+
+    def close(self):
+        """Listen once more, then leave."""
+        self.call("Runtime.evaluate", expression="0")
+        self._socket.close()
 
 
 def _code(key):

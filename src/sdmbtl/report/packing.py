@@ -44,4 +44,5 @@ class PackedRows:
         """(k, N) the returns, as a page reads them."""
         steps = np.frombuffer(base64.b64decode(self.data), dtype="<u2").astype(np.float64)
         shares = np.where(steps == MISSING, np.nan, steps / (MISSING - 1))
-        return (self.low * (1 - shares) + self.high * shares).reshape(len(self.policies), -1)
+        returns = self.low * (1 - shares) + self.high * shares
+        return returns.reshape(len(self.policies), len(returns) // max(len(self.policies), 1))

@@ -115,7 +115,8 @@ def _space_file(configuration: Configuration) -> str:
         lines.append(f"[dimensions.{json.dumps(dimension['name'])}]")
         lines += [f"{key} = {json.dumps(v)}" for key, v in dimension.items() if key != "name"]
         lines.append("")
-    if configuration.return_range is not None:
+    # Environments know theirs, or have it as an option of their own.
+    if configuration.family is None and configuration.return_range is not None:
         low, high = map(json.dumps, configuration.return_range)
         lines += ["[returns]", f"min = {low}", f"max = {high}", ""]
     return "\n".join(lines)

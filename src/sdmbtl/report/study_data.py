@@ -33,6 +33,7 @@ class DimensionData:
 
     Attributes:
         name: The name.
+        unit: What the values are measured in, if known.
         scale: How values become unit coordinates.
         low: The lowest value.
         high: The highest value.
@@ -41,6 +42,7 @@ class DimensionData:
     """
 
     name: str
+    unit: str | None
     scale: str
     low: float
     high: float
@@ -231,7 +233,7 @@ def _space(space: ContextSpace) -> SpaceData:
         units = None if levels is None else tuple(dimension.to_unit(levels).round(6).tolist())
         values = None if levels is None else tuple(_rounded(v) for v in levels.tolist())
         ends = (_rounded(dimension.low), _rounded(dimension.high))
-        dimensions.append(DimensionData(name, dimension.scale, *ends, values, units))
+        dimensions.append(DimensionData(name, dimension.unit, dimension.scale, *ends, values, units))
     points = units_of_points = None
     if not space.is_grid:
         points = [[_rounded(v) for v in target] for target in space.targets.tolist()]

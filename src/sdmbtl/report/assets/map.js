@@ -89,12 +89,11 @@ const valueAt = (d, place) => data.space.dimensions[d].values[levels[d][place]];
 const unitAt = (d, place) => data.space.dimensions[d].units[levels[d][place]];
 
 function contextOf(target) {
-  return data.space.dimensions.map(({ name }, d) => {
-    const value = isGrid() ? valueAt(d, placesOf(target)[d]) : data.space.points[target][d];
-    return [name, value];
-  });
+  const places = isGrid() ? placesOf(target) : null;
+  return data.space.dimensions.map((_, d) => (places ? valueAt(d, places[d]) : data.space.points[target][d]));
 }
-const contextText = (target) => contextOf(target).map(([name, value]) => `${name} ${number(value)}`).join(", ");
+const withUnit = (d, value, digits) => number(value, digits) + (data.space.dimensions[d].unit ? ` ${data.space.dimensions[d].unit}` : "");
+const contextText = (target) => contextOf(target).map((value, d) => `${data.space.dimensions[d].name} ${withUnit(d, value)}`).join(", ");
 
 function describeTarget(target, { best, who }, only) {
   const lines = [contextText(target)];
@@ -153,6 +152,12 @@ function paintMap(place, width) {
 const hatch = () => draw("defs", {}, draw("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse",
   patternTransform: "rotate(45)" }, draw("line", { x1: 0, x2: 0, y1: 0, y2: 7, class: "hatch-line" })));
 
+function axisName(d) {
+  const { name, unit, scale } = data.space.dimensions[d];
+  const remarks = [unit, scale === "log" ? "log" : null].filter(Boolean);
+  return remarks.length ? `${name} (${remarks.join(", ")})` : name;
+}
+
 function mapFrame(width) {
   const box = { left: 70, right: 8, top: 8, bottom: 44 };
   const side = width - box.left - box.right;
@@ -162,12 +167,11 @@ function mapFrame(width) {
 }
 
 function drawMapNames(svg, box, width, tall) {
-  const [x, y] = [state.map.x, state.map.y].map((d) => data.space.dimensions[d]);
-  const named = (dimension) => (dimension.scale === "log" ? `${dimension.name} (log)` : dimension.name);
+  const [x, y] = [state.map.x, state.map.y].map(axisName);
   const middle = box.top + (tall - box.top - box.bottom) / 2;
   svg.append(
-    draw("text", { x: box.left + (width - box.left - box.right) / 2, y: tall - 6, "text-anchor": "middle", class: "strong" }, named(x)),
-    draw("text", { x: 11, y: middle, "text-anchor": "middle", class: "strong", transform: `rotate(-90 11 ${middle})` }, named(y)));
+    draw("text", { x: box.left + (width - box.left - box.right) / 2, y: tall - 6, "text-anchor": "middle", class: "strong" }, x),
+    draw("text", { x: 11, y: middle, "text-anchor": "middle", class: "strong", transform: `rotate(-90 11 ${middle})` }, y));
 }
 
 function paintSlice(place, width, now) {
@@ -348,7 +352,7 @@ function paintLine(place, width, now) {
   const units = isGrid() ? dimension.units : data.space.units.map(([unit]) => unit);
   const order = units.map((_, i) => i).sort((a, b) => units[a] - units[b]);
   const value = (v) => (data.range_known ? share(v) : v);
-  const points = (values) => order.filter((i) => !Number.isNaN(values[i])).map((i) => [units[i], value(values[i])]);
+  const points = (values) => order.filter((i) => !Number.isNaN(values[i])).map((i) => [units[i], value(values[i]), i]);
   const series = [];
   for (let row = 0; row < rowsShown(); row += 1) {
     if (!(row in colours) || (state.map.only !== null && state.map.only !== row)) continue;
@@ -361,9 +365,9 @@ function paintLine(place, width, now) {
   const text = (i) => number(isGrid() ? dimension.values[i] : data.space.points[i][0], 3);
   lineChart(place, width, series, {
     height: 340, label: `${levelName()} by ${dimension.name}.`,
-    x: { label: dimension.name, low: 0, high: 1, ticks: shown.map((i) => ({ at: units[i], text: text(i) })) },
+    x: { label: axisName(0), low: 0, high: 1, ticks: shown.map((i) => ({ at: units[i], text: text(i) })) },
     y: { label: data.range_known ? "share of the range of returns" : "return" },
-    describe: (one, [, level], index) => [`${dimension.name} ${text(order[index])}`, `${one.name}: ${number(level)}`],
+    describe: (one, [, level, target]) => [contextText(target), `${one.name}: ${number(level)}`],
   });
   drawLineSources(place.firstChild, width, 340);
 }
@@ -440,13 +444,13 @@ function buildControls(controls, sliders, redraw, redrawAll) {
 }
 
 function levelSlider(d, redraw) {
-  const text = make("span", { "data-key": `at-${d}-text` }, number(valueAt(d, state.map.at[d])));
+  const text = make("span", { "data-key": `at-${d}-text` }, withUnit(d, valueAt(d, state.map.at[d])));
   const input = make("input", {
     type: "range", min: 0, max: levels[d].length - 1, step: 1, value: state.map.at[d], "data-key": `at-${d}`,
-    "aria-valuetext": number(valueAt(d, state.map.at[d])),
+    "aria-valuetext": withUnit(d, valueAt(d, state.map.at[d])),
     on: { input: (event) => {
       state.map.at[d] = Number(event.target.value);
-      text.textContent = number(valueAt(d, state.map.at[d]));
+      text.textContent = withUnit(d, valueAt(d, state.map.at[d]));
       event.target.setAttribute("aria-valuetext", text.textContent);
       redraw();
     } },
@@ -487,7 +491,7 @@ function paintThumbs(thumbs, redrawAll) {
     paintThumb(canvas, now, state.map.at.map((at, other) => (other === d ? place : at)));
     thumbs.append(make("button", {
       type: "button", "aria-pressed": String(place === state.map.at[d]), "data-key": `thumb-${place}`,
-      "aria-label": `${data.space.dimensions[d].name} ${number(valueAt(d, place))}`,
+      "aria-label": `${data.space.dimensions[d].name} ${withUnit(d, valueAt(d, place))}`,
       on: { click: () => {
         state.map.at[d] = place;
         redrawAll();
