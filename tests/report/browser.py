@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -59,6 +59,13 @@ def started_browser():
             Path(profile).mkdir(exist_ok=True)
 
 
+def connected(address):
+    """What closes a connection to a part of the browser, and the connection."""
+    opened = ExitStack()
+    connection = connect(address, max_size=None, open_timeout=PATIENCE)
+    return opened, opened.enter_context(connection)
+
+
 class Browser:
     """Opens pages."""
 
@@ -68,7 +75,7 @@ class Browser:
         assert process.poll() is None, "the browser has ended"
         port, path = port_file.read_text().splitlines()
         self._port = port
-        self._socket = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, open_timeout=PATIENCE)
+        self._open, self._socket = connected(f"ws://127.0.0.1:{port}{path}")
         self._numbers = count(1)
 
     def open(self, address, *, width=1400, height=900, dark=False):
@@ -86,14 +93,14 @@ class Browser:
         return page
 
     def close(self):
-        self._socket.close()
+        self._open.close()
 
 
 class Page:
     """One page, and all that it has complained about or asked for."""
 
     def __init__(self, address):
-        self._socket = connect(address, max_size=None, open_timeout=PATIENCE)
+        self._open, self._socket = connected(address)
         self._numbers = count(1)
         self.complaints, self.requests = [], []
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -202,7 +209,7 @@ class Page:
     def close(self):
         """Listen once more, then leave."""
         self.call("Runtime.evaluate", expression="0")
-        self._socket.close()
+        self._open.close()
 
 
 def _code(key):

@@ -190,8 +190,9 @@ def study_data(study: Study) -> StudyData:
         errors = study.database.errors()
         status = {**study.status(), "running_process": study.database.find_worker()}
     space, rows = study.space, study.selector.rows
-    covered = status["covered"]
-    returns = None if covered is None else (covered["range"][0], covered["range"][1])
+    returns, covered = study.return_range, status["covered"]
+    if returns is None and covered is not None:
+        returns = (covered["range"][0], covered["range"][1])
     weak = weak_spots(space, np.asarray(rows.best), returns)
     next_gain = study.remaining_gain(1) if status["policies"] else None
     finished = [trial for trial in study.trials if trial.row is not None]
