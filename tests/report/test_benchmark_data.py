@@ -1,5 +1,6 @@
 """What the page of a benchmark is made of."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from sdmbtl.benchmarks import BenchmarkResult
 from sdmbtl.benchmarks.result import Aggregate, ProblemResult, SelectorResult, Statistics
+from sdmbtl.errors import BenchmarkError
 from sdmbtl.report import benchmark_data, make_page
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -91,3 +93,17 @@ def test_curves_choices_and_tables_are_those_of_the_result():
 def test_shipped_results_become_small_pages(file):
     page = make_page(benchmark_data(BenchmarkResult.load(RESULTS / file)))
     assert len(page) < 500_000
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"problems": ()},
+        {"problems": (replace(problem("a", 0.5), selectors={}),)},
+        {"problems": (replace(problem("a", 0.5), rounds=9),)},
+        {"problems": (replace(problem("a", 0.5), labels={}),)},
+    ],
+)
+def test_what_is_not_complete_is_said(changes):
+    with pytest.raises(BenchmarkError, match="not complete"):
+        benchmark_data(replace(small_result(), **changes))

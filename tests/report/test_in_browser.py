@@ -72,7 +72,7 @@ def test_the_first_policies_can_be_seen_alone(open_page, cube):
     move_slider(page, "up-to", 1)
     assert len(set(page.run(FILLS))) == 1, "one policy, one colour"
     share = data.policies[0].performance / 10
-    assert page.text("[data-key='up-to-text']") == f"1 of 5: {float(f'{share:.3g}'):g}"
+    assert page.text("[data-key='up-to-text']") == f"1 of 5: {share:.3f}"
     move_slider(page, "up-to", 5)
     assert len(set(page.run(FILLS))) > 1
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sdmbtl.errors import BenchmarkError
+
 if TYPE_CHECKING:
     # The page is made of a result that somebody else has read: benchmarks are not loaded here.
     from sdmbtl.benchmarks.result import BenchmarkResult, ProblemResult
@@ -105,7 +107,21 @@ class BenchmarkData:
 
 
 def benchmark_data(result: BenchmarkResult) -> BenchmarkData:
-    """Gather what the page of a benchmark shows."""
+    """Gather what the page of a benchmark shows.
+
+    Raises:
+        BenchmarkError: If the result lacks something, as one that was edited may.
+    """
+    try:
+        return _gathered(result)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise BenchmarkError(
+            f"The result {result.name!r} is not complete ({error!r}), so it cannot be shown. "
+            "Run the benchmark again."
+        ) from None
+
+
+def _gathered(result: BenchmarkResult) -> BenchmarkData:
     rounds = max(problem.rounds for problem in result.problems)
     scores = [_score(result, name, rounds) for name in result.scored]
     matrices = f"{result.trials} {'matrix' if result.trials == 1 else 'matrices'} each"

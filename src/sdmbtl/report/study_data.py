@@ -234,7 +234,9 @@ def _space(space: ContextSpace) -> SpaceData:
         units = None if levels is None else tuple(dimension.to_unit(levels).round(6).tolist())
         values = None if levels is None else tuple(_rounded(v) for v in levels.tolist())
         ends = (_rounded(dimension.low), _rounded(dimension.high))
-        dimensions.append(DimensionData(name, dimension.unit, dimension.scale, *ends, values, units))
+        dimensions.append(
+            DimensionData(name, dimension.unit, dimension.scale, *ends, values, units)
+        )
     points = units_of_points = None
     if not space.is_grid:
         points = [[_rounded(v) for v in target] for target in space.targets.tolist()]

@@ -26,7 +26,7 @@ function lineChart(place, width, series, options) {
   drawAxes(svg, width, tall, box, options, { x, y, xLow, xHigh, low, high });
   for (const guide of guides) {
     svg.append(draw("line", { class: "guide", x1: box.left, x2: width - box.right, y1: y(guide.y), y2: y(guide.y) }),
-      draw("text", { x: box.left + 6, y: y(guide.y) - 5 }, guide.label));
+      guideName(guide, series, x, y, width, box));
   }
   for (const one of series) drawSeries(svg, one, x, y);
   if (direct) drawLabels(svg, series, x, y, width, box, tall);
@@ -53,6 +53,14 @@ function lineChart(place, width, series, options) {
       cursor.setAttribute("cy", y(b));
     },
   });
+}
+
+// Beside a line that rises there is room to the right below it, and to the left above it.
+function guideName(guide, series, x, y, width, box) {
+  const ends = series.filter((one) => one.points.length).map((one) => y(one.points[one.points.length - 1][1]));
+  const below = ends.length && y(guide.y) > Math.max(...ends) + 24;
+  const side = below ? { x: width - box.right - 4, "text-anchor": "end" } : { x: box.left + 6 };
+  return draw("text", { ...side, y: y(guide.y) - 5 }, guide.label);
 }
 
 function nearestPoint(series, x, y, px, py) {

@@ -189,10 +189,11 @@ function paintSlice(place, width, now) {
       if (paint && paint.bad) svg.append(draw("rect", { ...area, class: "bad" }));
     }
   }
-  if (state.map.only === null) drawAreaNumbers(svg, columns, rows, (column, row) => now.who[target(column, row)], left, top, cell);
   drawLevels(svg, x, y, box, tall, left, top, cell);
   drawMapNames(svg, box, width, tall);
-  drawSources(svg, box, wide, high);
+  const cells = cellsByPolicy(columns, rows, (column, row) => now.who[target(column, row)]);
+  drawSources(svg, box, wide, high, (row) => row in cells);
+  if (state.map.only === null) drawAreaNumbers(svg, cells, left, top, cell);
   const cursor = draw("rect", { class: "cursor", width: cell.w, height: cell.h, visibility: "hidden" });
   svg.append(cursor);
   place.replaceChildren(svg);
@@ -214,15 +215,22 @@ function paintSlice(place, width, now) {
   });
 }
 
-// The number of each policy in the middle of what it serves here: colour is not all that tells.
-function drawAreaNumbers(svg, columns, rows, whoAt, left, top, cell) {
+// The cells of a slice by the row of the policy that serves them.
+function cellsByPolicy(columns, rows, whoAt) {
   const cells = {};
   for (let column = 0; column < columns; column += 1) {
     for (let row = 0; row < rows; row += 1) (cells[whoAt(column, row)] ||= []).push([column, row]);
   }
   delete cells[-1];
+  return cells;
+}
+
+// The number of each policy in the middle of what it serves here: colour is not all that tells.
+function drawAreaNumbers(svg, cells, left, top, cell) {
   if (cell.w < 16 || cell.h < 14) return;
   for (const [who, places] of Object.entries(cells)) {
+    const policy = policyOf(who);
+    if (policy.kind === "point" && reachesSlice(policy)) continue; // its star has the number
     const middle = [0, 1].map((i) => places.reduce((sum, place) => sum + place[i], 0) / places.length);
     const away = ([column, row]) => (column - middle[0]) ** 2 + (row - middle[1]) ** 2;
     const [column, row] = places.reduce((best, place) => (away(place) < away(best) ? place : best));
@@ -271,13 +279,14 @@ function reachesSlice(policy) {
   });
 }
 
-// Outlines of regions, stars of points, with the numbers of their policies.
-function drawSources(svg, box, wide, high) {
+// Outlines of regions, stars of points, with the numbers of their policies. Of regions, those whose
+// policy serves something that is shown: of many the others would hide it.
+function drawSources(svg, box, wide, high, isServing = () => true) {
   const { x, y, only } = state.map;
   const position = (d, unit) => (isGrid() ? cellAt(d, unit) / levels[d].length : unit);
   for (let row = 0; row < rowsShown(); row += 1) {
     const policy = policyOf(row);
-    const wanted = only === null ? row in colours : row === only;
+    const wanted = only === null ? row in colours && (policy.kind === "point" || isServing(row)) : row === only;
     if (!wanted || policy.kind === "whole" || (isGrid() && !reachesSlice(policy))) continue;
     const [left, right] = policy.box[x].map((unit) => box.left + position(x, unit) * wide);
     const [bottom, top] = policy.box[y].map((unit) => box.top + high - position(y, unit) * high);
@@ -527,13 +536,10 @@ function paintAside(aside, redrawAll) {
   const hint = state.map.only === null
     ? "Choose a policy to see how well it does everywhere."
     : `Policy ${policyOf(state.map.only).id} alone, on every target: from low to high returns `;
+  const compact = order.length > MOST_POLICIES;
+  const name = (row) => [make("strong", {}, String(policyOf(row).id)), compact ? ` ${served[row]}` : ` ${counted(served[row], "target")}`];
   aside.replaceChildren(
-    make("h3", {}, "Policies, and how many targets each serves"),
-    make("ul", { class: "legend" }, order.map((row) => chip(row, [make("strong", {}, String(policyOf(row).id)), ` ${counted(served[row], "target")}`])),
-      state.map.only === null ? null : chip(null, "All")),
-    make("p", { class: "note" }, hint, state.map.only === null ? null : make("span", { class: "ramp" })),
-    make("p", { class: "note" }, make("span", { class: "swatch hatched" }), " badly covered"),
-    data.weak.worst.length ? make("h3", { css: { "margin-top": "1.4rem" } }, "Worst covered targets") : null,
+    make("h3", {}, "Worst covered targets"),
     make("ul", { class: "worst" }, data.weak.worst.map((target) => make("li", {}, make("button", {
       type: "button", "data-key": `worst-${target}`,
       on: { click: () => {
@@ -542,5 +548,9 @@ function paintAside(aside, redrawAll) {
         redrawAll();
         aside.querySelector(`[data-key='worst-${target}']`).focus({ preventScroll: true });
       } },
-    }, make("span", { class: "context" }, contextText(target)), make("span", {}, levelText(now.best[target])))))));
+    }, make("span", { class: "context" }, contextText(target)), make("span", {}, levelText(now.best[target])))))),
+    data.weak.limit === null ? null : make("p", { class: "note" }, make("span", { class: "swatch hatched" }), ` badly covered: a best return below ${number(data.weak.limit)}`),
+    make("h3", { css: { "margin-top": "1.6rem" } }, "Policies, and how many targets each serves"),
+    make("ul", { class: "legend" }, order.map((row) => chip(row, name(row))), state.map.only === null ? null : chip(null, "All")),
+    make("p", { class: "note" }, hint, state.map.only === null ? null : make("span", { class: "ramp" })));
 }

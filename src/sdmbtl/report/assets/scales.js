@@ -51,5 +51,8 @@ function gainText(gain) {
   if (!data.range_known) return signed(gain, 2);
   return `${signed(100 * gain / (data.returns[1] - data.returns[0]), 1)}`;
 }
-const levelText = (value) => (data.range_known ? number(share(value), 3) : number(value));
+const levelText = (value) => {
+  if (!known(value)) return "–";
+  return data.range_known ? share(value).toFixed(3) : number(value);
+};
 const levelName = () => (data.range_known ? "coverage" : "mean best return");

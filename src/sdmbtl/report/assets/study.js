@@ -42,6 +42,7 @@ function buildCoverage() {
     make("div", {}, make("h3", {}, "Forecasts: predicted and real gains"), forecasts, note)));
   return () => {
     rise.redraw();
+    forecasts.hidden = !forecastPairs().length;
     forecasts.redraw();
     note.textContent = forecastNote();
   };
@@ -82,9 +83,8 @@ function forecastPairs() {
 
 function forecastNote() {
   const pairs = forecastPairs();
-  if (!pairs.length) return "No forecast has been tested yet.";
-  const unit = data.range_known ? "points of coverage" : "in return";
-  return `Circles: predicted. Dots: what came, in ${unit.replace("in return", "return")}.`;
+  if (!pairs.length) return "No forecast has been tested.";
+  return "Circles: predicted before training. Dots: what came.";
 }
 
 function paintForecasts(place, width) {
