@@ -107,3 +107,13 @@ def test_shipped_results_become_small_pages(file):
 def test_what_is_not_complete_is_said(changes):
     with pytest.raises(BenchmarkError, match="not complete"):
         benchmark_data(replace(small_result(), **changes))
+
+
+def test_curves_have_bands_where_every_interval_is_known():
+    result = small_result()
+    widths = {4: 0.01}
+    assert benchmark_data(result).problems[0].curves[0].half_widths == widths
+    known = replace(result.problems[0].selectors["random"], half_widths=(0.1, 0.2, 0.3, 0.4))
+    hills = replace(result.problems[0], selectors={**result.problems[0].selectors, "random": known})
+    curve = benchmark_data(replace(result, problems=(hills,))).problems[0].curves[0]
+    assert curve.half_widths == {1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4}

@@ -183,6 +183,9 @@ def _problem(problem: ProblemResult) -> ProblemData:
 
 
 def _half_widths(problem: ProblemResult, selector: str) -> dict[int, float]:
+    by_round = problem.of(selector).half_widths
+    if by_round:
+        return dict(enumerate(by_round, start=1))
     found = {k: at.get("final") for k, at in problem.of(selector).at.items()}
     return {k: one.half_width for k, one in found.items() if one is not None and one.half_width}
 

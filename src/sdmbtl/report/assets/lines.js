@@ -4,11 +4,13 @@
 //           label, bars: [[x, y, half]...], band: [[x, low, high]...]}]
 // options: {x: {label, integer, low, high, ticks}, y: {label, low, high}, guides: [{y, label}], height,
 //           describe(series, point, index), label}
+// Returns the drawing, where an x is in it, and where its lower end is.
 function lineChart(place, width, series, options) {
   const tall = options.height || 300;
   const every = series.flatMap((one) => one.points);
-  const direct = series.some((one) => one.label);
-  const box = { left: 46, right: direct ? Math.min(140, width * 0.28) : 14, top: 26, bottom: 40 };
+  const longest = Math.max(0, ...series.map((one) => (one.label ? one.label.length : 0)));
+  const direct = longest > 0;
+  const box = { left: 46, right: direct ? Math.min(8 * longest + 28, width * 0.4) : 14, top: 26, bottom: 40 };
   const plain = every.length ? every : [[0, 0], [1, 1]];
   const guides = options.guides || [];
   const ys = [...plain.map((p) => p[1]), ...guides.map((g) => g.y),
@@ -53,6 +55,7 @@ function lineChart(place, width, series, options) {
       cursor.setAttribute("cy", y(b));
     },
   });
+  return { svg, x, bottom: tall - box.bottom };
 }
 
 // Beside a line that rises there is room to the right below it, and to the left above it.
@@ -77,7 +80,7 @@ function drawAxes(svg, width, tall, box, options, { x, y, xLow, xHigh, low, high
     svg.append(draw("line", { class: "axis", x1: box.left, x2: width - box.right, y1: y(tick), y2: y(tick) }),
       draw("text", { x: box.left - 8, y: y(tick) + 4, "text-anchor": "end" }, number(tick)));
   }
-  const named = options.x.ticks || ticks(xLow, xHigh, Math.floor((width - box.left - box.right) / 70), options.x.integer)
+  const named = options.x.ticks || ticks(xLow, xHigh, Math.floor((width - box.left - box.right) / 48), options.x.integer)
     .map((at) => ({ at, text: at >= 10000 ? `${number(at / 1000)}k` : number(at) }));
   for (const { at, text } of named) {
     svg.append(draw("text", { x: x(at), y: tall - box.bottom + 18, "text-anchor": "middle" }, text));

@@ -372,18 +372,17 @@ function paintLine(place, width, now) {
   }
   const shown = Array.from({ length: Math.min(6, order.length) }, (_, i) => order[Math.round(i * (order.length - 1) / Math.max(1, Math.min(6, order.length) - 1))]);
   const text = (i) => number(isGrid() ? dimension.values[i] : data.space.points[i][0], 3);
-  lineChart(place, width, series, {
+  const chart = lineChart(place, width, series, {
     height: 340, label: `${levelName()} by ${dimension.name}.`,
     x: { label: axisName(0), low: 0, high: 1, ticks: shown.map((i) => ({ at: units[i], text: text(i) })) },
     y: { label: data.range_known ? "share of the range of returns" : "return" },
     describe: (one, [, level, target]) => [contextText(target), `${one.name}: ${number(level)}`],
   });
-  drawLineSources(place.firstChild, width, 340);
+  drawLineSources(chart);
 }
 
-function drawLineSources(svg, width, tall) {
-  const left = 46, right = Math.min(140, width * 0.28), bottom = tall - 46;
-  const x = (unit) => left + unit * (width - left - right);
+function drawLineSources({ svg, x, bottom: end }) {
+  const bottom = end - 6;
   for (let row = 0; row < rowsShown(); row += 1) {
     const policy = policyOf(row);
     if (!(row in colours) || policy.kind === "whole") continue;
