@@ -16,6 +16,7 @@ from sdmbtl.cli.environments import environments
 from sdmbtl.cli.forget import forget
 from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords, say
+from sdmbtl.cli.plot import plot
 from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.report import report, watch
 from sdmbtl.cli.run import resume, run
@@ -49,7 +50,7 @@ def _root(
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, report, watch, curves, evaluate, portfolio),
+    "Train": (run, resume, status, report, watch, plot, curves, evaluate, portfolio),
     "Train elsewhere": (ask, tell, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
     "Compare": (matrix, describe),

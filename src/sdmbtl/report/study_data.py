@@ -257,7 +257,6 @@ def _policy(
 ) -> PolicyData:
     lows, highs = unit_box(space, trial.source)
     region = "whole" if space.is_whole(trial.source) else "region"
-    run = trial.run
     return PolicyData(
         id=trial.id,
         status=entry["status"],
@@ -279,7 +278,7 @@ def _policy(
         own_return=entry["training_return"],
         evaluated=entry["evaluated_targets"],
         remarks=tuple(_remarks(entry)),
-        curve=_thinned(() if run is None else run.curve),
+        curve=_thinned(entry["curve"]),
         seconds=seconds.get(str(trial.id), {}),
         attributes={name: _text(value) for name, value in entry["attributes"].items()},
     )
@@ -301,11 +300,12 @@ def _remarks(entry: Mapping[str, Any]) -> list[str]:
     return remarks
 
 
-def _thinned(curve: tuple[tuple[int, float], ...]) -> list[list[float]]:
+def _thinned(curve: list[list[float]]) -> list[list[float]]:
     """A curve with not too many points, both ends among them."""
+    curve = [point for point in curve if None not in point]
     if len(curve) > MOST_POINTS:
         chosen = np.linspace(0, len(curve) - 1, MOST_POINTS).round().astype(int)
-        curve = tuple(curve[i] for i in chosen)
+        curve = [curve[i] for i in chosen]
     return [[steps, _rounded(value)] for steps, value in curve]
 
 
