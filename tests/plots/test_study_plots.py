@@ -125,3 +125,10 @@ def test_the_name_of_the_file_says_the_format(tmp_path, study, ending):
 def test_other_formats_are_refused(tmp_path, study):
     with pytest.raises(FigureError, match=r"\.pdf, \.png, \.svg. Got 'a.gif'"):
         save_axes(study.plot.coverage(), tmp_path / "a.gif")
+
+
+def test_the_legend_says_how_many_targets_each_policy_serves(study):
+    legend = study.plot.map().get_legend()
+    served = {int(i): int((study.selector.best_trials == i).sum()) for i in range(4)}
+    found = dict(text.get_text().split(": ") for text in legend.get_texts())
+    assert {int(k): int(v) for k, v in found.items()} == {k: v for k, v in served.items() if v}

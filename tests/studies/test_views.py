@@ -9,6 +9,7 @@ from report_studies import HOSTILE, SPACES, hostile_study, told_study
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import MissingPackageError
+from sdmbtl.selectors.trial import TrainingRun
 
 
 def test_the_data_frame_has_every_trial(tmp_path):
@@ -45,10 +46,12 @@ def test_without_pandas_it_is_said_what_to_install(tmp_path, monkeypatch):
         study.trials_dataframe()
 
 
-def test_learning_curves_are_in_the_status(finished):
-    for entry, trial in zip(finished.status()["rounds"], finished.trials, strict=True):
-        assert entry["curve"] == [list(point) for point in trial.run.curve]
-        assert entry["curve"]
+def test_learning_curves_are_in_the_status(tmp_path):
+    study = told_study(tmp_path / "mine", policies=1)
+    curve = ((0, 1.5), (64, 3.0))
+    study.record(study.ask().updated(run=TrainingRun(curve=curve)))
+    rounds = study.status()["rounds"]
+    assert [entry["curve"] for entry in rounds] == [[], [[0, 1.5], [64, 3.0]]]
 
 
 def test_notebooks_show_a_study_and_its_portfolio(tmp_path):

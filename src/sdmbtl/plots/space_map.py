@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from sdmbtl.checks import known_name
@@ -59,10 +60,12 @@ class SpaceMap:
         """Draw it."""
         if self.space.n_dimensions == 1:
             self._draw_lines(axes)
-        elif self.space.is_grid:
+            return
+        if self.space.is_grid:
             self._draw_slice(axes)
         else:
             self._draw_points(axes)
+        self._draw_legend(axes)
 
     @property
     def _serving(self) -> list[Trial]:
@@ -126,6 +129,21 @@ class SpaceMap:
             if self._dimension(d).scale == "log":
                 set_scale("log")
         self._name_axes(axes)
+
+    def _draw_legend(self, axes: Axes) -> None:
+        """The colours of the policies that serve most targets."""
+        counts = {number: int((self.who == number).sum()) for number in self.colours}
+        most = sorted(counts, key=lambda number: -counts[number])[: len(POLICIES)]
+        patches = [Patch(color=self.colours[n], label=f"{n}: {counts[n]}") for n in most]
+        axes.legend(
+            handles=patches,
+            title="policy: targets",
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            fontsize=8,
+            title_fontsize=8,
+            frameon=False,
+        )
 
     def _draw_lines(self, axes: Axes) -> None:
         values = self.space.targets[:, 0]

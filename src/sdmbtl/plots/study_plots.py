@@ -61,7 +61,7 @@ class StudyPlots:
         for name, text in (("random_actions", "random actions"), ("best_single", "best single")):
             if status[name] is not None:
                 axes.axhline(status[name][key], color=GREY, lw=1, ls=":")
-                axes.annotate(text, (at[-1], status[name][key]), ha="right", va="bottom", size=8)
+                axes.annotate(text, (at[0], status[name][key]), va="bottom", size=8)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("policies")
         axes.set_ylabel("mean best return" if key == "performance" else "coverage")
