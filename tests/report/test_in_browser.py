@@ -218,3 +218,30 @@ def test_a_benchmark(open_page, width):
     )
     assert page.run(curves) != before
     assert fits(page)
+
+
+def test_the_structure_and_its_evidence_are_shown_by_round(open_page, tmp_path):
+    study = told_study(tmp_path / "mine", SPACES["plane"], policies=7, selector="m/gp-mbtl")
+    page = open_page(make_page(study_data(study)))
+    assert len(page.texts("#choices .strip button")) == 7
+    assert "Detected now:" in page.text("#choices .lead")
+    structures = page.run(
+        "[...document.querySelectorAll('#choices details tbody tr:first-child td')]"
+        ".map((one) => one.textContent)"
+    )
+    assert structures == [t.structure or "–" for t in study.trials if t.numbers]
+    page.hover("#choices .strip button:nth-child(7)")
+    page.wait(TIP)
+    assert study.trials[6].reason in page.text("#tip")
+
+
+def test_the_scores_of_the_models_are_shown_by_round(open_page, tmp_path):
+    study = told_study(tmp_path / "mine", SPACES["plane"], policies=5, selector="auto")
+    page = open_page(make_page(study_data(study)))
+    status = study.status()
+    models = page.texts("#choices .heat tbody th")
+    assert models[: len(status["scores"])] == list(status["scores"])
+    last = status["rounds"][-1]
+    shown = page.texts("#choices .heat tbody tr td:last-child")
+    star = f"{last['scores'][last['model']]:.2f}*"
+    assert star in shown

@@ -167,3 +167,12 @@ def test_hostile_texts_are_data(tmp_path):
     shown = json.loads(text)
     assert shown["space"]["dimensions"][0]["name"] == HOSTILE
     assert shown["failures"][0]["error"] == f"{HOSTILE}\u2028\nsecond line"
+
+
+def test_it_is_said_whether_a_process_works_on_it(tmp_path):
+    study = told_study(tmp_path / "mine")
+    assert not study_data(study).running
+    with study.database.running():
+        data = study_data(Study.open(study.path))
+    assert data.running
+    assert "It is running now." in data.cards[3].lines

@@ -80,7 +80,7 @@ function buildChoices() {
       make("ul", { class: "legend" }, kinds.map((kind) => make("li", { class: "chip" },
         make("span", { class: "swatch", css: { background: colour(kind) } }),
         `${kind}: ${counted(data.policies.filter((policy) => policy.chosen_by === kind).length, "policy", "policies")}`))),
-      scoreTable());
+      scoreTable(), numbersTable());
   };
 }
 
@@ -93,6 +93,19 @@ function choicesLead() {
       `Highest mean: ${models[0][0]}, ${models[0][1].toFixed(2)}. A star marks the model that chose.`);
   }
   return parts.join(" ");
+}
+
+// The figures behind the reasons, by round: the evidence for a structure among them.
+function numbersTable() {
+  const names = [...new Set(data.policies.flatMap((policy) => Object.keys(policy.numbers)))];
+  const chosen = data.policies.filter((policy) => Object.keys(policy.numbers).length);
+  if (!names.length) return "";
+  const row = (name, value) => make("tr", {}, make("th", { scope: "row" }, name), chosen.map((policy) => make("td", {}, value(policy))));
+  return foldable("numbers", "The numbers behind the choices", make("div", { class: "scroll" }, make("table", { class: "heat" },
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Policy"),
+      chosen.map((policy) => make("th", { class: "number", scope: "col" }, String(policy.id))))),
+    make("tbody", {}, row("structure", (policy) => policy.structure || "–"),
+      names.map((name) => row(name.replaceAll("_", " "), (policy) => number(policy.numbers[name], 3)))))));
 }
 
 function scoreTable() {
