@@ -1,9 +1,13 @@
 """Pages in a real browser: what a reader sees, and what a page must not do."""
 
+import re
+
+import numpy as np
 import pytest
 from report_studies import HOSTILE, SPACES, hostile_study, told_study
 from test_benchmark_data import small_result
 
+from sdmbtl import ContextSpace
 from sdmbtl.benchmarks import BenchmarkResult
 from sdmbtl.report import benchmark_data, make_page, study_data
 
@@ -245,3 +249,64 @@ def test_the_scores_of_the_models_are_shown_by_round(open_page, tmp_path):
     shown = page.texts("#choices .heat tbody tr td:last-child")
     star = f"{last['scores'][last['model']]:.2f}*"
     assert star in shown
+
+
+def test_a_large_slice_is_one_image(open_page, tmp_path):
+    space = ContextSpace(a=range(90), b=range(60))
+    page = open_page(make_page(study_data(told_study(tmp_path / "mine", space))))
+    assert page.run("document.querySelectorAll('#space svg image').length") == 1
+    assert page.run(FILLS) == []
+    page.hover("#space svg image")
+    page.wait(TIP)
+    assert re.match(r"a 4[45], b (29|30)", page.text("#tip"))
+    assert page.run("document.querySelector('#rows canvas').width") > 100
+
+
+def odd_rows(name, space):
+    """Rows as few studies have them."""
+    n = len(space)
+    partial = np.where(np.arange(n) % 2, 5.0, np.nan)
+    return {
+        "partial": [partial, np.where(np.arange(n) < n / 2, 7.0, np.nan)],
+        "nothing": [np.where(np.arange(n) == 0, 1.0, np.nan)],
+        "equal": [np.full(n, 3.0), np.full(n, 3.0)],
+        "extreme": [1e308 * np.linspace(-1, 1, n), np.full(n, 1e307)],
+        "tiny": [np.linspace(0, 1e-300, n)],
+    }[name]
+
+
+@pytest.mark.parametrize("rows", ["partial", "nothing", "equal", "extreme", "tiny"])
+@pytest.mark.parametrize("name", ["line", "cube", "list"])
+def test_odd_returns_are_shown_without_complaint(open_page, tmp_path, name, rows):
+    space = SPACES[name]
+    study = told_study(tmp_path / "mine", space, policies=0, return_range=None)
+    for row in odd_rows(rows, space):
+        study.tell(study.ask(), row)
+    page = open_page(make_page(study_data(study)))
+    page.focus("#space svg")
+    page.press("ArrowRight", "ArrowDown")
+    page.wait(TIP)
+    for bad in ("NaN", "undefined", "Infinity", "null"):
+        assert bad not in page.run("document.body.innerText")
+    broken = (
+        "[...document.querySelectorAll('svg *')].filter((one) => [...one.attributes]"
+        ".some((a) => /NaN|undefined|Infinity/.test(a.value))).map((one) => one.outerHTML)"
+    )
+    assert page.run(broken) == []
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        ContextSpace(a=[1.0]),
+        ContextSpace(a=[1.0], b=[2.0, 3.0], c=[5.0]),
+        ContextSpace(a=[3.0, 1.0, 2.0], b=[True, False]),
+        ContextSpace(**{name: [0.0, 1.0] for name in "abcdefg"}),
+    ],
+)
+def test_odd_spaces_are_shown_without_complaint(open_page, tmp_path, space):
+    page = open_page(make_page(study_data(told_study(tmp_path / "mine", space, policies=1))))
+    page.focus("#space svg")
+    page.press("ArrowRight")
+    page.wait(TIP)
+    assert "NaN" not in page.run("document.querySelector('#space').innerHTML")

@@ -66,7 +66,7 @@ def watch(
     ] = 0,
     open_: OpenOption = False,
 ) -> None:
-    """Show the same page live, while a study runs; Ctrl-C ends it.
+    """Show the report live while a study runs; Ctrl-C ends it.
 
     It is for this machine alone: http://127.0.0.1. It only reads.
     """

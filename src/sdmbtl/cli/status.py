@@ -170,8 +170,10 @@ def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
         steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
         if status["importable"]:
             steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
+    if status["policies"]:
+        steps.append((f"sdmbtl report {place}", "a page that shows all of it, for the browser"))
     if status.get("running_process") is not None:
-        steps.append((f"sdmbtl status {place}", "look again: a process is working on it"))
+        steps.append((f"sdmbtl watch {place}", "the same page live: a process is working on it"))
     else:
         steps += _ways_to_continue(path, status)
     width = max(len(command) for command, _ in steps)

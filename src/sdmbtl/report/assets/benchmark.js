@@ -47,7 +47,7 @@ function buildTables() {
   body.append(buttons, place);
   function update() {
     state.table = Math.min(state.table, data.tables.length - 1);
-    buttons.replaceChildren(...data.tables.map((table, i) => make("button", {
+    put(buttons, ...data.tables.map((table, i) => make("button", {
       type: "button", "aria-pressed": String(i === state.table), "data-key": `table-${i}`,
       on: { click: () => {
         state.table = i;
@@ -55,7 +55,7 @@ function buildTables() {
         buttons.querySelector(`[data-key='table-${i}']`).focus({ preventScroll: true });
       } },
     }, table.policies === null ? "What choosing can gain" : `K = ${table.policies}`)));
-    place.replaceChildren(...resultTable(data.tables[state.table]));
+    put(place, ...resultTable(data.tables[state.table]));
   }
   return update;
 }
@@ -110,7 +110,7 @@ function paintPerformance(place, width) {
 
 function paintShares(place) {
   const mixed = data.problems[state.problem].curves.filter((curve) => Object.keys(curve.choices).length > 1);
-  place.replaceChildren(...mixed.flatMap((curve) => {
+  put(place, ...mixed.flatMap((curve) => {
     const names = Object.keys(curve.choices);
     const picture = figure((inner, width) => lineChart(inner, width, names.map((name, i) => ({
       name, label: name, colour: PLAIN_COLOURS[i % PLAIN_COLOURS.length], points: curve.choices[name].map((y, k) => [k + 1, y]),
@@ -124,5 +124,5 @@ function paintShares(place) {
 
 function buildBenchmarkSettings() {
   const { body } = section("settings", "Settings", "", { long: true });
-  return () => body.replaceChildren(definitions(data.settings), foldable("versions", "Versions", definitions(data.versions)));
+  return () => put(body, definitions(data.settings), foldable("versions", "Versions", definitions(data.versions)));
 }

@@ -21,6 +21,12 @@ const make = (tag, attributes, ...children) => fill(document.createElement(tag),
 const draw = (tag, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
+// Puts something in the place of all that is in an element.
+function put(element, ...children) {
+  element.replaceChildren();
+  return fill(element, {}, children);
+}
+
 // What the reader has chosen. It outlives every redrawing, so that news do not change the view.
 const state = { map: null, rowOrder: "best", allPolicies: false, shown: null, problem: 0, table: 0, open: {} };
 

@@ -19,11 +19,12 @@ function lineChart(place, width, series, options) {
   const xHigh = options.x.high ?? Math.max(...plain.map((p) => p[0]), xLow + (options.x.integer ? 1 : 1e-9));
   let [low, high] = [options.y.low ?? Math.min(...ys), options.y.high ?? Math.max(...ys)];
   if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
-  const pad = 0.05 * (high - low);
+  // In halves, here and below: the difference of extreme returns may be more than a number can hold.
+  const pad = 0.1 * (high / 2 - low / 2);
   if (options.y.low === undefined) low -= pad;
   if (options.y.high === undefined) high += pad;
   const x = (value) => box.left + (value - xLow) / (xHigh - xLow) * (width - box.left - box.right);
-  const y = (value) => tall - box.bottom - (value - low) / (high - low) * (tall - box.top - box.bottom);
+  const y = (value) => tall - box.bottom - (value / 2 - low / 2) / (high / 2 - low / 2) * (tall - box.top - box.bottom);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${tall}` });
   drawAxes(svg, width, tall, box, options, { x, y, xLow, xHigh, low, high });
   for (const guide of guides) {
@@ -34,7 +35,7 @@ function lineChart(place, width, series, options) {
   if (direct) drawLabels(svg, series, x, y, width, box, tall);
   const cursor = draw("circle", { class: "cursor", r: 6, visibility: "hidden" });
   svg.append(cursor);
-  place.replaceChildren(svg);
+  put(place, svg);
   const shown = series.filter((one) => one.points.length && one.describe !== null);
   explore(svg, options.label, {
     size: () => [Math.max(0, ...shown.map((one) => one.points.length)), shown.length],

@@ -1,6 +1,8 @@
 // The context space: which policy serves which target, how well, and where they were trained.
 
 const MOST_THUMBS = 16;
+// A slice with more cells than this is drawn as an image.
+const MOST_CELLS = 5000;
 // How much of its colour a target keeps that no policy does well on.
 const PALEST = 0.14;
 
@@ -35,9 +37,9 @@ function standing(rows) {
 }
 
 function mean(values) {
-  let sum = 0, count = 0;
-  for (const value of values) if (!Number.isNaN(value)) [sum, count] = [sum + value, count + 1];
-  return count ? sum / count : NaN;
+  const there = [...values].filter((value) => !Number.isNaN(value));
+  // Each is divided first: the sum of extreme returns may be more than a number can hold.
+  return there.length ? there.reduce((sum, value) => sum + value / there.length, 0) : NaN;
 }
 
 // Number of targets that each row is best on.
@@ -56,7 +58,7 @@ function assignColours() {
     if (count) colours[row] = POLICY_COLOURS[next++ % POLICY_COLOURS.length];
   });
 }
-const colourOf = (row) => colours[row] || "var(--shade)";
+const colourOf = (row) => colours[row] || "#b4b8bd";
 const policyOf = (row) => data.policies[data.rows.policies[row]];
 
 const isBad = (value) => known(data.weak.limit) && value < data.weak.limit;
@@ -181,14 +183,8 @@ function paintSlice(place, width, now) {
   const cell = { w: wide / columns, h: high / rows };
   const left = (column) => box.left + column * cell.w, top = (row) => box.top + (rows - 1 - row) * cell.h;
   const target = (column, row) => targetAt(state.map.at.map((at, d) => (d === x ? column : d === y ? row : at)));
-  for (let column = 0; column < columns; column += 1) {
-    for (let row = 0; row < rows; row += 1) {
-      const paint = paintOf(target(column, row), now);
-      const area = { x: left(column) + 0.5, y: top(row) + 0.5, width: Math.max(cell.w - 1, 0.5), height: Math.max(cell.h - 1, 0.5) };
-      svg.append(draw("rect", paint ? { ...area, css: { fill: paint.fill, "fill-opacity": paint.opacity } } : { ...area, class: "missing" }));
-      if (paint && paint.bad) svg.append(draw("rect", { ...area, class: "bad" }));
-    }
-  }
+  if (columns * rows > MOST_CELLS) svg.append(cellsAsImage(columns, rows, target, now, box, wide, high));
+  else drawCells(svg, columns, rows, target, now, left, top, cell);
   drawLevels(svg, x, y, box, tall, left, top, cell);
   drawMapNames(svg, box, width, tall);
   const cells = cellsByPolicy(columns, rows, (column, row) => now.who[target(column, row)]);
@@ -196,7 +192,7 @@ function paintSlice(place, width, now) {
   if (state.map.only === null) drawAreaNumbers(svg, cells, left, top, cell);
   const cursor = draw("rect", { class: "cursor", width: cell.w, height: cell.h, visibility: "hidden" });
   svg.append(cursor);
-  place.replaceChildren(svg);
+  put(place, svg);
   explore(svg, `Map of ${data.space.dimensions[x].name} and ${data.space.dimensions[y].name}.`, {
     size: () => [columns, rows],
     locate: (px, py) => {
@@ -213,6 +209,25 @@ function paintSlice(place, width, now) {
       cursor.setAttribute("y", box.top + row * cell.h);
     },
   });
+}
+
+function drawCells(svg, columns, rows, target, now, left, top, cell) {
+  for (let column = 0; column < columns; column += 1) {
+    for (let row = 0; row < rows; row += 1) {
+      const paint = paintOf(target(column, row), now);
+      const area = { x: left(column) + 0.5, y: top(row) + 0.5, width: Math.max(cell.w - 1, 0.5), height: Math.max(cell.h - 1, 0.5) };
+      svg.append(draw("rect", paint ? { ...area, css: { fill: paint.fill, "fill-opacity": paint.opacity } } : { ...area, class: "missing" }));
+      if (paint && paint.bad) svg.append(draw("rect", { ...area, class: "bad" }));
+    }
+  }
+}
+
+// A large slice as one image, a pixel for each target.
+function cellsAsImage(columns, rows, target, now, box, wide, high) {
+  const canvas = make("canvas", { width: columns, height: rows });
+  paintThumb(canvas, now, target);
+  return draw("image", { href: canvas.toDataURL(), x: box.left, y: box.top, width: wide, height: high,
+    preserveAspectRatio: "none", css: { "image-rendering": "pixelated" } });
 }
 
 // The cells of a slice by the row of the policy that serves them.
@@ -329,7 +344,7 @@ function paintPoints(place, width, now) {
   drawSources(svg, inner, inner.wide, inner.high);
   const cursor = draw("circle", { class: "cursor", r: radius + 2, visibility: "hidden" });
   svg.append(cursor);
-  place.replaceChildren(svg);
+  put(place, svg);
   explore(svg, `Targets by ${data.space.dimensions[x].name} and ${data.space.dimensions[y].name}.`, {
     size: () => [at.length, 1],
     locate: (px, py) => nearestPoint([{ points: at }], (a) => a, (b) => b, px, py),
@@ -496,7 +511,8 @@ function paintThumbs(thumbs, redrawAll) {
   thumbs.append(make("p", { class: "note wide" }, `All slices by ${data.space.dimensions[d].name}`));
   levels[d].forEach((_, place) => {
     const canvas = make("canvas", { width: levels[state.map.x].length, height: levels[state.map.y].length });
-    paintThumb(canvas, now, state.map.at.map((at, other) => (other === d ? place : at)));
+    const { x, y, at } = state.map;
+    paintThumb(canvas, now, (column, row) => targetAt(at.map((here, other) => (other === d ? place : other === x ? column : other === y ? row : here))));
     thumbs.append(make("button", {
       type: "button", "aria-pressed": String(place === state.map.at[d]), "data-key": `thumb-${place}`,
       "aria-label": `${data.space.dimensions[d].name} ${withUnit(d, valueAt(d, place))}`,
@@ -509,16 +525,17 @@ function paintThumbs(thumbs, redrawAll) {
   });
 }
 
-function paintThumb(canvas, now, at) {
+function paintThumb(canvas, now, target) {
   const pen = canvas.getContext("2d");
-  const { x, y } = state.map;
-  levels[x].forEach((_, column) => levels[y].forEach((_, row) => {
-    const paint = paintOf(targetAt(at.map((place, d) => (d === x ? column : d === y ? row : place))), now);
-    if (!paint) return;
-    pen.globalAlpha = paint.opacity;
-    pen.fillStyle = paint.fill.startsWith("var") ? "#999" : paint.fill;
-    pen.fillRect(column, levels[y].length - 1 - row, 1, 1);
-  }));
+  for (let column = 0; column < canvas.width; column += 1) {
+    for (let row = 0; row < canvas.height; row += 1) {
+      const paint = paintOf(target(column, row), now);
+      if (!paint) continue;
+      pen.globalAlpha = paint.opacity;
+      pen.fillStyle = paint.fill;
+      pen.fillRect(column, canvas.height - 1 - row, 1, 1);
+    }
+  }
 }
 
 function paintAside(aside, redrawAll) {
@@ -537,7 +554,7 @@ function paintAside(aside, redrawAll) {
     : `Policy ${policyOf(state.map.only).id} alone, on every target: from low to high returns `;
   const compact = order.length > MOST_POLICIES;
   const name = (row) => [make("strong", {}, String(policyOf(row).id)), compact ? ` ${served[row]}` : ` ${counted(served[row], "target")}`];
-  aside.replaceChildren(
+  put(aside,
     make("h3", {}, "Worst covered targets"),
     make("ul", { class: "worst" }, data.weak.worst.map((target) => make("li", {}, make("button", {
       type: "button", "data-key": `worst-${target}`,

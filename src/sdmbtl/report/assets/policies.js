@@ -52,7 +52,7 @@ function buildPolicies() {
   body.append(make("div", { class: "scroll" }, table), make("p", { class: "more" }, more));
   function update() {
     const served = servedBy(standing(returns.length).who);
-    rows.replaceChildren(...data.policies.map((policy, place) => policyRow(policy, place, served)));
+    put(rows, ...data.policies.map((policy, place) => policyRow(policy, place, served)));
     table.classList.toggle("all", state.allPolicies);
     more.hidden = state.allPolicies || data.policies.length <= MOST_POLICIES;
     more.textContent = `Show all ${data.policies.length}`;
@@ -72,7 +72,7 @@ function buildChoices() {
       const box = event.currentTarget.getBoundingClientRect();
       showTip([`Policy ${policy.id}: ${policy.chosen_by}`, policy.reason], box.left, box.bottom);
     };
-    body.replaceChildren(
+    put(body,
       make("div", { class: "strip" }, data.policies.map((policy) => make("button", {
         type: "button", "aria-label": `Policy ${policy.id}: ${policy.chosen_by}. ${policy.reason}`, css: { background: colour(policy.chosen_by) },
         on: { pointerenter: show(policy), focus: show(policy), pointerleave: hideTip, blur: hideTip },

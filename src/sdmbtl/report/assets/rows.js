@@ -1,5 +1,8 @@
 // Every policy on every target, as a heat map.
 
+// A canvas is no wider than a browser can draw: of more targets, some are shown.
+const MOST_COLUMNS = 8000;
+
 function targetOrder() {
   const { best } = standing(returns.length);
   const order = Array.from({ length: data.space.targets }, (_, i) => i);
@@ -9,7 +12,8 @@ function targetOrder() {
     const coordinate = order.map((target) => (isGrid() ? placesOf(target)[d] : data.space.units[target][d]));
     order.sort((a, b) => coordinate[a] - coordinate[b]);
   }
-  return order;
+  return order.length <= MOST_COLUMNS ? order
+    : Array.from({ length: MOST_COLUMNS }, (_, i) => order[Math.floor(i * order.length / MOST_COLUMNS)]);
 }
 
 function paintRows(place, width) {
@@ -29,7 +33,7 @@ function paintRows(place, width) {
   brush.imageSmoothingEnabled = order.length > wide;
   brush.drawImage(small, 0, 0, wide * dense, height * dense);
   const cursor = make("div", { class: "cursor-box", hidden: true });
-  place.replaceChildren(rowNames(left, height), make("div", { css: { "margin-left": `${left}px`, position: "relative" } }, canvas, cursor));
+  put(place, rowNames(left, height), make("div", { css: { "margin-left": `${left}px`, position: "relative" } }, canvas, cursor));
   const cell = { w: wide / order.length, h: height / count };
   explore(canvas, "Returns of every policy on every target.", {
     size: () => [order.length, count],
@@ -73,7 +77,7 @@ function buildRows() {
   body.append(make("div", { class: "controls" }, make("label", {}, "Targets", chosen), scale), picture);
   return () => {
     const [low, high] = data.returns || [NaN, NaN];
-    scale.replaceChildren(`${number(low)} `, make("span", { class: "ramp" }), ` ${number(high)}`);
+    put(scale, `${number(low)} `, make("span", { class: "ramp" }), ` ${number(high)}`);
     picture.redraw();
   };
 }

@@ -30,6 +30,7 @@ const signed = (value, digits) => (known(value) ? (value >= 0 ? "+" : "−") + M
 // Round numbers from a lowest to a highest one.
 function ticks(low, high, most, integer) {
   if (!(high > low)) return [low];
+  if (!Number.isFinite(high - low)) return [low, high];
   const rough = (high - low) / Math.max(most, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
   let step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
@@ -48,7 +49,7 @@ const share = (value) => {
 // A difference of returns in the unit of the page: points of coverage, or returns.
 function gainText(gain) {
   if (!known(gain)) return "–";
-  if (!data.range_known) return signed(gain, 2);
+  if (!data.range_known) return (gain >= 0 ? "+" : "−") + number(Math.abs(gain), 3);
   return `${signed(100 * gain / (data.returns[1] - data.returns[0]), 1)}`;
 }
 const levelText = (value) => {

@@ -7,7 +7,7 @@ function buildStudy() {
     document.title = data.headline;
     title.textContent = data.headline;
     explained.textContent = explanation();
-    cards.replaceChildren(...data.cards.map((card) => make("div", { class: "card" },
+    put(cards, ...data.cards.map((card) => make("div", { class: "card" },
       make("div", { class: "label" }, card.label), make("div", { class: "value" }, card.value),
       card.lines.map((line) => make("p", {}, line)))));
   }];
@@ -118,7 +118,7 @@ function buildCurves() {
   body.append(picture, make("div", { css: { height: ".8rem" } }), chips);
   const update = () => {
     const trained = data.policies.filter((policy) => policy.curve.length);
-    chips.replaceChildren(...(trained.length > 1 ? trained : []).map((policy) => make("li", {}, make("button", {
+    put(chips, ...(trained.length > 1 ? trained : []).map((policy) => make("li", {}, make("button", {
       type: "button", class: "chip", "aria-pressed": String(state.shown === policy.id), "data-key": `curve-${policy.id}`,
       on: { click: () => {
         state.shown = state.shown === policy.id ? null : policy.id;
@@ -150,7 +150,7 @@ function paintCurves(place, width) {
 
 function buildFailures() {
   const { body } = section("failures", "What went wrong", "Errors of training runs and evaluations, as they were recorded.", { short: "Failures", long: true });
-  return () => body.replaceChildren(...data.failures.map((failure) => make("div", { class: "failure" },
+  return () => put(body, ...data.failures.map((failure) => make("div", { class: "failure" },
     make("strong", {}, `Policy ${failure.policy}, ${failure.what}`), make("pre", {}, failure.error))),
   data.more_failures ? make("p", { class: "note" }, `And ${data.more_failures} more.`) : "");
 }
@@ -165,7 +165,7 @@ function buildSettings() {
       ? [make("p", {}, `No command makes this study. ${again.why_not} Its whole configuration is below.`)]
       : [make("p", {}, "This command makes the same study; it reads the file space.toml beside it."), make("pre", { id: "command" }, again.command),
         foldable("space-file", "space.toml", make("pre", {}, again.space_file))];
-    body.replaceChildren(...command,
+    put(body, ...command,
       foldable("summary", "Where it stands, in words", make("ul", {}, data.summary.map((line) => make("li", {}, line)))),
       foldable("settings", "Settings", definitions(data.settings)),
       foldable("versions", "Versions", definitions(data.versions)),
