@@ -12,7 +12,10 @@ from sdmbtl import __version__
 from sdmbtl.json_data import as_json
 
 #: The scripts, in the order in which they are put together.
-SCRIPTS = ("dom", "scales", "lines", "map", "rows", "policies", "study", "benchmark", "start")
+SCRIPTS = (
+    *("dom", "scales", "lines", "targets", "map", "map_controls", "rows", "policies"),
+    *("study", "benchmark", "start"),
+)
 
 
 def page_json(data: Any, *, made: str | None = None) -> str:

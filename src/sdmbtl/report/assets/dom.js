@@ -6,9 +6,11 @@ function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "on") {
-      for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+      for (const [event, listener] of Object.entries(value))
+        element.addEventListener(event, listener);
     } else if (name === "css") {
-      for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
+      for (const [property, setting] of Object.entries(value))
+        element.style.setProperty(property, setting);
     } else element.setAttribute(name, value === true ? "" : String(value));
   }
   for (const child of children.flat(3)) {
@@ -17,7 +19,8 @@ function fill(element, attributes, children) {
   return element;
 }
 
-const make = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
+const make = (tag, attributes, ...children) =>
+  fill(document.createElement(tag), attributes, children);
 const draw = (tag, attributes, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 
@@ -28,7 +31,15 @@ function put(element, ...children) {
 }
 
 // What the reader has chosen. It outlives every redrawing, so that news do not change the view.
-const state = { map: null, rowOrder: "best", allPolicies: false, shown: null, problem: 0, table: 0, open: {} };
+const state = {
+  map: null,
+  rowOrder: "best",
+  allPolicies: false,
+  shown: null,
+  problem: 0,
+  table: 0,
+  open: {},
+};
 
 let data = null;
 
@@ -45,7 +56,9 @@ function showTip(lines, x, y) {
   tip.style.top = `${Math.max(4, top)}px`;
 }
 
-function hideTip() { byId("tip").hidden = true; }
+function hideTip() {
+  byId("tip").hidden = true;
+}
 
 // Makes a figure of columns and rows readable by pointer and by arrow keys.
 //   size: () => [columns, rows]; locate(x, y) => [column, row] or null, in pixels of the element;
@@ -57,7 +70,11 @@ function explore(element, label, { size, locate, place, describe, mark }) {
   element.setAttribute("role", "application");
   element.setAttribute("aria-roledescription", "figure");
   element.setAttribute("aria-label", `${label} Arrow keys read the values.`);
-  const leave = () => { at = null; mark(null); hideTip(); };
+  const leave = () => {
+    at = null;
+    mark(null);
+    hideTip();
+  };
   const visit = (cell, x, y) => {
     const lines = cell && describe(...cell);
     if (!lines) return leave();
@@ -100,8 +117,14 @@ function section(id, title, lead, options) {
   const heading = make("h2", { id: `${id}-title` }, title);
   const text = make("p", { class: "lead" }, lead);
   byId("main").append(
-    make("section", { id, "aria-labelledby": `${id}-title`, class: options && options.long ? "long" : null },
-      heading, text, body));
+    make(
+      "section",
+      { id, "aria-labelledby": `${id}-title`, class: options && options.long ? "long" : null },
+      heading,
+      text,
+      body,
+    ),
+  );
   byId("nav").append(make("a", { href: `#${id}` }, (options && options.short) || title));
   return { body, text };
 }
@@ -114,14 +137,26 @@ function figure(paint) {
     width = place.clientWidth;
     if (width) paint(place, width);
   };
-  new ResizeObserver(() => { if (place.clientWidth !== width) place.redraw(); }).observe(place);
+  new ResizeObserver(() => {
+    if (place.clientWidth !== width) place.redraw();
+  }).observe(place);
   return place;
 }
 
 // Details whose being open is remembered.
 function foldable(key, title, ...children) {
-  return make("details", {
-    open: Boolean(state.open[key]), "data-key": key,
-    on: { toggle: (event) => { state.open[key] = event.target.open; } },
-  }, make("summary", {}, title), ...children);
+  return make(
+    "details",
+    {
+      open: Boolean(state.open[key]),
+      "data-key": key,
+      on: {
+        toggle: (event) => {
+          state.open[key] = event.target.open;
+        },
+      },
+    },
+    make("summary", {}, title),
+    ...children,
+  );
 }

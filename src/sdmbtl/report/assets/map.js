@@ -6,141 +6,41 @@ const MOST_CELLS = 5000;
 // How much of its colour a target keeps that no policy does well on.
 const PALEST = 0.14;
 
-// -- what is known of the targets -------------------------------------------------------------
-
-let returns = null; // returns[row][target]
-let rowOf = {}; // id of a policy -> its row
-
-function unpackRows() {
-  const { low, high, policies } = data.rows;
-  const bytes = Uint8Array.from(atob(data.rows.data), (letter) => letter.charCodeAt(0));
-  const view = new DataView(bytes.buffer);
-  const n = data.space.targets;
-  returns = policies.map((_, row) => Float64Array.from({ length: n }, (_, target) => {
-    const step = view.getUint16(2 * (row * n + target), true);
-    return step === 65535 ? NaN : low * (1 - step / 65534) + high * (step / 65534);
-  }));
-  rowOf = Object.fromEntries(policies.map((id, row) => [id, row]));
-}
-
-// The best return on each target with the first policies, and the row of the policy that has it.
-function standing(rows) {
-  const n = data.space.targets;
-  const best = new Float64Array(n).fill(NaN), who = new Int32Array(n).fill(-1);
-  for (let row = 0; row < rows; row += 1) {
-    for (let target = 0; target < n; target += 1) {
-      const value = returns[row][target];
-      if (!Number.isNaN(value) && !(value <= best[target])) [best[target], who[target]] = [value, row];
-    }
-  }
-  return { best, who };
-}
-
-function mean(values) {
-  const there = [...values].filter((value) => !Number.isNaN(value));
-  // Each is divided first: the sum of extreme returns may be more than a number can hold.
-  return there.length ? there.reduce((sum, value) => sum + value / there.length, 0) : NaN;
-}
-
-// Number of targets that each row is best on.
-function servedBy(who) {
-  const counts = new Array(returns.length).fill(0);
-  for (const row of who) if (row >= 0) counts[row] += 1;
-  return counts;
-}
-
-let colours = {}; // row -> colour; rows that serve nothing have none
-
-function assignColours() {
-  colours = {};
-  let next = 0;
-  servedBy(standing(returns.length).who).forEach((count, row) => {
-    if (count) colours[row] = POLICY_COLOURS[next++ % POLICY_COLOURS.length];
-  });
-}
-const colourOf = (row) => colours[row] || "#b4b8bd";
-const policyOf = (row) => data.policies[data.rows.policies[row]];
-
-const isBad = (value) => known(data.weak.limit) && value < data.weak.limit;
-
-// -- contexts ---------------------------------------------------------------------------------
-
-// Levels of each dimension of a grid from low to high, as places in the order of the targets.
-const sortedLevels = () => data.space.dimensions.map((dimension) =>
-  dimension.values && dimension.values.map((_, i) => i).sort((a, b) => dimension.units[a] - dimension.units[b]));
-let levels = [];
-let strides = [];
-
-function prepareSpace() {
-  levels = sortedLevels();
-  strides = [];
-  let stride = 1;
-  for (let d = levels.length - 1; d >= 0; d -= 1) {
-    strides[d] = stride;
-    stride *= levels[d] ? levels[d].length : 1;
-  }
-}
-
-const isGrid = () => data.space.points === null;
-// The target of a grid at these places on the axes.
-const targetAt = (places) => places.reduce((sum, place, d) => sum + strides[d] * levels[d][place], 0);
-// The places on the axes of a target of a grid.
-const placesOf = (target) => levels.map((order, d) =>
-  order.indexOf(Math.floor(target / strides[d]) % order.length));
-const valueAt = (d, place) => data.space.dimensions[d].values[levels[d][place]];
-const unitAt = (d, place) => data.space.dimensions[d].units[levels[d][place]];
-
-function contextOf(target) {
-  const places = isGrid() ? placesOf(target) : null;
-  return data.space.dimensions.map((_, d) => (places ? valueAt(d, places[d]) : data.space.points[target][d]));
-}
-const withUnit = (d, value, digits) => number(value, digits) + (data.space.dimensions[d].unit ? ` ${data.space.dimensions[d].unit}` : "");
-const contextText = (target) => contextOf(target).map((value, d) => `${data.space.dimensions[d].name} ${withUnit(d, value)}`).join(", ");
-
-function describeTarget(target, { best, who }, only) {
-  const lines = [contextText(target)];
-  if (only !== null) {
-    lines.push(`Policy ${data.rows.policies[only]}: ${returnText(returns[only][target])}`);
-  }
-  if (who[target] < 0) return [...lines, "Not evaluated."];
-  lines.push(`Best: policy ${data.rows.policies[who[target]]}, ${returnText(best[target])}`);
-  if (isBad(best[target])) lines.push("Badly covered.");
-  const others = returns.map((values, row) => [row, values[target]])
-    .filter(([row, value]) => row !== who[target] && row !== only && !Number.isNaN(value))
-    .sort((a, b) => b[1] - a[1]).slice(0, 3);
-  if (others.length) {
-    lines.push(`Others: ${others.map(([row, value]) => `${data.rows.policies[row]} (${number(value)})`).join(", ")}`);
-  }
-  return lines;
-}
-const returnText = (value) => {
-  if (Number.isNaN(value)) return "not evaluated";
-  const part = share(value);
-  return part === null ? `return ${number(value)}` : `return ${number(value)} (${part.toFixed(3)})`;
-};
-
 // -- the reader's view ------------------------------------------------------------------------
 
 function initialView() {
   const count = data.space.dimensions.length;
-  const view = { x: count > 2 ? 1 : 0, y: count > 2 ? 2 : 1, at: levels.map(() => 0), upTo: null, only: null };
+  const view = {
+    x: count > 2 ? 1 : 0,
+    y: count > 2 ? 2 : 1,
+    at: levels.map(() => 0),
+    upTo: null,
+    only: null,
+  };
   if (isGrid() && data.weak.worst.length) view.at = placesOf(data.weak.worst[0]);
   return view;
 }
 const rowsShown = () => Math.min(state.map.upTo ?? returns.length, returns.length);
-const hidden = () => data.space.dimensions.map((_, d) => d).filter((d) => d !== state.map.x && d !== state.map.y);
+const hidden = () =>
+  data.space.dimensions.map((_, d) => d).filter((d) => d !== state.map.x && d !== state.map.y);
 
 // How a target is drawn: colour, opacity, and whether it is badly covered.
 function paintOf(target, now) {
   const { only } = state.map;
   if (only !== null) {
     const part = share(returns[only][target]);
-    return part === null || Number.isNaN(part) ? null : { fill: rampText(part), opacity: 1, bad: false };
+    return part === null || Number.isNaN(part)
+      ? null
+      : { fill: rampText(part), opacity: 1, bad: false };
   }
   const row = now.who[target];
   if (row < 0) return null;
   const part = share(now.best[target]) ?? 1;
-  return { fill: colourOf(row), opacity: PALEST + (1 - PALEST) * clamp(part, 0, 1), bad: isBad(now.best[target]) };
+  return {
+    fill: colourOf(row),
+    opacity: PALEST + (1 - PALEST) * clamp(part, 0, 1),
+    bad: isBad(now.best[target]),
+  };
 }
 
 // -- drawings ---------------------------------------------------------------------------------
@@ -151,8 +51,22 @@ function paintMap(place, width) {
   return isGrid() ? paintSlice(place, width, now) : paintPoints(place, width, now);
 }
 
-const hatch = () => draw("defs", {}, draw("pattern", { id: "hatch", width: 7, height: 7, patternUnits: "userSpaceOnUse",
-  patternTransform: "rotate(45)" }, draw("line", { x1: 0, x2: 0, y1: 0, y2: 7, class: "hatch-line" })));
+const hatch = () =>
+  draw(
+    "defs",
+    {},
+    draw(
+      "pattern",
+      {
+        id: "hatch",
+        width: 7,
+        height: 7,
+        patternUnits: "userSpaceOnUse",
+        patternTransform: "rotate(45)",
+      },
+      draw("line", { x1: 0, x2: 0, y1: 0, y2: 7, class: "hatch-line" }),
+    ),
+  );
 
 function axisName(d) {
   const { name, unit, scale } = data.space.dimensions[d];
@@ -172,25 +86,54 @@ function drawMapNames(svg, box, width, tall) {
   const [x, y] = [state.map.x, state.map.y].map(axisName);
   const middle = box.top + (tall - box.top - box.bottom) / 2;
   svg.append(
-    draw("text", { x: box.left + (width - box.left - box.right) / 2, y: tall - 6, "text-anchor": "middle", class: "strong" }, x),
-    draw("text", { x: 11, y: middle, "text-anchor": "middle", class: "strong", transform: `rotate(-90 11 ${middle})` }, y));
+    draw(
+      "text",
+      {
+        x: box.left + (width - box.left - box.right) / 2,
+        y: tall - 6,
+        "text-anchor": "middle",
+        class: "strong",
+      },
+      x,
+    ),
+    draw(
+      "text",
+      {
+        x: 11,
+        y: middle,
+        "text-anchor": "middle",
+        class: "strong",
+        transform: `rotate(-90 11 ${middle})`,
+      },
+      y,
+    ),
+  );
 }
 
 function paintSlice(place, width, now) {
   const { x, y } = state.map;
   const { svg, box, tall, wide, high } = mapFrame(width);
-  const columns = levels[x].length, rows = levels[y].length;
+  const columns = levels[x].length,
+    rows = levels[y].length;
   const cell = { w: wide / columns, h: high / rows };
-  const left = (column) => box.left + column * cell.w, top = (row) => box.top + (rows - 1 - row) * cell.h;
-  const target = (column, row) => targetAt(state.map.at.map((at, d) => (d === x ? column : d === y ? row : at)));
-  if (columns * rows > MOST_CELLS) svg.append(cellsAsImage(columns, rows, target, now, box, wide, high));
+  const left = (column) => box.left + column * cell.w,
+    top = (row) => box.top + (rows - 1 - row) * cell.h;
+  const target = (column, row) =>
+    targetAt(state.map.at.map((at, d) => (d === x ? column : d === y ? row : at)));
+  if (columns * rows > MOST_CELLS)
+    svg.append(cellsAsImage(columns, rows, target, now, box, wide, high));
   else drawCells(svg, columns, rows, target, now, left, top, cell);
   drawLevels(svg, x, y, box, tall, left, top, cell);
   drawMapNames(svg, box, width, tall);
   const cells = cellsByPolicy(columns, rows, (column, row) => now.who[target(column, row)]);
   drawSources(svg, box, wide, high, (row) => row in cells);
   if (state.map.only === null) drawAreaNumbers(svg, cells, left, top, cell);
-  const cursor = draw("rect", { class: "cursor", width: cell.w, height: cell.h, visibility: "hidden" });
+  const cursor = draw("rect", {
+    class: "cursor",
+    width: cell.w,
+    height: cell.h,
+    visibility: "hidden",
+  });
   svg.append(cursor);
   put(place, svg);
   explore(svg, `Map of ${data.space.dimensions[x].name} and ${data.space.dimensions[y].name}.`, {
@@ -215,8 +158,20 @@ function drawCells(svg, columns, rows, target, now, left, top, cell) {
   for (let column = 0; column < columns; column += 1) {
     for (let row = 0; row < rows; row += 1) {
       const paint = paintOf(target(column, row), now);
-      const area = { x: left(column) + 0.5, y: top(row) + 0.5, width: Math.max(cell.w - 1, 0.5), height: Math.max(cell.h - 1, 0.5) };
-      svg.append(draw("rect", paint ? { ...area, css: { fill: paint.fill, "fill-opacity": paint.opacity } } : { ...area, class: "missing" }));
+      const area = {
+        x: left(column) + 0.5,
+        y: top(row) + 0.5,
+        width: Math.max(cell.w - 1, 0.5),
+        height: Math.max(cell.h - 1, 0.5),
+      };
+      svg.append(
+        draw(
+          "rect",
+          paint
+            ? { ...area, css: { fill: paint.fill, "fill-opacity": paint.opacity } }
+            : { ...area, class: "missing" },
+        ),
+      );
       if (paint && paint.bad) svg.append(draw("rect", { ...area, class: "bad" }));
     }
   }
@@ -226,8 +181,15 @@ function drawCells(svg, columns, rows, target, now, left, top, cell) {
 function cellsAsImage(columns, rows, target, now, box, wide, high) {
   const canvas = make("canvas", { width: columns, height: rows });
   paintThumb(canvas, now, target);
-  return draw("image", { href: canvas.toDataURL(), x: box.left, y: box.top, width: wide, height: high,
-    preserveAspectRatio: "none", css: { "image-rendering": "pixelated" } });
+  return draw("image", {
+    href: canvas.toDataURL(),
+    x: box.left,
+    y: box.top,
+    width: wide,
+    height: high,
+    preserveAspectRatio: "none",
+    css: { "image-rendering": "pixelated" },
+  });
 }
 
 // The cells of a slice by the row of the policy that serves them.
@@ -246,25 +208,49 @@ function drawAreaNumbers(svg, cells, left, top, cell) {
   for (const [who, places] of Object.entries(cells)) {
     const policy = policyOf(who);
     if (policy.kind === "point" && reachesSlice(policy)) continue; // its star has the number
-    const middle = [0, 1].map((i) => places.reduce((sum, place) => sum + place[i], 0) / places.length);
+    const middle = [0, 1].map(
+      (i) => places.reduce((sum, place) => sum + place[i], 0) / places.length,
+    );
     const away = ([column, row]) => (column - middle[0]) ** 2 + (row - middle[1]) ** 2;
     const [column, row] = places.reduce((best, place) => (away(place) < away(best) ? place : best));
-    svg.append(draw("text", { class: "on-map", x: left(column) + cell.w / 2, y: top(row) + cell.h / 2 + 4, "text-anchor": "middle" },
-      String(data.rows.policies[who])));
+    svg.append(
+      draw(
+        "text",
+        {
+          class: "on-map",
+          x: left(column) + cell.w / 2,
+          y: top(row) + cell.h / 2 + 4,
+          "text-anchor": "middle",
+        },
+        String(data.rows.policies[who]),
+      ),
+    );
   }
 }
 
 function drawLevels(svg, x, y, box, tall, left, top, cell) {
   const every = (count, room) => Math.max(1, Math.ceil(count / Math.max(2, Math.floor(room))));
-  const across = every(levels[x].length, levels[x].length * cell.w / 52);
+  const across = every(levels[x].length, (levels[x].length * cell.w) / 52);
   levels[x].forEach((_, column) => {
     if (column % across) return;
-    svg.append(draw("text", { x: left(column) + cell.w / 2, y: tall - box.bottom + 17, "text-anchor": "middle" }, number(valueAt(x, column), 3)));
+    svg.append(
+      draw(
+        "text",
+        { x: left(column) + cell.w / 2, y: tall - box.bottom + 17, "text-anchor": "middle" },
+        number(valueAt(x, column), 3),
+      ),
+    );
   });
-  const up = every(levels[y].length, levels[y].length * cell.h / 18);
+  const up = every(levels[y].length, (levels[y].length * cell.h) / 18);
   levels[y].forEach((_, row) => {
     if (row % up) return;
-    svg.append(draw("text", { x: box.left - 6, y: top(row) + cell.h / 2 + 4, "text-anchor": "end" }, number(valueAt(y, row), 3)));
+    svg.append(
+      draw(
+        "text",
+        { x: box.left - 6, y: top(row) + cell.h / 2 + 4, "text-anchor": "end" },
+        number(valueAt(y, row), 3),
+      ),
+    );
   });
 }
 
@@ -301,42 +287,81 @@ function drawSources(svg, box, wide, high, isServing = () => true) {
   const position = (d, unit) => (isGrid() ? cellAt(d, unit) / levels[d].length : unit);
   for (let row = 0; row < rowsShown(); row += 1) {
     const policy = policyOf(row);
-    const wanted = only === null ? row in colours && (policy.kind === "point" || isServing(row)) : row === only;
+    const wanted =
+      only === null ? row in colours && (policy.kind === "point" || isServing(row)) : row === only;
     if (!wanted || policy.kind === "whole" || (isGrid() && !reachesSlice(policy))) continue;
     const [left, right] = policy.box[x].map((unit) => box.left + position(x, unit) * wide);
     const [bottom, top] = policy.box[y].map((unit) => box.top + high - position(y, unit) * high);
     if (policy.kind === "point") {
-      const at = (d, unit, size) => (isGrid() ? (Math.floor(clamp(cellAt(d, unit), 0, levels[d].length - 0.01)) + 0.5) / levels[d].length * size : unit * size);
-      drawStar(svg, box.left + at(x, policy.box[x][0], wide), box.top + high - at(y, policy.box[y][0], high), colourOf(row), policy.id);
+      const at = (d, unit, size) =>
+        isGrid()
+          ? ((Math.floor(clamp(cellAt(d, unit), 0, levels[d].length - 0.01)) + 0.5) /
+              levels[d].length) *
+            size
+          : unit * size;
+      drawStar(
+        svg,
+        box.left + at(x, policy.box[x][0], wide),
+        box.top + high - at(y, policy.box[y][0], high),
+        colourOf(row),
+        policy.id,
+      );
       continue;
     }
-    const area = { x: left + 2.5, y: top + 2.5, width: Math.max(right - left - 5, 4), height: Math.max(bottom - top - 5, 4), rx: 3 };
-    svg.append(draw("rect", { ...area, class: "halo" }), draw("rect", { ...area, class: "region", stroke: colourOf(row) }),
-      draw("text", { class: "on-map", x: area.x + 5, y: area.y + 14 }, String(policy.id)));
+    const area = {
+      x: left + 2.5,
+      y: top + 2.5,
+      width: Math.max(right - left - 5, 4),
+      height: Math.max(bottom - top - 5, 4),
+      rx: 3,
+    };
+    svg.append(
+      draw("rect", { ...area, class: "halo" }),
+      draw("rect", { ...area, class: "region", stroke: colourOf(row) }),
+      draw("text", { class: "on-map", x: area.x + 5, y: area.y + 14 }, String(policy.id)),
+    );
   }
 }
 
 function drawStar(svg, x, y, colour, id) {
   const points = Array.from({ length: 10 }, (_, i) => {
-    const radius = i % 2 ? 4 : 9, angle = Math.PI * (i / 5 - 0.5);
+    const radius = i % 2 ? 4 : 9,
+      angle = Math.PI * (i / 5 - 0.5);
     return `${x + radius * Math.cos(angle)},${y + radius * Math.sin(angle)}`;
   });
-  svg.append(draw("polygon", { class: "star", points: points.join(" "), css: { fill: colour } }),
-    draw("text", { class: "on-map", x: x + 8, y: y - 5 }, String(id)));
+  svg.append(
+    draw("polygon", { class: "star", points: points.join(" "), css: { fill: colour } }),
+    draw("text", { class: "on-map", x: x + 8, y: y - 5 }, String(id)),
+  );
 }
 
 // Targets that are a list: points over a pair of dimensions.
 function paintPoints(place, width, now) {
   const { x, y } = state.map;
   const { svg, box, tall, wide, high } = mapFrame(width);
-  const radius = clamp(Math.sqrt(wide * high / data.space.targets) / 4, 2.5, 9);
-  const inner = { left: box.left + radius, top: box.top + radius, wide: wide - 2 * radius, high: high - 2 * radius };
-  const at = data.space.units.map((unit) => [inner.left + unit[x] * inner.wide, inner.top + (1 - unit[y]) * inner.high]);
+  const radius = clamp(Math.sqrt((wide * high) / data.space.targets) / 4, 2.5, 9);
+  const inner = {
+    left: box.left + radius,
+    top: box.top + radius,
+    wide: wide - 2 * radius,
+    high: high - 2 * radius,
+  };
+  const at = data.space.units.map((unit) => [
+    inner.left + unit[x] * inner.wide,
+    inner.top + (1 - unit[y]) * inner.high,
+  ]);
   svg.append(draw("rect", { class: "axis", x: box.left, y: box.top, width: wide, height: high }));
   at.forEach(([px, py], target) => {
     const paint = paintOf(target, now);
-    svg.append(draw("circle", { cx: px, cy: py, r: radius, class: paint ? null : "missing",
-      css: paint ? { fill: paint.fill, "fill-opacity": paint.opacity } : {} }));
+    svg.append(
+      draw("circle", {
+        cx: px,
+        cy: py,
+        r: radius,
+        class: paint ? null : "missing",
+        css: paint ? { fill: paint.fill, "fill-opacity": paint.opacity } : {},
+      }),
+    );
     if (paint && paint.bad) svg.append(draw("circle", { cx: px, cy: py, r: radius, class: "bad" }));
   });
   drawEnds(svg, box, inner, tall);
@@ -345,28 +370,53 @@ function paintPoints(place, width, now) {
   const cursor = draw("circle", { class: "cursor", r: radius + 2, visibility: "hidden" });
   svg.append(cursor);
   put(place, svg);
-  explore(svg, `Targets by ${data.space.dimensions[x].name} and ${data.space.dimensions[y].name}.`, {
-    size: () => [at.length, 1],
-    locate: (px, py) => nearestPoint([{ points: at }], (a) => a, (b) => b, px, py),
-    place: (target) => ({ x: at[target][0], y: at[target][1] }),
-    describe: (target) => describeTarget(target, now, state.map.only),
-    mark: (target) => {
-      cursor.setAttribute("visibility", target === null ? "hidden" : "visible");
-      if (target === null) return;
-      cursor.setAttribute("cx", at[target][0]);
-      cursor.setAttribute("cy", at[target][1]);
+  explore(
+    svg,
+    `Targets by ${data.space.dimensions[x].name} and ${data.space.dimensions[y].name}.`,
+    {
+      size: () => [at.length, 1],
+      locate: (px, py) =>
+        nearestPoint(
+          [{ points: at }],
+          (a) => a,
+          (b) => b,
+          px,
+          py,
+        ),
+      place: (target) => ({ x: at[target][0], y: at[target][1] }),
+      describe: (target) => describeTarget(target, now, state.map.only),
+      mark: (target) => {
+        cursor.setAttribute("visibility", target === null ? "hidden" : "visible");
+        if (target === null) return;
+        cursor.setAttribute("cx", at[target][0]);
+        cursor.setAttribute("cy", at[target][1]);
+      },
     },
-  });
+  );
 }
 
-const valueAtUnit = ({ low, high, scale }, unit) => (scale === "log" ? low * (high / low) ** unit : low + unit * (high - low));
+const valueAtUnit = ({ low, high, scale }, unit) =>
+  scale === "log" ? low * (high / low) ** unit : low + unit * (high - low);
 
 function drawEnds(svg, box, inner, tall) {
   const [x, y] = [state.map.x, state.map.y].map((d) => data.space.dimensions[d]);
   for (const unit of [0, 0.5, 1]) {
     svg.append(
-      draw("text", { x: inner.left + unit * inner.wide, y: tall - box.bottom + 17, "text-anchor": ["start", "middle", "end"][2 * unit] }, number(valueAtUnit(x, unit), 3)),
-      draw("text", { x: box.left - 6, y: inner.top + (1 - unit) * inner.high + 4, "text-anchor": "end" }, number(valueAtUnit(y, unit), 3)));
+      draw(
+        "text",
+        {
+          x: inner.left + unit * inner.wide,
+          y: tall - box.bottom + 17,
+          "text-anchor": ["start", "middle", "end"][2 * unit],
+        },
+        number(valueAtUnit(x, unit), 3),
+      ),
+      draw(
+        "text",
+        { x: box.left - 6, y: inner.top + (1 - unit) * inner.high + 4, "text-anchor": "end" },
+        number(valueAtUnit(y, unit), 3),
+      ),
+    );
   }
 }
 
@@ -376,20 +426,37 @@ function paintLine(place, width, now) {
   const units = isGrid() ? dimension.units : data.space.units.map(([unit]) => unit);
   const order = units.map((_, i) => i).sort((a, b) => units[a] - units[b]);
   const value = (v) => (data.range_known ? share(v) : v);
-  const points = (values) => order.filter((i) => !Number.isNaN(values[i])).map((i) => [units[i], value(values[i]), i]);
+  const points = (values) =>
+    order.filter((i) => !Number.isNaN(values[i])).map((i) => [units[i], value(values[i]), i]);
   const series = [];
   for (let row = 0; row < rowsShown(); row += 1) {
     if (!(row in colours) || (state.map.only !== null && state.map.only !== row)) continue;
-    series.push({ name: `policy ${policyOf(row).id}`, colour: colours[row], points: points(returns[row]), label: String(policyOf(row).id), row });
+    series.push({
+      name: `policy ${policyOf(row).id}`,
+      colour: colours[row],
+      points: points(returns[row]),
+      label: String(policyOf(row).id),
+      row,
+    });
   }
   if (state.map.only === null) {
     series.push({ name: "best", points: points(now.best), width: 1.5, dash: "5 4", label: "best" });
   }
-  const shown = Array.from({ length: Math.min(6, order.length) }, (_, i) => order[Math.round(i * (order.length - 1) / Math.max(1, Math.min(6, order.length) - 1))]);
+  const shown = Array.from(
+    { length: Math.min(6, order.length) },
+    (_, i) =>
+      order[Math.round((i * (order.length - 1)) / Math.max(1, Math.min(6, order.length) - 1))],
+  );
   const text = (i) => number(isGrid() ? dimension.values[i] : data.space.points[i][0], 3);
   const chart = lineChart(place, width, series, {
-    height: 340, label: `${levelName()} by ${dimension.name}.`,
-    x: { label: axisName(0), low: 0, high: 1, ticks: shown.map((i) => ({ at: units[i], text: text(i) })) },
+    height: 340,
+    label: `${levelName()} by ${dimension.name}.`,
+    x: {
+      label: axisName(0),
+      low: 0,
+      high: 1,
+      ticks: shown.map((i) => ({ at: units[i], text: text(i) })),
+    },
     y: { label: data.range_known ? "share of the range of returns" : "return" },
     describe: (one, [, level, target]) => [contextText(target), `${one.name}: ${number(level)}`],
   });
@@ -403,170 +470,18 @@ function drawLineSources({ svg, x, bottom: end }) {
     if (!(row in colours) || policy.kind === "whole") continue;
     const [low, high] = policy.box[0];
     if (policy.kind === "point") drawStar(svg, x(low), bottom, colours[row], policy.id);
-    else svg.append(draw("line", { x1: x(low), x2: x(high), y1: bottom, y2: bottom, stroke: colours[row], "stroke-width": 6, "stroke-linecap": "round" }),
-      draw("text", { class: "on-map", x: x((low + high) / 2), y: bottom - 6 }, String(policy.id)));
+    else
+      svg.append(
+        draw("line", {
+          x1: x(low),
+          x2: x(high),
+          y1: bottom,
+          y2: bottom,
+          stroke: colours[row],
+          "stroke-width": 6,
+          "stroke-linecap": "round",
+        }),
+        draw("text", { class: "on-map", x: x((low + high) / 2), y: bottom - 6 }, String(policy.id)),
+      );
   }
-}
-
-// -- controls ---------------------------------------------------------------------------------
-
-function buildMap() {
-  const { body } = section("space", "The context space",
-    mapLead(), { short: "Space" });
-  const picture = figure(paintMap);
-  const controls = make("div", { class: "controls" });
-  const sliders = make("div", { class: "sliders" });
-  const thumbs = make("div", { class: "thumbs", role: "group" });
-  const aside = make("div", {});
-  body.append(make("div", { class: "map-columns" }, make("div", {}, controls, picture, thumbs, sliders), aside));
-  const redraw = () => { picture.redraw(); paintThumbs(thumbs, redrawAll); };
-  const redrawAll = () => { buildControls(controls, sliders, redraw, redrawAll); redraw(); paintAside(aside, redrawAll); };
-  redrawAll();
-  return () => {
-    const slider = sliders.querySelector("[data-key='up-to']");
-    if (slider) [slider.max, slider.value] = [String(returns.length), String(rowsShown())];
-    else buildControls(controls, sliders, redraw, redrawAll);
-    const note = sliders.querySelector("[data-key='up-to-text']");
-    if (note) note.textContent = upToText();
-    redraw();
-    paintAside(aside, redrawAll);
-  };
-}
-
-function mapLead() {
-  const many = data.space.dimensions.length > 2;
-  if (data.space.dimensions.length === 1) return "Each line is a policy. Marks at the bottom are the contexts and ranges that policies were trained on.";
-  const what = isGrid() ? "Each cell is a target" : "Each dot is a target";
-  return `${what}. Its colour is the policy that does best there, pale where even that one does badly; hatched targets are badly covered. ` +
-    "Outlines and stars show what the policies were trained on." + (many && isGrid() ? " The sliders choose the slice." : "");
-}
-
-function buildControls(controls, sliders, redraw, redrawAll) {
-  const names = data.space.dimensions.map((dimension) => dimension.name);
-  controls.replaceChildren();
-  if (names.length > 2) {
-    for (const axis of ["x", "y"]) {
-      const other = axis === "x" ? "y" : "x";
-      controls.append(make("label", {}, axis === "x" ? "Across" : "Up", make("select", {
-        "data-key": `axis-${axis}`,
-        on: { change: (event) => {
-          const chosen = Number(event.target.value);
-          if (state.map[other] === chosen) state.map[other] = state.map[axis];
-          state.map[axis] = chosen;
-          redrawAll();
-          controls.querySelector(`[data-key='axis-${axis}']`).focus();
-        } },
-      }, names.map((name, d) => make("option", { value: d, selected: d === state.map[axis] }, name)))));
-    }
-  }
-  sliders.replaceChildren();
-  if (isGrid() && names.length > 2) {
-    for (const d of hidden()) sliders.append(levelSlider(d, redraw));
-  }
-  if (returns.length > 1) sliders.append(roundSlider(redraw));
-}
-
-function levelSlider(d, redraw) {
-  const text = make("span", { "data-key": `at-${d}-text` }, withUnit(d, valueAt(d, state.map.at[d])));
-  const input = make("input", {
-    type: "range", min: 0, max: levels[d].length - 1, step: 1, value: state.map.at[d], "data-key": `at-${d}`,
-    "aria-valuetext": withUnit(d, valueAt(d, state.map.at[d])),
-    on: { input: (event) => {
-      state.map.at[d] = Number(event.target.value);
-      text.textContent = withUnit(d, valueAt(d, state.map.at[d]));
-      event.target.setAttribute("aria-valuetext", text.textContent);
-      redraw();
-    } },
-  });
-  return make("label", { class: "slider" }, make("span", {}, data.space.dimensions[d].name), input, text);
-}
-
-function upToText() {
-  const rows = rowsShown();
-  return `${rows} of ${returns.length}: ${levelText(mean(standing(rows).best))}`;
-}
-
-function roundSlider(redraw) {
-  const text = make("span", { "data-key": "up-to-text" }, upToText());
-  const input = make("input", {
-    type: "range", min: 1, max: returns.length, step: 1, value: rowsShown(), "data-key": "up-to",
-    on: { input: (event) => {
-      const rows = Number(event.target.value);
-      state.map.upTo = rows === returns.length ? null : rows; // the last place follows a running study
-      text.textContent = upToText();
-      redraw();
-    } },
-  });
-  return make("label", { class: "slider" }, make("span", {}, "First policies"), input, text);
-}
-
-// All slices along one dimension at a glance; each is a button.
-function paintThumbs(thumbs, redrawAll) {
-  thumbs.replaceChildren();
-  if (!isGrid() || data.space.dimensions.length < 3) return;
-  const d = hidden()[0];
-  if (levels[d].length > MOST_THUMBS) return;
-  const now = standing(rowsShown());
-  thumbs.setAttribute("aria-label", `Slices by ${data.space.dimensions[d].name}`);
-  thumbs.append(make("p", { class: "note wide" }, `All slices by ${data.space.dimensions[d].name}`));
-  levels[d].forEach((_, place) => {
-    const canvas = make("canvas", { width: levels[state.map.x].length, height: levels[state.map.y].length });
-    const { x, y, at } = state.map;
-    paintThumb(canvas, now, (column, row) => targetAt(at.map((here, other) => (other === d ? place : other === x ? column : other === y ? row : here))));
-    thumbs.append(make("button", {
-      type: "button", "aria-pressed": String(place === state.map.at[d]), "data-key": `thumb-${place}`,
-      "aria-label": `${data.space.dimensions[d].name} ${withUnit(d, valueAt(d, place))}`,
-      on: { click: () => {
-        state.map.at[d] = place;
-        redrawAll();
-        thumbs.querySelector(`[data-key='thumb-${place}']`).focus({ preventScroll: true });
-      } },
-    }, canvas, number(valueAt(d, place), 3)));
-  });
-}
-
-function paintThumb(canvas, now, target) {
-  const pen = canvas.getContext("2d");
-  for (let column = 0; column < canvas.width; column += 1) {
-    for (let row = 0; row < canvas.height; row += 1) {
-      const paint = paintOf(target(column, row), now);
-      if (!paint) continue;
-      pen.globalAlpha = paint.opacity;
-      pen.fillStyle = paint.fill;
-      pen.fillRect(column, canvas.height - 1 - row, 1, 1);
-    }
-  }
-}
-
-function paintAside(aside, redrawAll) {
-  const now = standing(returns.length), served = servedBy(now.who);
-  const chip = (row, text) => make("li", {}, make("button", {
-    type: "button", class: "chip", "aria-pressed": String(state.map.only === row), "data-key": `only-${row}`,
-    on: { click: () => {
-      state.map.only = state.map.only === row ? null : row;
-      redrawAll();
-      aside.querySelector(`[data-key='only-${row}']`).focus({ preventScroll: true });
-    } },
-  }, row === null ? null : make("span", { class: "swatch", css: { background: colourOf(row) } }), text));
-  const order = returns.map((_, row) => row).filter((row) => served[row]).sort((a, b) => served[b] - served[a]);
-  const hint = state.map.only === null
-    ? "Choose a policy to see how well it does everywhere."
-    : `Policy ${policyOf(state.map.only).id} alone, on every target: from low to high returns `;
-  const compact = order.length > MOST_POLICIES;
-  const name = (row) => [make("strong", {}, String(policyOf(row).id)), compact ? ` ${served[row]}` : ` ${counted(served[row], "target")}`];
-  put(aside,
-    make("h3", {}, "Worst covered targets"),
-    make("ul", { class: "worst" }, data.weak.worst.map((target) => make("li", {}, make("button", {
-      type: "button", "data-key": `worst-${target}`,
-      on: { click: () => {
-        if (isGrid()) state.map.at = placesOf(target);
-        state.map.upTo = null;
-        redrawAll();
-        aside.querySelector(`[data-key='worst-${target}']`).focus({ preventScroll: true });
-      } },
-    }, make("span", { class: "context" }, contextText(target)), make("span", {}, levelText(now.best[target])))))),
-    data.weak.limit === null ? null : make("p", { class: "note" }, make("span", { class: "swatch hatched" }), ` badly covered: a best return below ${number(data.weak.limit)}`),
-    make("h3", { css: { "margin-top": "1.6rem" } }, "Policies, and how many targets each serves"),
-    make("ul", { class: "legend" }, order.map((row) => chip(row, name(row))), state.map.only === null ? null : chip(null, "All")),
-    make("p", { class: "note" }, hint, state.map.only === null ? null : make("span", { class: "ramp" })));
 }

@@ -1,11 +1,34 @@
 // Numbers as text, axes and colours.
 
 // Of Okabe and Ito's set, then lighter shades of it: they differ for every kind of colour vision.
-const POLICY_COLOURS = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442",
-  "#8a8a8a", "#7fb8d8", "#f2cf7f", "#7fceb9", "#e5bcd3"];
+const POLICY_COLOURS = [
+  "#0072B2",
+  "#E69F00",
+  "#009E73",
+  "#CC79A7",
+  "#56B4E9",
+  "#D55E00",
+  "#F0E442",
+  "#8a8a8a",
+  "#7fb8d8",
+  "#f2cf7f",
+  "#7fceb9",
+  "#e5bcd3",
+];
 // Matplotlib's cividis, from low to high.
-const RAMP = ["#00224e", "#083370", "#35456c", "#4f576c", "#666970", "#7d7c78", "#948e77", "#aea371",
-  "#c8b866", "#e5cf52", "#fee838"].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+const RAMP = [
+  "#00224e",
+  "#083370",
+  "#35456c",
+  "#4f576c",
+  "#666970",
+  "#7d7c78",
+  "#948e77",
+  "#aea371",
+  "#c8b866",
+  "#e5cf52",
+  "#fee838",
+].map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
 
 function ramp(share) {
   const at = clamp(share, 0, 1) * (RAMP.length - 1);
@@ -25,7 +48,8 @@ function number(value, digits = 4) {
 }
 const whole = (value) => (known(value) ? Math.round(value).toLocaleString("en") : "–");
 const counted = (count, noun, plural) => `${count} ${count === 1 ? noun : plural || `${noun}s`}`;
-const signed = (value, digits) => (known(value) ? (value >= 0 ? "+" : "−") + Math.abs(value).toFixed(digits) : "–");
+const signed = (value, digits) =>
+  known(value) ? (value >= 0 ? "+" : "−") + Math.abs(value).toFixed(digits) : "–";
 
 // Round numbers from a lowest to a highest one.
 function ticks(low, high, most, integer) {
@@ -36,7 +60,8 @@ function ticks(low, high, most, integer) {
   let step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   if (integer) step = Math.max(1, Math.round(step));
   const found = [];
-  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1) found.push(i * step);
+  for (let i = Math.ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; i += 1)
+    found.push(i * step);
   return found;
 }
 
@@ -50,7 +75,7 @@ const share = (value) => {
 function gainText(gain) {
   if (!known(gain)) return "–";
   if (!data.range_known) return (gain >= 0 ? "+" : "−") + number(Math.abs(gain), 3);
-  return `${signed(100 * gain / (data.returns[1] - data.returns[0]), 1)}`;
+  return `${signed((100 * gain) / (data.returns[1] - data.returns[0]), 1)}`;
 }
 const levelText = (value) => {
   if (!known(value)) return "–";

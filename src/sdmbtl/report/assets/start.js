@@ -13,7 +13,8 @@ function take(news) {
     prepareSpace();
     unpackRows();
     assignColours();
-    if (state.map === null || state.map.at.length !== data.space.dimensions.length) state.map = initialView();
+    if (state.map === null || state.map.at.length !== data.space.dimensions.length)
+      state.map = initialView();
     if (state.map.only !== null && state.map.only >= returns.length) state.map.only = null;
   }
 }
@@ -25,7 +26,10 @@ function show() {
     byId("nav").replaceChildren();
     page = data.kind === "study" ? buildStudy() : buildBenchmark();
     built = page.signature();
-    updates = [...page.parts, ...page.lazily.filter(([wanted]) => wanted()).map(([, build]) => build())];
+    updates = [
+      ...page.parts,
+      ...page.lazily.filter(([wanted]) => wanted()).map(([, build]) => build()),
+    ];
   }
   for (const update of updates) update();
   const parts = [`Made by sdmbtl ${data.version}`, data.made].filter(Boolean);
@@ -34,20 +38,24 @@ function show() {
 
 // News change the page above the reader too: what is being read stays where it is.
 function keepingPlace(change) {
-  const seen = [...document.querySelectorAll("section")].find((part) => part.getBoundingClientRect().bottom > 80);
+  const seen = [...document.querySelectorAll("section")].find(
+    (part) => part.getBoundingClientRect().bottom > 80,
+  );
   const before = seen && [seen.id, seen.getBoundingClientRect().top];
   const focused = document.activeElement && document.activeElement.dataset.key;
   const smooth = document.documentElement.style.scrollBehavior;
   document.documentElement.style.scrollBehavior = "auto";
   change();
-  if (before && scrollY > 0 && byId(before[0])) scrollBy(0, byId(before[0]).getBoundingClientRect().top - before[1]);
+  if (before && scrollY > 0 && byId(before[0]))
+    scrollBy(0, byId(before[0]).getBoundingClientRect().top - before[1]);
   document.documentElement.style.scrollBehavior = smooth;
   const again = focused && document.querySelector(`[data-key="${CSS.escape(focused)}"]`);
   if (again && again !== document.activeElement) again.focus({ preventScroll: true });
 }
 
 function chooseTheme() {
-  const button = byId("theme"), names = Object.keys(THEMES);
+  const button = byId("theme"),
+    names = Object.keys(THEMES);
   button.addEventListener("click", () => {
     const next = names[(names.indexOf(button.textContent) + 1) % names.length];
     button.textContent = next;
@@ -62,11 +70,17 @@ async function askForNews() {
   const sign = byId("live");
   for (;;) {
     try {
-      const answer = await fetch("data.json", { headers: tag === null ? {} : { "If-None-Match": tag }, cache: "no-store" });
+      const answer = await fetch("data.json", {
+        headers: tag === null ? {} : { "If-None-Match": tag },
+        cache: "no-store",
+      });
       if (answer.status === 200) {
         tag = answer.headers.get("ETag");
         const news = await answer.json();
-        keepingPlace(() => { take(news); show(); });
+        keepingPlace(() => {
+          take(news);
+          show();
+        });
       } else if (answer.status !== 304) throw new Error(String(answer.status));
       sign.textContent = data.running ? "● running" : "● live";
       sign.className = "";
@@ -74,7 +88,9 @@ async function askForNews() {
       sign.textContent = "○ not connected";
       sign.className = "lost";
     }
-    await new Promise((resolve) => { setTimeout(resolve, MILLISECONDS_BETWEEN_NEWS); });
+    await new Promise((resolve) => {
+      setTimeout(resolve, MILLISECONDS_BETWEEN_NEWS);
+    });
   }
 }
 
