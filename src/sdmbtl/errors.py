@@ -91,6 +91,10 @@ class PortfolioError(SdmbtlError, ValueError):
     """A portfolio, or a directory that should hold one, is not usable."""
 
 
+class FigureError(SdmbtlError, ValueError):
+    """A figure cannot be drawn, or not be written in this way."""
+
+
 class StudyError(SdmbtlError, RuntimeError):
     """A study cannot be opened or continued; what it has recorded is kept."""
 

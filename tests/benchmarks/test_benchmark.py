@@ -217,3 +217,18 @@ def test_without_noise_one_trial_is_enough():
     assert synthetic_benchmark(dim=3, noise=0.0, trials=100).trials == 1
     assert synthetic_benchmark(dim=3, noise=5.0).trials == 100
     assert synthetic_benchmark(dim=5, noise=5.0).trials == 5
+
+
+def test_curves_have_the_intervals_of_the_tables(result):
+    for problem in result.problems:
+        for name, found in problem.selectors.items():
+            assert len(found.half_widths) == len(found.curve) == 8
+            assert found.half_widths[-1] == problem.statistics(name, 8, "final").half_width
+
+
+def test_runs_on_one_matrix_have_no_intervals():
+    alike = synthetic_benchmark(
+        dim=3, noise=0.0, rounds=2, selectors=("m-mbtl",), configurations=TWO[:1]
+    )
+    (problem,) = alike.run().problems
+    assert problem.of("m-mbtl").half_widths == ()

@@ -283,3 +283,18 @@ class TestErrors:
     def test_errors_are_ours_and_builtin(self):
         assert issubclass(ContextError, SdmbtlError)
         assert issubclass(ContextError, ValueError)
+
+
+@pytest.mark.parametrize("dimension", [Levels([1, 2], unit="kg"), Interval(1, 2, unit="m/s")])
+def test_a_unit_is_kept_and_changes_nothing_else(dimension):
+    again = dimension_from_dict(dimension.to_dict())
+    assert again.unit == dimension.unit
+    assert repr(dimension.unit) in repr(again)
+    assert again.to_unit([1.5]) == dimension.to_unit([1.5])
+    assert "unit" not in Levels([1, 2]).to_dict()
+
+
+@pytest.mark.parametrize("unit", ["", " ", "k\ng", 3, "\x1b[31m"])
+def test_a_unit_is_a_text_that_can_be_seen(unit):
+    with pytest.raises(ContextError, match="such as 'kg'"):
+        Levels([1, 2], unit=unit)

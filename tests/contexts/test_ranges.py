@@ -140,3 +140,16 @@ def test_a_space_is_read_without_gymnasium(tmp_path):
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
     )
     assert done.stdout == "3\n", done.stderr
+
+
+def test_units_come_from_ranges_and_files(tmp_path):
+    ranges = {"mass": Range(1.0, 2.0, 2, unit="kg"), "length": Range(1.0, 2.0, 2)}
+    for space in (space_from_ranges(ranges), space_from_ranges(ranges, levels=3)):
+        assert [d.unit for d in space.dimensions.values()] == ["kg", None]
+    file = tmp_path / "space.toml"
+    file.write_text(
+        '[dimensions.mass]\nvalues = [1, 2]\nunit = "kg"\n'
+        '[dimensions.length]\nlow = 1\nhigh = 2\nlevels = 2\nunit = "m"\n'
+    )
+    space = ContextSpace.from_dict(load_space(file)[0].to_dict())
+    assert [d.unit for d in space.dimensions.values()] == ["kg", "m"]

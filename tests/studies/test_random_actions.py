@@ -7,11 +7,11 @@ from gymnasium import spaces
 
 from sdmbtl import ContextSpace
 from sdmbtl.callbacks import LineDisplay
-from sdmbtl.cli.status import summary
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.errors import TrainingError
 from sdmbtl.studies import Study
 from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
+from sdmbtl.summary import summary
 from sdmbtl.trainers.random_actions import play_random_actions
 
 SPACE = ContextSpace(a=np.linspace(0.0, 1.0, 5))

@@ -212,6 +212,7 @@ class Benchmark:
             name: SelectorResult(
                 at=_statistics(values, name, policies, one_matrix=problem.one_matrix),
                 curve=tuple(curves[name].mean(axis=0).tolist()),
+                half_widths=_half_widths(curves[name], one_matrix=problem.one_matrix),
                 rounds_to=_rounds_to(curves[name], reference),
                 strategies=_shares_by_round([r["strategies"] for r in some if "strategies" in r]),
                 structures=shares_of_rounds(
@@ -269,6 +270,13 @@ def _statistics(
             if oracle > random:
                 found[k]["score"] = _score(found[k]["final"], random, oracle)
     return found
+
+
+def _half_widths(curves: Floats, *, one_matrix: bool) -> tuple[float, ...]:
+    """Half the width of the interval of the mean in each round of (W, K) curves."""
+    if len(curves) < 2 or one_matrix:
+        return ()
+    return tuple(bootstrap_interval(curve).half_width for curve in curves.T)
 
 
 def _over_trials(trials: Floats, *, one_matrix: bool) -> Statistics:

@@ -93,6 +93,7 @@ class SelectorResult:
     Attributes:
         at: Number of policies -> metric -> statistics over the matrices.
         curve: (K,) mean performance with 1..K policies.
+        half_widths: (K,) half the widths of its 95 % intervals; empty if they are not known.
         rounds_to: Epsilon, as text -> rounds to epsilon-suboptimal.
         strategies: Strategy -> (K,) share of the matrices in which it chose in each round.
         structures: Structure -> share of the rounds after the fifth in which it was detected.
@@ -100,6 +101,7 @@ class SelectorResult:
 
     at: Mapping[int, Mapping[str, Statistics]]
     curve: tuple[float, ...] = ()
+    half_widths: tuple[float, ...] = ()
     rounds_to: Mapping[str, RoundsTo] = field(default_factory=dict)
     strategies: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     structures: Mapping[str, float] = field(default_factory=dict)
@@ -250,6 +252,11 @@ class BenchmarkResult:
         found = {problem.name: problem for problem in self.problems}
         known_name("problem", name, found, error=BenchmarkError)
         return found[name]
+
+    @property
+    def scored(self) -> list[str]:
+        """The selectors that have a score: those that choose one context after another."""
+        return without_baselines(self.selectors)
 
     def entering(self, k: int) -> tuple[ProblemResult, ...]:
         """The problems that enter the aggregate for `k` policies.

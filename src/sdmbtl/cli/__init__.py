@@ -17,7 +17,9 @@ from sdmbtl.cli.forget import forget
 from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords, say
 from sdmbtl.cli.play import play
+from sdmbtl.cli.plot import plot
 from sdmbtl.cli.portfolio import portfolio
+from sdmbtl.cli.report import report, watch
 from sdmbtl.cli.run import resume, run
 from sdmbtl.cli.status import status
 from sdmbtl.cli.study import doctor, evaluate
@@ -49,7 +51,8 @@ def _root(
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, curves, evaluate, portfolio, play),
+    "Train": (run, resume, status, curves, evaluate, portfolio),
+    "Show": (report, watch, plot, play),
     "Train elsewhere": (ask, tell, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
     "Compare": (matrix, describe),

@@ -32,9 +32,9 @@ from sdmbtl.cli.output import (
     print_lines,
     result_console,
 )
-from sdmbtl.cli.status import summary
 from sdmbtl.contexts import Source
 from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
+from sdmbtl.summary import summary
 from sdmbtl.wording import figure
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from sdmbtl.cli.options import JsonOption, ReasonOption, StudyArgument
 from sdmbtl.cli.output import print_json, print_lines, result_console
-from sdmbtl.cli.status import summary
+from sdmbtl.summary import summary
 
 
 def forget(

@@ -25,11 +25,13 @@ class Dimension(ABC):
 
     Attributes:
         scale: How values become unit coordinates.
+        unit: What the values are measured in, such as "kg"; shown beside them, and nothing else.
         knots: (n,) ascending values, n >= 2 unless the dimension is constant.
         knot_units: (n,) their unit coordinates.
     """
 
     scale: Scale
+    unit: str | None
     knots: NDArray[np.float64]
     knot_units: NDArray[np.float64]
 
@@ -98,6 +100,7 @@ class Levels(Dimension):
         scale: "steps", "linear" or "log".
         discrete: Whether values between these do not exist, as of a number of lanes: then nothing
             is trained on them. If left out, that is so of true and false alone.
+        unit: What the values are measured in, such as "kg".
 
     Raises:
         ContextError: If values are missing, repeated, not finite or not numbers, or true and false
@@ -105,12 +108,18 @@ class Levels(Dimension):
     """
 
     def __init__(
-        self, values: Iterable[float], scale: Scale = "steps", *, discrete: bool | None = None
+        self,
+        values: Iterable[float],
+        scale: Scale = "steps",
+        *,
+        discrete: bool | None = None,
+        unit: str | None = None,
     ) -> None:
         listed = list(values) if isinstance(values, Iterator) else values
         self.values = _numbers(listed)
         self.discrete = _is_discrete(listed, discrete)
         self.scale = _check_scale(scale, ("steps", "linear", "log"))
+        self.unit = _checked_unit(unit)
         self.knots = np.unique(self.values)
         if len(self.knots) < len(self.values):
             repeated = [v for v in self.knots if np.count_nonzero(self.values == v) > 1]
@@ -137,7 +146,8 @@ class Levels(Dimension):
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data."""
         data: dict[str, Any] = {"values": self.values.tolist(), "scale": self.scale}
-        return {**data, "discrete": True} if self.discrete else data
+        data |= {"discrete": True} if self.discrete else {}
+        return data if self.unit is None else {**data, "unit": self.unit}
 
     def __repr__(self) -> str:
         if len(self.values) <= 4:
@@ -146,6 +156,7 @@ class Levels(Dimension):
             listed = f"{self.values[0]:g}, …, {self.values[-1]:g}"
         suffix = "" if self.scale == "steps" else f", scale={self.scale!r}"
         suffix += ", discrete=True" if self.discrete else ""
+        suffix += "" if self.unit is None else f", unit={self.unit!r}"
         return f"Levels([{listed}] ({len(self.values)}){suffix})"
 
 
@@ -156,6 +167,7 @@ class Interval(Dimension):
         low: Lower bound.
         high: Upper bound.
         scale: "linear" or "log".
+        unit: What the values are measured in, such as "kg".
 
     Raises:
         ContextError: If the bounds are not finite, not ordered, or not positive on a log scale.
@@ -164,9 +176,12 @@ class Interval(Dimension):
     #: An interval has no grid; the paper's slope of 0.01 per step is read as 10 steps.
     NOMINAL_STEPS = 10
 
-    def __init__(self, low: float, high: float, scale: Scale = "linear") -> None:
+    def __init__(
+        self, low: float, high: float, scale: Scale = "linear", *, unit: str | None = None
+    ) -> None:
         bounds = _numbers([low, high])
         self.scale = _check_scale(scale, ("linear", "log"))
+        self.unit = _checked_unit(unit)
         if bounds[0] > bounds[1]:
             raise ContextError(
                 f"An interval needs low <= high. Got low={low!r}, high={high!r} instead. "
@@ -191,10 +206,12 @@ class Interval(Dimension):
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the dimension as JSON data."""
-        return {"low": self.low, "high": self.high, "scale": self.scale}
+        data: dict[str, Any] = {"low": self.low, "high": self.high, "scale": self.scale}
+        return data if self.unit is None else {**data, "unit": self.unit}
 
     def __repr__(self) -> str:
         suffix = "" if self.scale == "linear" else f", scale={self.scale!r}"
+        suffix += "" if self.unit is None else f", unit={self.unit!r}"
         return f"Interval({self.low:g}, {self.high:g}{suffix})"
 
 
@@ -220,9 +237,11 @@ def as_dimension(name: str, given: object) -> Dimension:
 
 def dimension_from_dict(data: Mapping[str, Any]) -> Dimension:
     """Read a dimension back from `Dimension.to_dict`."""
+    unit = data.get("unit")
     if "values" in data:
-        return Levels(data["values"], data["scale"], discrete=data.get("discrete", False))
-    return Interval(data["low"], data["high"], scale=data["scale"])
+        discrete = data.get("discrete", False)
+        return Levels(data["values"], data["scale"], discrete=discrete, unit=unit)
+    return Interval(data["low"], data["high"], scale=data["scale"], unit=unit)
 
 
 def as_number(value: Any) -> float:
@@ -262,6 +281,17 @@ def _is_discrete(values: Iterable[object], given: bool | None) -> bool:
             "out, or give numbers."
         )
     return discrete
+
+
+def _checked_unit(unit: object) -> str | None:
+    if unit is None:
+        return None
+    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+        raise ContextError(
+            "The 'unit' of a dimension must be a text that can be seen, such as 'kg'. "
+            f"Got {short_text(unit)} instead. Leave it out for a plain number."
+        )
+    return unit
 
 
 def _check_scale(scale: Scale, allowed: tuple[Scale, ...]) -> Scale:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -29,6 +29,7 @@ class Range:
         high: The highest value.
         levels: Number of values, the ends included. A single one lies in the middle.
         scale: "linear" for equal steps, "log" for equal ratios.
+        unit: What the values are measured in, such as "kg".
 
     Raises:
         ContextError: If the numbers make no range.
@@ -42,6 +43,7 @@ class Range:
     high: float
     levels: int
     scale: Literal["linear", "log"] = "linear"
+    unit: str | None = None
 
     def __post_init__(self) -> None:
         finite_number("low", self.low, error=ContextError)
@@ -77,7 +79,7 @@ class Range:
     @property
     def dimension(self) -> Levels:
         """The values as a dimension of a context space."""
-        return Levels(self.values, scale=self.scale)
+        return Levels(self.values, scale=self.scale, unit=self.unit)
 
 
 def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) -> ContextSpace:
@@ -88,6 +90,6 @@ def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) ->
         levels: Number of values of every dimension, instead of the ranges' own.
     """
     if levels is not None:
-        ranges = {n: Range(r.low, r.high, levels, r.scale) for n, r in ranges.items()}
+        ranges = {n: replace(r, levels=levels) for n, r in ranges.items()}
     check_grid({name: r.levels for name, r in ranges.items()})
     return ContextSpace(**{name: r.dimension for name, r in ranges.items()})

@@ -22,6 +22,7 @@ from sdmbtl.contexts.dimension import (
     dimension_from_dict,
 )
 from sdmbtl.contexts.grid import check_grid
+from sdmbtl.contexts.notebook import space_as_html
 from sdmbtl.contexts.source import Source
 from sdmbtl.errors import ContextError
 from sdmbtl.limits import check_limit, current_limits
@@ -447,6 +448,9 @@ class ContextSpace:
         dimensions = ", ".join(f"{name}={d!r}" for name, d in self.dimensions.items())
         kind = "grid" if self.is_grid else "listed"
         return f"ContextSpace({dimensions}; {len(self)} {kind} targets)"
+
+    def _repr_html_(self) -> str:
+        return space_as_html(self)
 
     # -- checks --------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
 
 
 #: Keys of a dimension: its values, and what of a Gymnasium environment they are.
-_VALUES = ("values", "low", "high", "levels", "scale", "discrete")
+_VALUES = ("values", "low", "high", "levels", "scale", "discrete", "unit")
 _PLACE = ("path", "factor")
 
 
@@ -33,6 +33,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     values = [0.1, 1, 10]     # the values, with an optional scale ...
     discrete = false          # true if there is nothing between them, as of a number of lanes;
                               # [true, false] is so by itself
+    unit = "kg"               # optional: shown beside the values
     [dimensions.length]
     low = 0.05                # ... or a range
     high = 5.0
@@ -137,7 +138,8 @@ def _dimension(table: object) -> Levels:
             raise ContextError(
                 f"'values' must be a list of numbers. Got {short_text(table['values'])} instead."
             )
-        return Levels(table["values"], scale=table.get("scale", "steps"), discrete=discrete)
+        scale, unit = table.get("scale", "steps"), table.get("unit")
+        return Levels(table["values"], scale=scale, discrete=discrete, unit=unit)
     missing = [key for key in ("low", "high", "levels") if key not in table]
     if missing:
         raise ContextError(
@@ -145,7 +147,7 @@ def _dimension(table: object) -> Levels:
             "Or give 'values'."
         )
     spaced = Range(**{k: v for k, v in table.items() if k not in ("discrete", *_PLACE)})
-    return Levels(spaced.values, scale=spaced.scale, discrete=discrete)
+    return Levels(spaced.values, scale=spaced.scale, discrete=discrete, unit=spaced.unit)
 
 
 def _places(tables: Any) -> dict[str, Any]:

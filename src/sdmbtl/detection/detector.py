@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from sdmbtl.detection.criterion import CriterionResult
 from sdmbtl.errors import StructureError
+from sdmbtl.markup import html_lines, html_table
 from sdmbtl.transfer import ObservedRows, Slopes
 
 #: Names of the paper's structures. A detector of your own may return any other name.
@@ -33,6 +34,21 @@ class Detection:
     def slopes(self) -> Slopes | None:
         """The slopes left and right per dimension, if a criterion estimated them."""
         return next((c.slopes for c in self.criteria if c.slopes is not None), None)
+
+    def _repr_html_(self) -> str:
+        headers = ("criterion", "holds", "value", "threshold", "finding")
+        rows = [
+            (
+                c.name,
+                "yes" if c.passed else "no",
+                f"{c.value:.4g}",
+                f"{c.threshold:.4g}",
+                c.explanation,
+            )
+            for c in self.criteria
+        ]
+        lines = html_lines(self.structure, [self.explanation])
+        return lines + (html_table(headers, rows) if rows else "")
 
     def to_dict(self) -> dict[str, Any]:
         """The detection as JSON data."""

@@ -11,8 +11,9 @@ except ModuleNotFoundError as _error:
         name="matplotlib",
     ) from None
 
-from sdmbtl.plots.files import save_figure
+from sdmbtl.plots.files import save_axes, save_figure
 from sdmbtl.plots.panels import matrix_figure
 from sdmbtl.plots.portfolio_figure import portfolio_figure
+from sdmbtl.plots.study_plots import StudyPlots
 
-__all__ = ["matrix_figure", "portfolio_figure", "save_figure"]
+__all__ = ["StudyPlots", "matrix_figure", "portfolio_figure", "save_axes", "save_figure"]

@@ -5,14 +5,38 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
 from sdmbtl.plots.colours import palette
 
 #: Dots per inch.
 RESOLUTION = 100
+
+
+#: Formats by the ending of a file.
+FORMATS = ("pdf", "png", "svg")
+
+
+def save_axes(axes: Axes, path: Path) -> None:
+    """Write the figure of some axes to a file, in the format that its name ends with.
+
+    Raises:
+        FigureError: If there is no such format.
+    """
+    kind = path.suffix.lstrip(".").lower()
+    figure = axes.get_figure(root=True)
+    if kind not in FORMATS or figure is None:
+        raise FigureError(
+            f"The name of a figure ends with {', '.join(f'.{name}' for name in FORMATS)}. "
+            f"Got {path.name!r} instead."
+        )
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=kind, dpi=RESOLUTION * 1.5)
+    write_atomically(path, drawn.getvalue())
 
 
 def save_figure(figure: Figure, path: Path, *, reduced: bool = True) -> None:

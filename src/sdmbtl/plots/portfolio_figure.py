@@ -14,15 +14,14 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
-from matplotlib.patheffects import withStroke
+from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace, Levels, Source
-from sdmbtl.contexts.regions import EDGE, unit_box
+from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import PortfolioError
 from sdmbtl.plots.colours import POLICIES
+from sdmbtl.plots.grid_axes import draw_number, draw_outline, levels_of, reaches, span
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.wording import counted
 
@@ -30,8 +29,6 @@ from sdmbtl.wording import counted
 MOST_SLICES = 4
 #: With regions, at most so many of these are for specialists; the others lie evenly.
 MOST_OF_SPECIALISTS = 2
-#: How far an outline stays off the edge of the map, in cells.
-INSET = 0.06
 #: How much of its colour a target keeps that no policy solves.
 PALEST = 0.12
 SLICE, CURVE, HEIGHT = 2.3, 3.3, 3.5
@@ -76,10 +73,6 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     _draw_legend(figure, portfolio)
     _draw_curve(curve, portfolio)
     return figure
-
-
-def _levels(space: ContextSpace) -> list[Floats]:
-    return [d.values for d in space.dimensions.values() if isinstance(d, Levels)]
 
 
 def _slices(portfolio: Portfolio) -> list[int]:
@@ -146,7 +139,7 @@ def _colour(portfolio: Portfolio, member: int) -> str:
 def _draw_slice(
     axes: Axes, space: ContextSpace, picture: Floats, index: int, *, is_first: bool
 ) -> None:
-    levels, names = _levels(space), space.names
+    levels, names = levels_of(space), space.names
     across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
     axes.imshow(picture.transpose(1, 0, 2), origin="lower", aspect="auto")
     if space.n_dimensions > 2:
@@ -171,70 +164,21 @@ def _draw_star(maps: list[Axes], slices: list[int], portfolio: Portfolio, member
     axes, colour = maps[slices.index(shown)], _colour(portfolio, member.id)
     axes.plot(across, up, "*", ms=14, mfc=colour, mec="black", mew=1.1)
     is_last = across == axes.images[0].get_size()[1] - 1
-    _number(axes, member.id, (across, up), (-7 - 6 * len(str(member.id)) if is_last else 6, 4))
+    draw_number(axes, member.id, (across, up), (-7 - 6 * len(str(member.id)) if is_last else 6, 4))
 
 
 def _draw_region(maps: list[Axes], slices: list[int], portfolio: Portfolio, member: Member) -> None:
     """The outline of a region in each slice that it reaches, with the number of its policy."""
     space = portfolio.space
     across, up = (0, 1) if space.n_dimensions == 2 else (1, 2)
-    (left, right), (bottom, top) = (_span(space, member.source, d) for d in (across, up))
+    spans = [span(space, member.source, d) for d in (across, up)]
     colour = _colour(portfolio, member.id)
+    # Further dimensions are at their middle, as in the picture.
+    middle = {d: space.shape[d] // 2 for d in range(3, space.n_dimensions)}
     for axes, index in zip(maps, slices, strict=True):
-        if not _reaches(space, member.source, index):
-            continue
-        outline = Rectangle(
-            (left, bottom), right - left, top - bottom, fill=False, ec=colour, lw=2.0, zorder=3
-        )
-        outline.set_path_effects([withStroke(linewidth=4.2, foreground="black")])
-        axes.add_patch(outline)
-        _number(axes, member.id, (left, top), (4, -11))
-
-
-def _number(axes: Axes, member: int, place: tuple[float, float], offset: tuple[int, int]) -> None:
-    text = axes.annotate(
-        str(member),
-        place,
-        xytext=offset,
-        textcoords="offset points",
-        fontsize=9,
-        fontweight="bold",
-        zorder=4,
-    )
-    text.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
-
-
-def _units(space: ContextSpace, dimension: int) -> Floats:
-    """(n,) unit coordinates of the levels of a dimension."""
-    return list(space.dimensions.values())[dimension].to_unit(_levels(space)[dimension])
-
-
-def _span(space: ContextSpace, source: Source, dimension: int) -> tuple[float, float]:
-    """Where a region begins and ends on the axis of a map, on which the levels are 0, 1, ..."""
-    low, high = (edge[dimension] for edge in unit_box(space, source))
-    units = _units(space, dimension)
-    begin, end = np.interp([low, high], units, np.arange(len(units)))
-    # At the edge of the space the map continues for half a cell.
-    first, last = INSET - 0.5, len(units) - 0.5 - INSET
-    single = len(units) == 1
-    return (first if low == 0 else float(begin), last if high == 1 or single else float(end))
-
-
-def _reaches(space: ContextSpace, source: Source, index: int) -> bool:
-    """Whether a region has a part in a slice; one between two levels is in that nearest to it."""
-    if space.n_dimensions == 2:
-        return True
-    low, high = unit_box(space, source)
-    center = space.to_unit(source.vector)
-    shown = {0: index} | {d: space.shape[d] // 2 for d in range(3, space.n_dimensions)}
-    for dimension, level in shown.items():
-        units = _units(space, dimension)
-        inside = (units >= low[dimension] - EDGE) & (units <= high[dimension] + EDGE)
-        if not inside.any():
-            inside[np.abs(units - center[dimension]).argmin()] = True
-        if not inside[level]:
-            return False
-    return True
+        places = {} if space.n_dimensions == 2 else {0: index, **middle}
+        if reaches(space, member.source, places):
+            draw_outline(axes, spans[0], spans[1], colour, member.id)
 
 
 def _draw_legend(figure: Figure, portfolio: Portfolio) -> None:

@@ -18,6 +18,7 @@ from sdmbtl.checks import check_return_range, finite_number, share_of_range, sho
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
 from sdmbtl.contexts.space import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
+from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
 from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.acting import Actor, ContextPolicy
@@ -26,7 +27,7 @@ from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Member, checked_member
 from sdmbtl.transfer import bounded, mean_of, scale_of
 from sdmbtl.trust import refuse_untrusted
-from sdmbtl.wording import counted
+from sdmbtl.wording import counted, figure
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
@@ -348,6 +349,14 @@ class Portfolio:
 
     def __repr__(self) -> str:
         return f"Portfolio({self._summary()})"
+
+    def _repr_html_(self) -> str:
+        headers = ("policy", "trained on", "targets", "mean return there")
+        rows = [
+            (row["id"], row["trained_on"], row["targets"], figure(row["mean_return"]))
+            for row in self.table()
+        ]
+        return html_lines(self._summary()) + html_table(headers, rows)
 
     # -- files ---------------------------------------------------------------------------
 

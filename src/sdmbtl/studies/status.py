@@ -160,6 +160,7 @@ def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> 
         "expected_gain": trial.expected_gain,
         "attributes": trial.attributes,
         "steps": run.steps,
+        "curve": run.curve,
         "source_return": trial.source_return,
         "training_return": _own_return(trial, run),
         "attempts": run.attempt + 1,

@@ -39,9 +39,9 @@ from sdmbtl.studies.random_actions import (
     measure_random_actions,
     recorded_random_actions,
 )
-from sdmbtl.studies.status import study_status
 from sdmbtl.studies.stopping import StopRule, record_rules, recorded_rules, stop_rules
 from sdmbtl.studies.trust import StudyTrust
+from sdmbtl.studies.views import StudyViews
 from sdmbtl.transfer import as_episodes, bounded
 from sdmbtl.wording import printable
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from sdmbtl.trainers.progress import EvaluationProgress
 
 
-class Study:
+class Study(StudyViews):
     """A directory with a database and policy files, and the loop that fills them.
 
     Make or resume one with `Study.open`. What is recorded is in the database; in memory the
@@ -254,10 +254,6 @@ class Study:
         if gain is None or self.return_range is None:
             return gain
         return min(gain, max(self.return_range[1] - self.performance, 0.0))
-
-    def status(self) -> dict[str, Any]:
-        """Where the study stands, as JSON data: the rounds, the coverage, what is pending."""
-        return study_status(self)
 
     @property
     def random_actions(self) -> RandomActions | None:
@@ -592,9 +588,3 @@ class Study:
         """
         self.database.write(*trials, episodes=episodes, errors=errors, seconds=seconds)
         self.selector.record(*trials)
-
-    def __repr__(self) -> str:
-        return (
-            f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
-            f"mean best return {self.performance:.4g})"
-        )

@@ -1,0 +1,130 @@
+"""`sdmbtl report` and `sdmbtl watch`: a study or a benchmark as a page."""
+
+from __future__ import annotations
+
+import webbrowser
+from collections.abc import Callable, Hashable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sdmbtl.cli.arguments import ArgumentError
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import note, print_json, say
+from sdmbtl.cli.signals import StopSignals
+from sdmbtl.files import write_atomically
+
+SubjectArgument = Annotated[
+    Path,
+    typer.Argument(metavar="PATH", help="Directory of a study, or result file of a benchmark."),
+]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+
+
+def report(
+    path: SubjectArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE.html",
+            help="The file.",
+            show_default="report.html in the study, or beside the result file",
+        ),
+    ] = None,
+    open_: OpenOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a page that shows a study or a benchmark: one file that needs no network.
+
+    It may be sent to anyone and opens in any browser. The study may be
+    running; nothing of it is changed.
+    """
+    from sdmbtl.report import make_page
+
+    gather, _ = _subject(path)
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    content = make_page(gather(), made=made).encode()
+    file = out or (path / "report.html" if path.is_dir() else path.with_suffix(".html"))
+    write_atomically(file, content)
+    if as_json:
+        print_json({"path": str(path), "report": str(file), "bytes": len(content)})
+    else:
+        note(f"Wrote {file} ({len(content) / 1e6:.1f} MB).")
+    if open_:
+        webbrowser.open(file.resolve().as_uri())
+
+
+def watch(
+    path: SubjectArgument,
+    port: Annotated[
+        int,
+        typer.Option(help="Where to listen on this machine.", min=0, show_default="a free port"),
+    ] = 0,
+    open_: OpenOption = False,
+) -> None:
+    """Show the report live while a study runs; Ctrl-C ends it.
+
+    It is for this machine alone: http://127.0.0.1. It only reads.
+    """
+    from sdmbtl.report.live import LiveData, LiveServer
+
+    data = LiveData(*_subject(path))
+    data.current()  # what cannot be shown is said here, not in the browser
+    try:
+        server = LiveServer(data, port)
+    except OSError as error:
+        raise ArgumentError(
+            f"Port {port} cannot be used: {error.strerror}. Leave --port out for a free one."
+        ) from None
+    signals = StopSignals()
+    with server, signals.ending_with(lambda: "Stopped watching."):
+        say(f"{path} is shown at {server.url} (Ctrl-C ends it)")
+        if open_:
+            webbrowser.open(server.url)
+        while True:
+            server.handle_request()
+            signals.check()
+
+
+def _subject(path: Path) -> tuple[Callable[[], Any], Callable[[], Hashable]]:
+    """What gathers the data of a page, and what differs once they do.
+
+    Raises:
+        ArgumentError: If there is nothing to show.
+    """
+    if path.is_file():
+        return lambda: _benchmark(path), lambda: path.stat().st_mtime_ns
+    if not path.exists():
+        raise ArgumentError(
+            f"There is nothing at {str(path)!r}. Give the directory of a study, or the result file "
+            "of a benchmark, as results/real.json."
+        )
+    return _study(path)
+
+
+def _benchmark(path: Path) -> Any:
+    from sdmbtl.benchmarks import BenchmarkResult
+    from sdmbtl.report import benchmark_data
+
+    return benchmark_data(BenchmarkResult.load(path))
+
+
+def _study(path: Path) -> tuple[Callable[[], Any], Callable[[], Hashable]]:
+    from sdmbtl.report import study_data
+    from sdmbtl.studies import Study
+
+    study = Study.open(path)
+
+    def gather() -> Any:
+        study.refresh()
+        return study_data(study)
+
+    def fingerprint() -> Hashable:
+        about = study.database.path.stat()
+        return about.st_mtime_ns, about.st_size, about.st_ino, study.database.find_worker()
+
+    return gather, fingerprint

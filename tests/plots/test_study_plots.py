@@ -1,0 +1,134 @@
+"""The figures of a study."""
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from report_studies import SPACES, told_study
+
+from sdmbtl import ContextSpace
+from sdmbtl.contexts import Source
+from sdmbtl.errors import FigureError, StudyError
+from sdmbtl.plots import save_axes
+from sdmbtl.selectors.trial import TrainingRun
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    path = tmp_path_factory.mktemp("studies") / "plane"
+    return told_study(path, SPACES["plane"], policies=4, selector="auto")
+
+
+@pytest.mark.parametrize("name", ["coverage", "forecasts", "rows", "map"])
+def test_they_are_drawn_where_one_wants(study, name):
+    figure = Figure()
+    own = figure.add_subplot()
+    assert getattr(study.plot, name)(ax=own) is own
+    alone = getattr(study.plot, name)()
+    assert isinstance(alone, Axes)
+    assert alone.get_figure() is not figure
+
+
+def test_coverage_is_that_of_the_status(study):
+    drawn = study.plot.coverage().lines[0]
+    assert drawn.get_xdata().tolist() == [1, 2, 3, 4]
+    expected = [entry["coverage"] for entry in study.status()["rounds"]]
+    assert drawn.get_ydata().tolist() == expected
+
+
+def test_without_a_range_it_is_the_mean_best_return(tmp_path):
+    axes = told_study(tmp_path / "mine", return_range=None).plot.coverage()
+    assert axes.get_ylabel() == "mean best return"
+
+
+def test_forecasts_are_points_of_coverage(study):
+    axes = study.plot.forecasts()
+    pairs = [t for t in study.trials if t.expected_gain is not None][1:]
+    expected = axes.lines[0].get_ydata()
+    assert np.allclose(expected[-len(pairs) :], [10 * t.expected_gain for t in pairs])
+
+
+def test_rows_can_be_ordered(study):
+    rows = np.array([t.row for t in study.trials])
+    listed = study.plot.rows(order="listed").images[0].get_array()
+    assert np.array_equal(listed, rows)
+    best = study.plot.rows().images[0].get_array()
+    assert (np.diff(best.max(axis=0)) >= 0).all()
+    with pytest.raises(StudyError, match="best, listed"):
+        study.plot.rows(order="random")
+
+
+def test_curves_are_those_of_training(tmp_path):
+    study = told_study(tmp_path / "mine", policies=0)
+    for number in range(3):
+        run = TrainingRun(curve=((0, 1.0), (10, 2.0 + number)))
+        study.record(study.ask().updated(status="failed", run=run))
+    axes = study.plot.curves()
+    assert [line.get_ydata()[-1] for line in axes.lines] == [2, 3, 4]
+    assert len(study.plot.curves(policies=[1]).lines) == 1
+    with pytest.raises(StudyError, match="no learning curves of these policies"):
+        study.plot.curves(policies=[9])
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_space_has_a_map(tmp_path, name):
+    study = told_study(tmp_path / "mine", SPACES[name])
+    save_axes(study.plot.map(), tmp_path / "map.png")
+    assert (tmp_path / "map.png").stat().st_size > 3000
+
+
+def test_a_map_shows_the_slice_through_a_context(tmp_path):
+    study = told_study(tmp_path / "mine", SPACES["cube"])
+    axes = study.plot.map(x="mass", y="length", at={"length": 1, "mass": 1, "wind": 2})
+    assert axes.get_title() == "wind 2"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("mass", "length (m)")
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "3"], "ascending"
+    picture = axes.images[0].get_array()
+    assert picture.shape[:2] == (3, 3)
+    other = study.plot.map(x="length", y="mass", at={"length": 1, "mass": 1, "wind": 2})
+    assert np.array_equal(other.images[0].get_array(), picture.transpose(1, 0, 2))
+
+
+def test_colours_say_who_serves_and_how_well(tmp_path):
+    space = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 4.0])
+    study = told_study(tmp_path / "mine", space, policies=0, selector="generalist-first")
+    study.tell(space.whole(), [9, 9, 9, 2, 2, 2])
+    study.tell(Source.at([2.0, 4.0], width=0.5), [0, 0, 0, 0, 9, 9])
+    axes = study.plot.map()
+    picture = axes.images[0].get_array()  # rows are b, columns are a
+    assert np.allclose(picture[0, 0], picture[1, 0])
+    assert not np.allclose(picture[0, 0], picture[0, 2]), "another policy"
+    assert picture[1, 1].mean() > picture[0, 0].mean(), "paler where it does badly"
+    assert len(axes.patches) == 1, "the region; not the whole space"
+
+
+def test_what_cannot_be_drawn_is_said(tmp_path, study):
+    empty = told_study(tmp_path / "mine", policies=0)
+    for name in ("coverage", "forecasts", "rows", "map"):
+        with pytest.raises(StudyError, match="no finished policies"):
+            getattr(empty.plot, name)()
+    with pytest.raises(StudyError, match="Did you mean 'mass'"):
+        study.plot.map(x="mas")
+    with pytest.raises(StudyError, match="two different dimensions"):
+        study.plot.map(x="mass", y="mass")
+    with pytest.raises(StudyError, match="No forecast"):
+        told_study(tmp_path / "other").plot.forecasts()
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_name_of_the_file_says_the_format(tmp_path, study, ending):
+    save_axes(study.plot.coverage(), tmp_path / f"a.{ending}")
+    begins = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending]
+    assert (tmp_path / f"a.{ending}").read_bytes().startswith(begins)
+
+
+def test_other_formats_are_refused(tmp_path, study):
+    with pytest.raises(FigureError, match=r"\.pdf, \.png, \.svg. Got 'a.gif'"):
+        save_axes(study.plot.coverage(), tmp_path / "a.gif")
+
+
+def test_the_legend_says_how_many_targets_each_policy_serves(study):
+    legend = study.plot.map().get_legend()
+    served = {int(i): int((study.selector.best_trials == i).sum()) for i in range(4)}
+    found = dict(text.get_text().split(": ") for text in legend.get_texts())
+    assert {int(k): int(v) for k, v in found.items()} == {k: v for k, v in served.items() if v}

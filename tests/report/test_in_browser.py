@@ -1,0 +1,319 @@
+"""Pages in a real browser: what a reader sees, and what a page must not do."""
+
+import re
+
+import numpy as np
+import pytest
+from report_studies import HOSTILE, SPACES, hostile_study, told_study
+from test_benchmark_data import small_result
+
+from sdmbtl import ContextSpace
+from sdmbtl.benchmarks import BenchmarkResult
+from sdmbtl.report import benchmark_data, make_page, study_data
+
+CELLS = "#space svg > rect:not([class])"
+FILLS = f"[...document.querySelectorAll('{CELLS}')].map((one) => one.style.fill)"
+TIP = "!document.getElementById('tip').hidden"
+
+
+def fits(page):
+    """Whether nothing stands out of the page to the right."""
+    return page.run("document.documentElement.scrollWidth <= innerWidth")
+
+
+def move_slider(page, key, place):
+    page.run(
+        f"(() => {{ const one = document.querySelector(\"[data-key='{key}']\");"
+        f"one.value = {place}; one.dispatchEvent(new Event('input')); }})()"
+    )
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_every_space_is_drawn_and_asks_for_nothing(open_page, tmp_path, name):
+    data = study_data(told_study(tmp_path / "mine", SPACES[name]))
+    page = open_page(make_page(data))
+    assert page.text("h1") == data.headline
+    assert page.run("document.title") == data.headline
+    assert page.texts(".card .value") == [card.value for card in data.cards]
+    for width in (1400, 380):
+        page.resize(width)
+        page.wait(f"document.querySelector('#space svg').viewBox.baseVal.width < {width}")
+        assert page.run("document.querySelectorAll('#space svg *').length") > 20
+        assert fits(page)
+    assert [url for url in page.requests if not url.startswith(("file:", "data:"))] == []
+
+
+def test_a_reader_sees_what_was_trained_and_why(open_page, cube):
+    content, data, _ = cube
+    page = open_page(content)
+    rows = page.texts(".policies tbody tr")
+    assert len(rows) == 5
+    for row, policy in zip(rows, data.policies, strict=True):
+        assert policy.trained_on in row
+        assert policy.reason in row
+    assert "badly covered" in page.text(".cards")
+    assert len(page.texts("#space .worst li")) == len(data.weak.worst)
+    served = page.run(
+        "[...document.querySelectorAll('#space .legend button')]"
+        ".map((one) => Number(one.textContent.match(/ (\\d+) target/)[1]))"
+    )
+    assert sum(served) == 36, "every target has its policy"
+
+
+def test_the_sliders_choose_the_slice(open_page, cube):
+    page = open_page(cube[0])
+    move_slider(page, "at-0", 0)
+    first = page.run(FILLS)
+    assert len(first) == 3 * 4
+    move_slider(page, "at-0", 2)
+    assert page.run(FILLS) != first
+    assert page.text("[data-key='at-0-text']") == "2 m"
+    pressed = page.run("document.querySelector('.thumbs [aria-pressed=true]').textContent")
+    assert pressed == "2"
+
+
+def test_the_first_policies_can_be_seen_alone(open_page, cube):
+    content, data, _ = cube
+    page = open_page(content)
+    move_slider(page, "up-to", 1)
+    assert len(set(page.run(FILLS))) == 1, "one policy, one colour"
+    share = data.policies[0].performance / 10
+    assert page.text("[data-key='up-to-text']") == f"1 of 5: {share:.3f}"
+    move_slider(page, "up-to", 5)
+    assert len(set(page.run(FILLS))) > 1
+
+
+def test_axes_can_be_exchanged(open_page, cube):
+    page = open_page(cube[0])
+    page.run(
+        "(() => { const one = document.querySelector(\"[data-key='axis-x']\");"
+        "one.value = '0'; one.dispatchEvent(new Event('change')); })()"
+    )
+    assert "length (m)" in page.texts("#space svg text")
+    sliders = page.texts("#space .slider span:first-child")
+    assert sliders == ["mass", "First policies"]
+    assert len(page.run(FILLS)) == 3 * 4
+
+
+def test_hovering_shows_the_context_with_units(open_page, cube):
+    content, _, study = cube
+    page = open_page(content)
+    move_slider(page, "at-0", 0)
+    page.hover(f"{CELLS}")
+    page.wait(TIP)
+    text = page.text("#tip")
+    # The first cell is the lowest value of mass, the lowest of wind.
+    assert "length 0.5 m, mass 1, wind 0" in text
+    target = study.space.index({"length": 0.5, "mass": 1, "wind": 0})
+    best = max(trial.row[target] for trial in study.trials)
+    assert f"return {float(f'{best:.4g}'):g}" in text
+    page.point_at(2, 300)
+    page.wait(f"!({TIP})")
+
+
+@pytest.mark.parametrize("figure", ["#coverage svg", "#space svg", "#rows canvas"])
+def test_arrow_keys_read_the_values(open_page, cube, figure):
+    page = open_page(cube[0])
+    page.focus(figure)
+    said = set()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.press(key)
+        page.wait(TIP)
+        said.add(page.text("#said"))
+    assert len(said) >= 2
+    page.press("Escape")
+    page.wait(f"!({TIP})")
+
+
+def test_a_policy_can_be_seen_alone(open_page, cube):
+    page = open_page(cube[0])
+    page.click("[data-key='only-0']")
+    assert all(fill.startswith("rgb") for fill in page.run(FILLS))
+    assert "Policy 0 alone" in page.text("#space")
+    page.click("[data-key='only-0']")
+    assert "Policy 0 alone" not in page.text("#space")
+
+
+def test_a_bad_target_leads_to_its_slice(open_page, cube):
+    content, data, study = cube
+    page = open_page(content)
+    move_slider(page, "at-0", 0)
+    target = data.weak.worst[0]
+    page.click(f"[data-key='worst-{target}']")
+    expected = f"{study.space.target(target)['length']:g} m"
+    assert page.text("[data-key='at-0-text']") == expected
+
+
+def test_rows_can_be_ordered(open_page, cube):
+    page = open_page(cube[0])
+    pictures = set()
+    for order in ("best", "listed", "2"):
+        page.run(
+            "(() => { const one = document.querySelector(\"[data-key='row-order']\");"
+            f"one.value = '{order}'; one.dispatchEvent(new Event('change')); }})()"
+        )
+        pictures.add(page.run("document.querySelector('#rows canvas').toDataURL()"))
+    assert len(pictures) == 3
+
+
+def test_hostile_texts_stay_texts(open_page, tmp_path):
+    page = open_page(make_page(study_data(hostile_study(tmp_path / "mine"))))
+    assert page.run("document.title").startswith("mine: 2 policies")
+    assert page.run("document.querySelectorAll('script').length") == 2
+    assert page.run("document.querySelectorAll('img').length") == 0
+    assert HOSTILE in page.text("#failures pre")
+    assert HOSTILE in page.text("#space .sliders")
+    move_slider(page, "at-0", 0)
+    page.hover(CELLS)
+    page.wait(TIP)
+    assert f"{HOSTILE} 1 {HOSTILE}" in page.text("#tip")
+    assert page.run("document.querySelectorAll('#tip *').length") == len(page.texts("#tip p"))
+
+
+def test_dark_and_light_follow_the_system_and_the_button(open_page, cube):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = open_page(cube[0]).run(ground)
+    page = open_page(cube[0], dark=True)
+    dark = page.run(ground)
+    assert light != dark
+    found = []
+    for _ in range(3):
+        page.click("#theme")
+        found.append((page.text("#theme"), page.run(ground)))
+    assert found == [("Light", light), ("Dark", dark), ("Auto", dark)]
+
+
+def test_it_can_be_printed(open_page, cube, tmp_path):
+    page = open_page(cube[0])
+    page.print_to(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
+    page.call("Emulation.setEmulatedMedia", media="print")
+    assert page.run("getComputedStyle(document.querySelector('.bar')).display") == "none"
+
+
+def test_many_policies_are_folded(open_page, tmp_path):
+    study = told_study(tmp_path / "mine", SPACES["plane"], policies=14)
+    page = open_page(make_page(study_data(study)))
+    rows = "[...document.querySelectorAll('.policies tbody tr')]"
+    visible = f"{rows}.filter((one) => one.offsetHeight).length"
+    assert page.run(visible) == 12
+    page.click("button.more")
+    assert page.run(visible) == 14
+
+
+def test_a_study_without_policies(open_page, tmp_path):
+    study = told_study(tmp_path / "mine", policies=0)
+    page = open_page(make_page(study_data(study)))
+    assert page.text("h1") == "mine: no policy is finished yet, 36 targets"
+    assert page.texts("nav a") == ["Settings"]
+
+
+@pytest.mark.parametrize("width", [380, 1400])
+def test_a_benchmark(open_page, width):
+    result: BenchmarkResult = small_result()
+    page = open_page(make_page(benchmark_data(result)), width=width)
+    assert page.text("h1") == "4 selectors on own problems"
+    assert len(page.texts("#tables tbody tr")) == 3, "two problems and the aggregate"
+    assert "0.700 ± 0.010" in page.text("#tables table")
+    assert "m/gp-mbtl" in page.texts("#scores svg text")
+    curves = "document.querySelector('#performance svg polyline').getAttribute('points')"
+    before = page.run(curves)
+    page.run(
+        "(() => { const one = document.querySelector(\"[data-key='problem']\");"
+        "one.value = '1'; one.dispatchEvent(new Event('change')); })()"
+    )
+    assert page.run(curves) != before
+    assert fits(page)
+
+
+def test_the_structure_and_its_evidence_are_shown_by_round(open_page, tmp_path):
+    study = told_study(tmp_path / "mine", SPACES["plane"], policies=7, selector="m/gp-mbtl")
+    page = open_page(make_page(study_data(study)))
+    assert len(page.texts("#choices .strip button")) == 7
+    assert "Detected now:" in page.text("#choices .lead")
+    structures = page.run(
+        "[...document.querySelectorAll('#choices details tbody tr:first-child td')]"
+        ".map((one) => one.textContent)"
+    )
+    assert structures == [t.structure or "–" for t in study.trials if t.numbers]
+    page.hover("#choices .strip button:nth-child(7)")
+    page.wait(TIP)
+    assert study.trials[6].reason in page.text("#tip")
+
+
+def test_the_scores_of_the_models_are_shown_by_round(open_page, tmp_path):
+    study = told_study(tmp_path / "mine", SPACES["plane"], policies=5, selector="auto")
+    page = open_page(make_page(study_data(study)))
+    status = study.status()
+    models = page.texts("#choices .heat tbody th")
+    assert models[: len(status["scores"])] == list(status["scores"])
+    last = status["rounds"][-1]
+    shown = page.texts("#choices .heat tbody tr td:last-child")
+    star = f"{last['scores'][last['model']]:.2f}*"
+    assert star in shown
+
+
+def test_a_large_slice_is_one_image(open_page, tmp_path):
+    space = ContextSpace(a=range(90), b=range(60))
+    page = open_page(make_page(study_data(told_study(tmp_path / "mine", space))))
+    assert page.run("document.querySelectorAll('#space svg image').length") == 1
+    assert page.run(FILLS) == []
+    page.hover("#space svg image")
+    page.wait(TIP)
+    assert re.match(r"a 4[45], b (29|30)", page.text("#tip"))
+    assert page.run("document.querySelector('#rows canvas').width") > 100
+
+
+def odd_rows(name, space):
+    """Rows as few studies have them."""
+    n = len(space)
+    partial = np.where(np.arange(n) % 2, 5.0, np.nan)
+    return {
+        "partial": [partial, np.where(np.arange(n) < n / 2, 7.0, np.nan)],
+        "nothing": [np.where(np.arange(n) == 0, 1.0, np.nan)],
+        "equal": [np.full(n, 3.0), np.full(n, 3.0)],
+        "extreme": [1e308 * np.linspace(-1, 1, n), np.full(n, 1e307)],
+        "tiny": [np.linspace(0, 1e-300, n)],
+    }[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        *(("cube", rows) for rows in ("partial", "nothing", "equal", "extreme", "tiny")),
+        *(("line", "extreme"), ("line", "partial"), ("list", "partial")),
+    ],
+)
+def test_odd_returns_are_shown_without_complaint(open_page, tmp_path, name, rows):
+    space = SPACES[name]
+    study = told_study(tmp_path / "mine", space, policies=0, return_range=None)
+    for row in odd_rows(rows, space):
+        study.tell(study.ask(), row)
+    page = open_page(make_page(study_data(study)))
+    page.focus("#space svg")
+    page.press("ArrowRight", "ArrowDown")
+    page.wait(TIP)
+    for bad in ("NaN", "undefined", "Infinity", "null"):
+        assert bad not in page.run("document.body.innerText")
+    broken = (
+        "[...document.querySelectorAll('svg *')].filter((one) => [...one.attributes]"
+        ".some((a) => /NaN|undefined|Infinity/.test(a.value))).map((one) => one.outerHTML)"
+    )
+    assert page.run(broken) == []
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        ContextSpace(a=[1.0]),
+        ContextSpace(a=[1.0], b=[2.0, 3.0], c=[5.0]),
+        ContextSpace(a=[3.0, 1.0, 2.0], b=[True, False]),
+        ContextSpace(**{name: [0.0, 1.0] for name in "abcdefg"}),
+    ],
+)
+def test_odd_spaces_are_shown_without_complaint(open_page, tmp_path, space):
+    page = open_page(make_page(study_data(told_study(tmp_path / "mine", space, policies=1))))
+    page.focus("#space svg")
+    page.press("ArrowRight")
+    page.wait(TIP)
+    assert "NaN" not in page.run("document.querySelector('#space').innerHTML")
