@@ -29,7 +29,6 @@ app = typer.Typer(
     cls=ErrorsInWords,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 

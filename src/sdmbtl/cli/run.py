@@ -15,6 +15,7 @@ import typer
 
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
+from sdmbtl.cli.config import ConfigOption
 from sdmbtl.cli.output import note, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
@@ -125,6 +126,7 @@ def run(
     episodes: options.EpisodesOption = 10,
     retries: options.RetriesOption = 1,
     accept_changes: options.AcceptChangesOption = False,
+    config: ConfigOption = None,  # noqa: ARG001 - it has set what the others are
 ) -> None:
     """Choose regions or contexts, train a policy on each, evaluate it on all targets.
 

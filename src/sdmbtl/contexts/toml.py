@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.checks import check_return_range, did_you_mean, short_text
-from sdmbtl.contexts.dimension import Levels
+from sdmbtl.checks import check_return_range, did_you_mean, short_text, whole_number
+from sdmbtl.contexts.dimension import Dimension, Interval, Levels
 from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.ranges import Range
 from sdmbtl.contexts.space import ContextSpace
@@ -44,6 +44,12 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     [returns]                 # optional: lowest and highest return of an episode
     min = 0
     max = 500
+    [targets]                 # optional: other targets than all combinations; ranges need no
+    sample = 200              # levels then. Either so many, evenly in the box,
+    seed = 0
+    list = [{mass = 1, length = 2}, {mass = 3, length = 0.1}]     # or exactly these
+    [run]                     # optional: what `sdmbtl run --config FILE` takes
+    env = "CartPole"
     ```
 
     Returns:
@@ -57,26 +63,40 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     """
     path = Path(path)
     try:
-        data = tomllib.loads(read_text(path, "toml_bytes"))
-        check_data(data, str(path))
+        data = read_toml(path)
     except OSError as error:
         raise ContextError(
             f"The context space {str(path)!r} cannot be read: {error.strerror}. Give the path of "
             "a TOML file with a table [dimensions.NAME] for each dimension."
         ) from None
+    try:
+        _check_keys("The file", data, ("dimensions", "returns", "targets", "run"))
+        tables = data.get("dimensions")
+        with naming(path):
+            space = _space(tables, data.get("targets"))
+        return space, {**_returns(data), **_places(tables)}
+    except ContextError as error:
+        raise ContextError(f"{path}: {error}") from None
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """What a TOML file says.
+
+    Raises:
+        ContextError: If it is not one.
+        OSError: If it cannot be read.
+        LimitError: If it is larger than is allowed.
+    """
+    try:
+        data = tomllib.loads(read_text(path, "toml_bytes"))
+        check_data(data, str(path))
     except UnicodeDecodeError:
         raise ContextError(f"{path}: this is not UTF-8 text, so it is not a TOML file.") from None
     except ValueError as error:  # of TOML, or of Python for a number of thousands of digits
         raise ContextError(f"{path}: this is not valid TOML: {error}.") from None
     except RecursionError:
         raise ContextError(f"{path}: this is nested too deeply to be read.") from None
-    try:
-        _check_keys("The file", data, ("dimensions", "returns"))
-        tables = data.get("dimensions")
-        with naming(path):
-            return _dimensions(tables), {**_returns(data), **_places(tables)}
-    except ContextError as error:
-        raise ContextError(f"{path}: {error}") from None
+    return data
 
 
 def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
@@ -97,7 +117,27 @@ def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
     )
 
 
-def _dimensions(tables: object) -> ContextSpace:
+def _space(tables: object, targets: object) -> ContextSpace:
+    """The space of tables of dimensions, and of one of targets if there is one."""
+    dimensions = _dimensions(tables, is_grid=targets is None)
+    if targets is None:
+        return ContextSpace(**dimensions)
+    if not isinstance(targets, Mapping) or ("sample" in targets) == ("list" in targets):
+        raise ContextError(
+            "[targets] is a table with 'sample', a number of targets, or with 'list', a list of "
+            f"contexts. Got {short_text(targets)} instead."
+        )
+    _check_keys("[targets]", targets, ("sample", "seed", "list"))
+    try:
+        if "list" in targets:
+            return ContextSpace(targets["list"], **dimensions)
+        seed = whole_number("seed", targets.get("seed", 0), low=0, error=ContextError)
+        return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
+    except ContextError as error:
+        raise ContextError(f"[targets]: {error}") from None
+
+
+def _dimensions(tables: object, *, is_grid: bool) -> dict[str, object]:
     if not isinstance(tables, Mapping) or not tables:
         raise ContextError(
             "A context space needs at least one table [dimensions.NAME], with 'values', or with "
@@ -107,10 +147,10 @@ def _dimensions(tables: object) -> ContextSpace:
     dimensions: dict[str, object] = {}
     for name, table in tables.items():
         try:
-            dimensions[name] = _dimension(table)
+            dimensions[name] = _dimension(table, is_grid=is_grid)
         except ContextError as error:
             raise ContextError(f"[dimensions.{name}]: {error}") from None
-    return ContextSpace(**dimensions)
+    return dimensions
 
 
 def _declared_levels(table: object) -> int | None:
@@ -119,7 +159,7 @@ def _declared_levels(table: object) -> int | None:
     return levels if type(levels) is int and levels > 0 else None
 
 
-def _dimension(table: object) -> Levels:
+def _dimension(table: object, *, is_grid: bool) -> Dimension:
     if not isinstance(table, Mapping):
         raise ContextError(
             "A dimension is a table with 'values', or with 'low', 'high' and 'levels'. "
@@ -140,6 +180,9 @@ def _dimension(table: object) -> Levels:
             )
         scale, unit = table.get("scale", "steps"), table.get("unit")
         return Levels(table["values"], scale=scale, discrete=discrete, unit=unit)
+    if not is_grid and {"low", "high"} <= table.keys() and "levels" not in table and not discrete:
+        scale, unit = table.get("scale", "linear"), table.get("unit")
+        return Interval(table["low"], table["high"], scale, unit=unit)
     missing = [key for key in ("low", "high", "levels") if key not in table]
     if missing:
         raise ContextError(
