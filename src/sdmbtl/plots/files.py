@@ -31,7 +31,7 @@ def save_axes(axes: Axes, path: Path) -> None:
     figure = axes.get_figure(root=True)
     if kind not in FORMATS or figure is None:
         raise FigureError(
-            f"The name of a figure ends with {', '.join(f'.{name}' for name in FORMATS)}. "
+            f"The name of a figure must end with one of {', '.join(f'.{name}' for name in FORMATS)}. "
             f"Got {path.name!r} instead."
         )
     drawn = io.BytesIO()
