@@ -62,7 +62,12 @@ def watch(
     path: SubjectArgument,
     port: Annotated[
         int,
-        typer.Option(help="Where to listen on this machine.", min=0, show_default="a free port"),
+        typer.Option(
+            help="Where to listen on this machine.",
+            min=0,
+            max=65535,
+            show_default="a free port",
+        ),
     ] = 0,
     open_: OpenOption = False,
 ) -> None:

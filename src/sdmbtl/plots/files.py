@@ -30,9 +30,9 @@ def save_axes(axes: Axes, path: Path) -> None:
     kind = path.suffix.lstrip(".").lower()
     figure = axes.get_figure(root=True)
     if kind not in FORMATS or figure is None:
+        known = ", ".join(f".{name}" for name in FORMATS)
         raise FigureError(
-            f"The name of a figure ends with {', '.join(f'.{name}' for name in FORMATS)}. "
-            f"Got {path.name!r} instead."
+            f"The name of a figure must end with one of {known}. Got {path.name!r} instead."
         )
     drawn = io.BytesIO()
     figure.savefig(drawn, format=kind, dpi=RESOLUTION * 1.5)

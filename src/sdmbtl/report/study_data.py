@@ -152,7 +152,7 @@ class StudyData:
         best_single: Id and mean return of the best single policy.
         next_gain: What the next policy is expected to add to the mean best return.
         mean_scores: Mean score of each model that predicts.
-        outlook: What was detected, or predicts best.
+        structure: What the selector's detector finds in all rows, if it has one.
         failures: What went wrong.
         more_failures: Number of failures that are not listed.
         settings: Names and values of the settings.
