@@ -14,6 +14,7 @@ from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.contextual import ContextualEnv
+from sdmbtl.environments.crop import Crop
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import PREFIX, GymnasiumFamily
@@ -35,6 +36,7 @@ OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
     BipedalWalker,
     Hopper,
     HalfCheetah,
+    Crop,
 )
 
 _FACTORIES: dict[str, FamilyFactory] = {family.name: family for family in OWN_FAMILIES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import did_you_mean
-from sdmbtl.environments.crops.radiation import extraterrestrial_radiation, penman_monteith
+from sdmbtl.environments.crops.radiation import penman_monteith
 from sdmbtl.errors import FamilyError, MissingPackageError
 
 #: Days of a year here: the last one of a leap year is left out.
@@ -39,13 +40,11 @@ class Weather:
 
     Attributes:
         place: Where it is of.
-        latitude: In degrees.
         years: The calendar years, in order.
         days: (years, 365, 5) of `COLUMNS`.
     """
 
     place: str
-    latitude: float
     years: tuple[int, ...]
     days: NDArray[np.float64]
 
@@ -83,21 +82,9 @@ def load_weather(site: str) -> Weather:
 
 
 def _champion() -> Weather:
-    """Champion, Nebraska, 1982 to 2018, of the package aquacrop.
-
-    It has no radiation, which is derived from the range of temperatures after Hargreaves and
-    Samani (FAO 56, equation 50, with 0.16 for places far from the sea).
-    """
-    latitude = 40.4
-    path = _folder("aquacrop") / "data" / "champion_climate.txt"
-    rows = np.loadtxt(path, skiprows=1)
-    year = rows[:, 2].astype(int)
-    day = _day_of_year(year, rows[:, 1].astype(int), rows[:, 0].astype(int))
-    tmin, tmax, rain, et0 = rows[:, 3:7].T
-    clear = extraterrestrial_radiation(latitude, day)
-    radiation = np.minimum(0.16 * np.sqrt(np.maximum(tmax - tmin, 0.0)), 0.75) * clear
-    table = np.column_stack([year, day, radiation, tmin, tmax, rain, et0])
-    return _complete("Champion, Nebraska", latitude, table, whole_only=True)
+    """Champion, Nebraska, 1982 to 2018: a file of this package; see the README beside it."""
+    path = Path(__file__).parent / "data" / "champion.csv.gz"
+    return _read_csv(path, place="Champion, Nebraska")
 
 
 def _wageningen() -> Weather:
@@ -111,10 +98,10 @@ def _wageningen() -> Weather:
     year, day, radiation, tmin, tmax, vapour, wind, rain = rows.T
     et0 = penman_monteith(radiation, tmin, tmax, vapour, wind, latitude, altitude, day)
     table = np.column_stack([year, day, radiation, tmin, tmax, rain, et0])
-    return _complete("Wageningen, the Netherlands", latitude, table, whole_only=True)
+    return _complete("Wageningen, the Netherlands", table, whole_only=True)
 
 
-#: Places whose weather a package of the extra "crop" ships.
+#: Places whose weather this package or one of the extra "crop" ships.
 SITES = {"champion": _champion, "wageningen": _wageningen}
 
 
@@ -129,14 +116,6 @@ def _folder(package: str) -> Path:
     return Path(found.submodule_search_locations[0])
 
 
-def _day_of_year(
-    year: NDArray[np.int_], month: NDArray[np.int_], day: NDArray[np.int_]
-) -> NDArray[np.int_]:
-    dates = [np.datetime64(f"{y:04d}-{m:02d}-{d:02d}") for y, m, d in zip(year, month, day, strict=True)]
-    starts = [np.datetime64(f"{y:04d}-01-01") for y in year]
-    return (np.array(dates) - np.array(starts)).astype(int) + 1
-
-
 def _read_cabo(path: Path) -> NDArray[np.float64]:
     """(n, 8) year, day, radiation, temperatures, vapour pressure, wind and rain of a CABO file."""
     lines = [line for line in path.read_text(encoding="latin-1").splitlines() if line[:1] != "*"]
@@ -146,10 +125,11 @@ def _read_cabo(path: Path) -> NDArray[np.float64]:
     return rows
 
 
-def _read_csv(path: Path) -> Weather:
+def _read_csv(path: Path, place: str | None = None) -> Weather:
     if not path.is_file():
         raise FamilyError(f"There is no weather file {str(path)!r}. Check its path.")
-    with path.open(newline="", encoding="utf-8") as file:
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         expected = ("year", "day", *COLUMNS)
         missing = [name for name in expected if name not in (reader.fieldnames or ())]
@@ -161,7 +141,7 @@ def _read_csv(path: Path) -> Weather:
         rows = [_numbers(path, number, row, expected) for number, row in enumerate(reader, 2)]
     if not rows:
         raise FamilyError(f"The weather file {str(path)!r} has no days; give at least 3 years.")
-    return _complete(str(path), float("nan"), np.array(rows), whole_only=False)
+    return _complete(place or str(path), np.array(rows), whole_only=False)
 
 
 def _numbers(
@@ -180,13 +160,12 @@ def _numbers(
 
 
 def _complete(
-    place: str, latitude: float, table: NDArray[np.float64], *, whole_only: bool
+    place: str, table: NDArray[np.float64], *, whole_only: bool
 ) -> Weather:
     """Whole years of a table with year, day and `COLUMNS`.
 
     Args:
         place: For messages.
-        latitude: In degrees.
         table: (n, 7).
         whole_only: Whether years with gaps or with a day twice are left out; otherwise they are
             an error.
@@ -215,7 +194,7 @@ def _complete(
             f"The weather of {place!r} must have at least 3 whole years, so that some can be kept "
             f"for tests. Got {len(years)}."
         )
-    return Weather(place, latitude, tuple(years), np.stack(days))
+    return Weather(place, tuple(years), np.stack(days))
 
 
 def _check_days(place: str, year: int, numbers: NDArray[np.float64]) -> None:

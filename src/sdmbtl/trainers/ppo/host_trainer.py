@@ -190,10 +190,27 @@ class HostPPOTrainer(Trainer):
         progress: EvaluationProgress | None = None,
     ) -> Evaluation:
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
+        kept = self.family.for_evaluation()
+        return self.play(
+            kept, policy, contexts, episodes=episodes, seed=seed, only=only, progress=progress
+        )
+
+    def play(
+        self,
+        family: EnvironmentFamily,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """The same in a family's environments: those of training have episodes of their own."""
         play = evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
         return play(
             policy,
-            self.family,
+            family,
             self.space,
             self.usable_contexts(contexts),
             observe_context=self.observe_context,
@@ -325,7 +342,7 @@ class HostPPOTrainer(Trainer):
         # The same episodes each time: otherwise these, and not the policy, would decide which
         # one is the best.
         episodes = -(-self.ppo_settings.eval_episodes // len(contexts))
-        played = self.evaluate(policy, contexts, episodes=episodes, seed=job.seed)
+        played = self.play(self.family, policy, contexts, episodes=episodes, seed=job.seed)
         mean = float(played.complete().mean())
         if not math.isfinite(mean):
             raise self._failed(job, f"the mean return is {mean} after {steps} steps")
