@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
@@ -11,6 +11,9 @@ from sdmbtl.checks import finite_number
 from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
+
+if TYPE_CHECKING:
+    from sdmbtl.environments.functional import FunctionalEnvironment
 
 #: Largest doses that may be offered: kg of nitrogen on a hectare, mm of water.
 MOST_NITROGEN, MOST_WATER = 400.0, 150.0
@@ -58,7 +61,6 @@ class Crop(EnvironmentFamily):
     """
 
     name = "Crop"
-    twin = "sdmbtl.environments.functional.crop:FunctionalCrop"
     defaults: Mapping[str, float] = {
         "rain": 1.0,
         "temperature": 0.0,
@@ -67,8 +69,8 @@ class Crop(EnvironmentFamily):
         # 4.53 $ for a bushel of 25.4 kg with 15.5 % water; nitrogen as in CyclesGym, too.
         "grain_price": 0.211,
         "nitrogen_price": 0.496,
-        # About 7 $ for an acre-inch, the cost of pumping.
-        "water_price": 0.7,
+        # 2.1 to 2.6 inches saved are worth 20.12 $ an acre (University of Nebraska, CropWatch 2009).
+        "water_price": 0.8,
     }
     ranges: Mapping[str, Mapping[str, Range]] = {
         "wide": _CLIMATE,
@@ -120,10 +122,22 @@ class Crop(EnvironmentFamily):
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """The season of a context."""
-        from sdmbtl.environments.functional.crop import FunctionalCrop
+        functions = self.functional()
+        if functions is None:
+            from sdmbtl.environments.crops.pcse_season import PcseSeason
+
+            return PcseSeason(context, **self._decisions())
         from sdmbtl.environments.functional.gymnasium_view import GymnasiumView
 
-        return GymnasiumView(FunctionalCrop(**self.options()), context, render_mode)
+        return GymnasiumView(functions, context, render_mode)
+
+    def functional(self) -> FunctionalEnvironment | None:
+        """The pure functions, unless PCSE grows the crop."""
+        if self.model == "pcse":
+            return None
+        from sdmbtl.environments.functional.crop import FunctionalCrop
+
+        return FunctionalCrop(**self._decisions())
 
     def for_evaluation(self) -> EnvironmentFamily:
         """The years that were kept from training."""
@@ -134,13 +148,16 @@ class Crop(EnvironmentFamily):
 
     def options(self) -> dict[str, Any]:
         """The crop, the place, the years, the doses and the model."""
+        return {**self._decisions(), "model": self.model}
+
+    def _decisions(self) -> dict[str, Any]:
+        """The options without the model."""
         return {
             "crop": self.crop,
             "site": self.site,
             "years": self.years,
             "nitrogen": list(self.nitrogen),
             "irrigation": list(self.irrigation),
-            "model": self.model,
         }
 
     def describe_feature(self, name: str) -> str:

@@ -10,6 +10,14 @@ from gymnasium.spaces import Discrete
 
 from sdmbtl.environments.crop import Crop
 from sdmbtl.environments.crops.growth import DEPTH, WILTING, Field, Soil, sow
+from sdmbtl.environments.crops.problem import (
+    HECTARE,
+    MINERALISATION,
+    NITROGEN_AT_SOWING,
+    SCALES,
+    WATER_AT_SOWING,
+    weekly_profit,
+)
 from sdmbtl.environments.crops.season import (
     Climate,
     Years,
@@ -19,16 +27,6 @@ from sdmbtl.environments.crops.season import (
 )
 from sdmbtl.environments.crops.varieties import variety_of
 from sdmbtl.environments.functional.base import FunctionalEnvironment
-from sdmbtl.errors import FamilyError
-
-#: Nitrogen that the soil makes available in a day, in g/m2: 30 kg/ha in a season of 100 days.
-MINERALISATION = 0.03
-#: At sowing: shares of the soil's capacity that are filled, mineral nitrogen in g/m2.
-WATER_AT_SOWING, NITROGEN_AT_SOWING = (0.3, 0.9), (2.0, 6.0)
-#: What it costs to go over the field with a spreader, and to set up irrigation, in $/ha.
-SPREADING, SETTING_UP = 18.0, 3.0
-#: g/m2 to kg/ha.
-HECTARE = 10.0
 
 
 class FunctionalCrop(FunctionalEnvironment):
@@ -40,14 +38,13 @@ class FunctionalCrop(FunctionalEnvironment):
         years: As of `Crop`.
         nitrogen: As of `Crop`.
         irrigation: As of `Crop`.
-        model: "lintul".
 
     Raises:
         FamilyError: If an option is not usable.
     """
 
     defaults = Crop.defaults
-    observation_size = 12
+    observation_size = len(SCALES)
 
     def __init__(
         self,
@@ -56,10 +53,7 @@ class FunctionalCrop(FunctionalEnvironment):
         years: Years = "train",
         nitrogen: Sequence[float] = (0.0,),
         irrigation: Sequence[float] = (0.0,),
-        model: str = "lintul",
     ) -> None:
-        if model != "lintul":
-            raise FamilyError(f"Only the model 'lintul' is pure functions. Got {model!r} instead.")
         self.crop, self.site = crop, site
         self.years = years_of(site, years)
         self.nitrogen, self.irrigation = tuple(nitrogen), tuple(irrigation)
@@ -124,21 +118,14 @@ class FunctionalCrop(FunctionalEnvironment):
             irrigation,
             nitrogen / HECTARE,
         )
-        grain_price, nitrogen_price, water_price = parameters[4:]
-        spent = nitrogen_price * nitrogen + SPREADING * (nitrogen > 0)
-        spent = spent + water_price * irrigation + SETTING_UP * (irrigation > 0)
-        reward = grain_price * HECTARE * (after.grain - field.grain) - spent
+        gained = after.grain - field.grain
+        reward = weekly_profit(gained, nitrogen, irrigation, parameters[4:])
         ended = (after.stage >= 2) | (week + 1 >= variety.longest_weeks)
         given = jnp.stack([state[0], state[1] + 1, state[2] + nitrogen, state[3] + irrigation])
         return jnp.concatenate([given, jnp.stack(after)]), reward, ended
 
     def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
-        """What a farmer knows, each about from 0 to 1.
-
-        Week; stage; leaf area; dry matter above the ground; water in reach of the roots and in all
-        of the soil, as shares of the capacity; nitrogen and irrigation so far; of the last week
-        the mean temperature, the rain and the mean radiation; the rain of the last four weeks.
-        """
+        """What a farmer knows; see `OBSERVED`."""
         year, week = state[0].astype(jnp.int32), state[1].astype(jnp.int32)
         field, climate = Field(*state[4:]), Climate(*parameters[:3])
         recent = jnp.asarray(season_weather(self.site, self.crop).recent)[year, week]
@@ -146,22 +133,14 @@ class FunctionalCrop(FunctionalEnvironment):
         capacity = 1000 * parameters[3]
         reach = (field.water - 1000 * WILTING * field.depth) / (capacity * field.depth)
         both = (field.water + field.deep_water - 1000 * WILTING * DEPTH) / (capacity * DEPTH)
-        return jnp.stack(
-            [
-                state[1] / 26,
-                field.stage / 2,
-                field.leaf_area / 5,
-                above / 2000,
-                reach,
-                both,
-                state[2] / 200,
-                state[3] / 300,
-                (recent[0] + climate.temperature) / 30,
-                recent[1] * climate.rain / 50,
-                recent[2] * climate.radiation / 30,
-                recent[3] * climate.rain / 150,
-            ]
+        weather = (
+            recent[0] + climate.temperature,
+            recent[1] * climate.rain,
+            recent[2] * climate.radiation,
+            recent[3] * climate.rain,
         )
+        plant = (field.stage, field.leaf_area, above)
+        return jnp.stack([state[1], *plant, reach, both, *state[2:4], *weather]) / SCALES
 
     def soil(self, parameters: jax.Array) -> Soil:
         """The soil of a context."""
