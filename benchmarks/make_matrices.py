@@ -55,6 +55,7 @@ ARGUMENTS = {
     # The paper trains 5,000,000 steps: days of two cores. What ships so far has 60,000 and other
     # contexts; to make this one in its place takes --anew, and about three hours of a core a seed.
     "bipedal-walker": ["BipedalWalker", "--steps", "1000000", "--multi-task", "1"],
+    "crop": ["Crop", "--multi-task", "6,12"],
 }
 
 

@@ -82,7 +82,7 @@ class Crop(EnvironmentFamily):
         },
     }
     positive = frozenset({"rain", "radiation", "soil"})
-    return_range = (0.0, 2500.0)
+    return_range = (0.0, 4000.0)
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
             "total_timesteps": 200_000,
