@@ -56,6 +56,7 @@ ARGUMENTS = {
     # contexts; to make this one in its place takes --anew, and about three hours of a core a seed.
     "bipedal-walker": ["BipedalWalker", "--steps", "1000000", "--multi-task", "1"],
     "crop": ["Crop", "--multi-task", "6,12"],
+    "crop-planning": ["CropPlanning", "--levels", "4", "--multi-task", "6,12"],
 }
 
 

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 #: Largest doses that may be offered: kg of nitrogen on a hectare, mm of water.
 MOST_NITROGEN, MOST_WATER = 400.0, 150.0
 
-_CLIMATE = {
+#: What varies in the spaces "wide" and "paper".
+CLIMATE = {
     "rain": Range(0.25, 1.5, 6),
     "temperature": Range(-5.0, 7.5, 6),
     "radiation": Range(0.5, 1.3, 6),
 }
+PAPER = {**CLIMATE, "rain": Range(0.5, 3.0, 6)}
 
 
 class Crop(EnvironmentFamily):
@@ -73,8 +75,8 @@ class Crop(EnvironmentFamily):
         "water_price": 0.8,
     }
     ranges: Mapping[str, Mapping[str, Range]] = {
-        "wide": _CLIMATE,
-        "paper": {**_CLIMATE, "rain": Range(0.5, 3.0, 6)},
+        "wide": CLIMATE,
+        "paper": PAPER,
         "farms": {
             "soil": Range(0.06, 0.24, 6),
             "grain_price": Range(0.1, 0.4, 6, "log"),
@@ -162,10 +164,11 @@ class Crop(EnvironmentFamily):
 
     def describe_feature(self, name: str) -> str:
         """What a feature is, with its unit."""
-        return _FEATURES[name]
+        return FEATURES[name]
 
 
-_FEATURES = {
+#: What the features are, in words.
+FEATURES = {
     "rain": "factor on the rain of the record",
     "temperature": "kelvin added to the temperature of the record",
     "radiation": "factor on the sunlight of the record",
