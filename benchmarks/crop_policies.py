@@ -27,11 +27,8 @@ from numpy.typing import NDArray
 from sdmbtl.benchmarks.metrics import bootstrap_interval
 from sdmbtl.environments import make_family
 from sdmbtl.environments.crops.season import years_of
-from sdmbtl.environments.functional.crop import (
-    NITROGEN_AT_SOWING,
-    WATER_AT_SOWING,
-    FunctionalCrop,
-)
+from sdmbtl.environments.crops.problem import NITROGEN_AT_SOWING, WATER_AT_SOWING
+from sdmbtl.environments.functional.crop import FunctionalCrop
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import Policy
 from sdmbtl.software import CORE, TRAINING, versions
@@ -39,7 +36,7 @@ from sdmbtl.trainers import TrainingJob, make_trainer
 
 RESULT = Path(__file__).parent.parent / "results" / "crop-policies.json"
 FAMILY = make_family("Crop")
-TWIN = FAMILY.functional()
+TWIN = FunctionalCrop(**{k: v for k, v in FAMILY.options().items() if k != "model"})
 PARAMETERS = jnp.array(list(FAMILY.defaults.values()), dtype=jnp.float32)
 #: Soils at sowing for each year: shares of water and mineral nitrogen, evenly over their ranges.
 SOILS = [
@@ -47,7 +44,7 @@ SOILS = [
     for water in np.linspace(*WATER_AT_SOWING, 6)[1::2]
     for mineral in np.linspace(*NITROGEN_AT_SOWING, 6)[1::2]
 ]
-DOSES = (0.0, 30.0, 60.0, 90.0, 120.0, 150.0, 180.0)
+DOSES = (0.0, 30.0, 60.0, 90.0, 120.0, 150.0, 180.0, 240.0)
 WEEKS = (0, 2, 4, 5, 6, 8, 10)
 #: Schedules that are played at once.
 BATCH = 64
@@ -150,9 +147,7 @@ def irrigation_plans() -> Iterator[Schedule]:
 
 def with_water(schedule: Schedule, plan: Schedule) -> Schedule:
     """The nitrogen of one with the irrigation of the other."""
-    return Schedule(
-        schedule.doses, schedule.weeks, plan.water, plan.every, plan.first, plan.last
-    )
+    return Schedule(schedule.doses, schedule.weeks, plan.water, plan.every, plan.first, plan.last)
 
 
 def climb(start: Schedule, plans: list[Schedule]) -> Schedule:
@@ -219,7 +214,8 @@ def train(seeds: int, **options: Any) -> NDArray[np.float64]:
     context = [family.defaults[name] for name in trainer.space.names]
     jobs = [TrainingJob(np.array([context]), seed) for seed in range(seeds)]
     trained = trainer.train_chunk(jobs)
-    twin = FunctionalCrop(**family.options())
+    twin = family.functional()
+    assert isinstance(twin, FunctionalCrop)  # noqa: S101 (for mypy: PCSE is not asked for)
     return np.mean([play_policy(training.policy, twin) for training in trained], axis=0)
 
 

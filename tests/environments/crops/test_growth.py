@@ -27,16 +27,28 @@ each_variety = pytest.mark.parametrize("variety", VARIETIES.values(), ids=VARIET
 
 @jax.jit
 def _maize(field, days, soil):
-    return jax.lax.scan(lambda f, day: (lambda r: (r[0], r))(grow(f, day, soil, MAIZE)), field, days)
+    return jax.lax.scan(
+        lambda f, day: (lambda r: (r[0], r))(grow(f, day, soil, MAIZE)), field, days
+    )
 
 
 @jax.jit
 def _wheat(field, days, soil):
-    return jax.lax.scan(lambda f, day: (lambda r: (r[0], r))(grow(f, day, soil, WHEAT)), field, days)
+    return jax.lax.scan(
+        lambda f, day: (lambda r: (r[0], r))(grow(f, day, soil, WHEAT)), field, days
+    )
 
 
 def season(
-    variety=MAIZE, year=WET, *, nitrogen=15.0, irrigation=0.0, water=0.6, mineral=4.0, soil=0.15, **climate
+    variety=MAIZE,
+    year=WET,
+    *,
+    nitrogen=15.0,
+    irrigation=0.0,
+    water=0.6,
+    mineral=4.0,
+    soil=0.15,
+    **climate,
 ):
     """The field at the beginning and at the end, its days, and all flows."""
     first = variety.sowing_day - 1
@@ -130,7 +142,8 @@ def test_more_rain_never_hurts_a_dry_year(variety):
 @each_variety
 def test_no_nitrogen_is_worst(variety):
     grains = [
-        grain(variety, nitrogen=nitrogen, irrigation=30.0, mineral=2.0) for nitrogen in (0.0, 5.0, 15.0, 30.0)
+        grain(variety, nitrogen=nitrogen, irrigation=30.0, mineral=2.0)
+        for nitrogen in (0.0, 5.0, 15.0, 30.0)
     ]
     assert grains == sorted(grains)
     assert grains[2] > 1.5 * grains[0]
@@ -170,11 +183,19 @@ def test_a_saturated_soil_drowns_and_a_dry_one_parches():
     soil = Soil(jnp.float32(0.15), jnp.float32(0.03))
     day = Day(*map(jnp.float32, (20.0, 20.0, 22.0, 0.0, 5.0, 0.0, 0.0)))
     start = sow(jnp.float32(0.8), jnp.float32(5.0), soil)._replace(
-        stage=jnp.float32(0.5), leaves=jnp.float32(100.0), leaf_area=jnp.float32(2.0),
-        leaf_nitrogen=jnp.float32(4.0), depth=jnp.float32(0.5), water=jnp.float32(160.0),
+        stage=jnp.float32(0.5),
+        leaves=jnp.float32(100.0),
+        leaf_area=jnp.float32(2.0),
+        leaf_nitrogen=jnp.float32(4.0),
+        depth=jnp.float32(0.5),
+        water=jnp.float32(160.0),
     )
     growth = [
-        float(grow(start._replace(water=jnp.float32(1000 * 0.5 * content)), day, soil, MAIZE)[1].growth)
+        float(
+            grow(start._replace(water=jnp.float32(1000 * 0.5 * content)), day, soil, MAIZE)[
+                1
+            ].growth
+        )
         for content in (0.2, 0.32, 0.45)
     ]
     assert growth[0] == 0.0

@@ -222,7 +222,9 @@ def grow(field: Field, day: Day, soil: Soil, variety: Variety) -> tuple[Field, F
 
 def _emerge(field: Field, day: Day, variety: Variety) -> Field:
     """Seedlings, on the day on which they appear."""
-    warmth = field.warmth + jnp.where(field.stage < 0, interpolate(variety.development, day.temperature), 0.0)
+    warmth = field.warmth + jnp.where(
+        field.stage < 0, interpolate(variety.development, day.temperature), 0.0
+    )
     emerges = (field.stage < 0) & (warmth >= variety.emergence_sum)
     leaves, roots = variety.seedling
     concentration = variety.leaf_nitrogen[0][1]
@@ -298,7 +300,9 @@ def _build(
 
     step = jnp.where(alive, interpolate(variety.development, day.temperature), 0.0)
     total = jnp.where(
-        stage < 1, stage * variety.flowering_sum, variety.flowering_sum + (stage - 1) * variety.ripening_sum
+        stage < 1,
+        stage * variety.flowering_sum,
+        variety.flowering_sum + (stage - 1) * variety.ripening_sum,
     )
     old = jnp.where(total >= variety.ageing_sum, interpolate(variety.ageing, day.temperature), 0.0)
     crowded = field.leaf_area / variety.shading_leaf_area - 1

@@ -30,6 +30,7 @@ from sdmbtl.environments.crops.growth import (
     SATURATED,
     SEED_DEPTH,
     WET,
+    WETTING,
     WILTING,
     Day,
     interpolate,
@@ -69,7 +70,10 @@ def load_pcse() -> ModuleType:
         MissingPackageError: If it is not installed.
     """
     lock = Path(tempfile.gettempdir()) / f"sdmbtl-pcse-{getpass.getuser()}.lock"
-    with exclusive(lock, doing="imports pcse", error=FamilyError, wait=120), redirect_stdout(StringIO()):
+    with (
+        exclusive(lock, doing="imports pcse", error=FamilyError, wait=120),
+        redirect_stdout(StringIO()),
+    ):
         try:
             import pcse
             import pcse.base
@@ -87,8 +91,9 @@ class PcseSeason(gymnasium.Env[NDArray[np.float32], int]):
     """A season on PCSE's LINTUL3, with the actions, observations and rewards of `Crop`.
 
     The soil below the roots always holds the same water in LINTUL3, as much as at sowing. Water is
-    given as rain. What LINTUL3 does not know, the effect of temperature on the use of light, is put
-    into the radiation that it sees.
+    given as rain. What LINTUL3 does not know is put into the weather that it sees: the effect of
+    temperature on the use of light into the radiation, and the soil's drying surface into the
+    evaporation of bare soil.
 
     Args:
         context: A full context of `Crop`.
@@ -208,7 +213,13 @@ class PcseSeason(gymnasium.Env[NDArray[np.float32], int]):
 def crop_parameters(variety: Variety) -> dict[str, Any]:
     """A variety by the names that PCSE's LINTUL3 has."""
     roots = _flat(variety.to_roots)
-    stages = sorted({x for t in (variety.to_roots, variety.to_leaves, variety.to_stems, variety.to_grain) for x, _ in t})
+    stages = sorted(
+        {
+            x
+            for t in (variety.to_roots, variety.to_leaves, variety.to_stems, variety.to_grain)
+            for x, _ in t
+        }
+    )
     shoot = 1 - _at(variety.to_roots, stages)
     parts = {
         name: np.column_stack([stages, shoot * _at(table, stages)]).ravel().tolist()
@@ -307,7 +318,9 @@ def _calendar(variety: Variety, begin: date) -> list[dict[date, Any]]:
 def _make_sky(pcse: ModuleType, begin: date, days: Day, variety: Variety) -> Any:
     """The weather of a season, as PCSE asks for it, with irrigation as rain."""
     light = np.asarray(days.radiation * interpolate(variety.warmth, days.daytime), dtype=np.float64)
-    mean, rain, et0 = (np.asarray(x, dtype=np.float64) for x in (days.temperature, days.rain, days.et0))
+    mean, rain, et0 = (
+        np.asarray(x, dtype=np.float64) for x in (days.temperature, days.rain, days.et0)
+    )
 
     class Sky(pcse.base.WeatherDataProvider):  # type: ignore[name-defined,misc]
         """Days by date."""
@@ -319,7 +332,9 @@ def _make_sky(pcse: ModuleType, begin: date, days: Day, variety: Variety) -> Any
 
         def __call__(self, day: date, member_id: int = 0) -> Any:
             i = min((day - begin).days, len(mean) - 1)
-            water = float(rain[i]) + self.irrigation.get(day, 0.0)
+            water = self._water(i)
+            dry_days = next((n for n in range(i + 1) if self._water(i - n) >= WETTING), i) + 1
+            crust = dry_days**0.5 - (dry_days - 1) ** 0.5
             return pcse.base.WeatherDataContainer(
                 LAT=50.0,
                 LON=0.0,
@@ -331,11 +346,15 @@ def _make_sky(pcse: ModuleType, begin: date, days: Day, variety: Variety) -> Any
                 TEMP=float(mean[i]),
                 VAP=10.0,
                 RAIN=water / 10,
-                E0=float(et0[i]) / 10,
-                ES0=float(et0[i]) / 10,
+                E0=float(et0[i]) * crust / 10,
+                ES0=float(et0[i]) * crust / 10,
                 ET0=float(et0[i]) / 10,
                 WIND=2.0,
             )
+
+        def _water(self, i: int) -> float:
+            """Rain and irrigation of a day."""
+            return float(rain[i]) + self.irrigation.get(begin + timedelta(days=i), 0.0)
 
     return Sky()
 

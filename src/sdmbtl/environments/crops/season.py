@@ -63,16 +63,19 @@ def season_weather(site: str, crop: str) -> SeasonWeather:
     variety, rows = variety_of(crop), daily_rows(load_weather(site))
     first, weeks = variety.sowing_day - 1, variety.longest_weeks
     days = rows[:, first : first + weeks * WEEK].reshape(len(rows), weeks, WEEK, -1)
-    recent = np.stack(
-        [_recent(rows, first + week * WEEK) for week in range(weeks + 1)], axis=1
-    )
+    recent = np.stack([_recent(rows, first + week * WEEK) for week in range(weeks + 1)], axis=1)
     return SeasonWeather(days.astype(np.float32), recent.astype(np.float32))
 
 
 def _recent(rows: NDArray[np.float64], day: int) -> NDArray[np.float64]:
     """(years, 4) the weather before a day."""
     week, month = rows[:, day - WEEK : day], rows[:, day - 4 * WEEK : day]
-    columns = [week[..., 1].mean(1), week[..., 3].sum(1), week[..., 0].mean(1), month[..., 3].sum(1)]
+    columns = [
+        week[..., 1].mean(1),
+        week[..., 3].sum(1),
+        week[..., 0].mean(1),
+        month[..., 3].sum(1),
+    ]
     return np.stack(columns, axis=-1)
 
 

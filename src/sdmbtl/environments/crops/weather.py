@@ -159,9 +159,7 @@ def _numbers(
     return values
 
 
-def _complete(
-    place: str, table: NDArray[np.float64], *, whole_only: bool
-) -> Weather:
+def _complete(place: str, table: NDArray[np.float64], *, whole_only: bool) -> Weather:
     """Whole years of a table with year, day and `COLUMNS`.
 
     Args:
@@ -205,7 +203,9 @@ def _check_days(place: str, year: int, numbers: NDArray[np.float64]) -> None:
             f"{year} has {wrong[0]:g}."
         )
     if len(np.unique(numbers)) < len(numbers):
-        raise FamilyError(f"The weather of {place!r} has a day of {year} twice. Remove one of them.")
+        raise FamilyError(
+            f"The weather of {place!r} has a day of {year} twice. Remove one of them."
+        )
 
 
 def _check_values(place: str, year: int, days: NDArray[np.float64]) -> None:

@@ -67,9 +67,7 @@ class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
         self._steps = 0
         return self._observation(), {}
 
-    def step(
-        self, action: Any
-    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
         """Take one step."""
         self.state, reward, ended = self._compiled.step(self.state, action, self._parameters)
         self._steps += 1
