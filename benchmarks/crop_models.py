@@ -1,11 +1,11 @@
-"""Which crop model to build on: torchcrop, PCSE's LINTUL3 and our own functions on the same weather.
+"""Which crop model to build on: torchcrop, PCSE's LINTUL3 or our own, on the same weather.
 
     python benchmarks/crop_models.py        # needs torchcrop and pcse; results/crop-models.json
 
-Spring wheat (torchcrop has winter wheat only) in Wageningen, 1997, with 10 + 5 g/m2 of nitrogen: how
-grain answers to nitrogen, rain, temperature and radiation; whether the balances of torchcrop close; how
-many seasons each simulates in a second of a core; and whether schedules that are better in one model
-are better in the other (rank correlation over schedules of maize in Champion).
+Spring wheat (torchcrop has winter wheat only) in Wageningen, 1997, with 10 + 5 g/m2 of nitrogen:
+how grain answers to nitrogen, rain, temperature and radiation; whether the balances of torchcrop
+close; how many seasons each simulates in a second of a core; and whether schedules that are better
+in one model are better in the other (rank correlation over schedules of maize in Champion).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import torch
+import torchcrop
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-import torchcrop
 from sdmbtl.environments import make_family
 from sdmbtl.environments.crops.pcse_season import PcseSeason
 from sdmbtl.environments.crops.weather import load_weather
@@ -70,6 +70,11 @@ def main() -> None:
 def answers(grow: Any) -> dict[str, list[float]]:
     """Grain in g/m2 for each change."""
     return {name: [round(grow(**c), 1) for c in cases] for name, cases in ANSWERS.items()}
+
+
+def _functions(family: Any) -> FunctionalCrop:
+    twin: FunctionalCrop = family.functional()
+    return twin
 
 
 def _wheat(model: str) -> Any:
@@ -181,8 +186,7 @@ def speeds() -> dict[str, float]:
     """Seasons that each simulates in a second of one core."""
     torch.set_num_threads(1)
     family = make_family("Crop")
-    twin = family.functional()
-    assert isinstance(twin, FunctionalCrop)
+    twin = _functions(family)
     parameters = jnp.array(list(family.defaults.values()))
     plans = jnp.zeros((BATCH, 26, 2))
     keys = jax.random.split(jax.random.PRNGKey(0), BATCH)
@@ -234,16 +238,15 @@ def rank_correlation() -> dict[str, Any]:
     family = make_family("Crop", years="all")
     years = list(range(0, 36, 6))
     parameters = jnp.array(list(family.defaults.values()))
-    twin = family.functional()
-    assert isinstance(twin, FunctionalCrop)
-    starts = [twin.start(*map(jnp.float32, (y, 0.6, 4.0)), parameters) for y in years]
+    twin = _functions(family)
+    water, mineral = jnp.float32(0.6), jnp.float32(4.0)
+    starts = [twin.start(jnp.float32(year), water, mineral, parameters) for year in years]
     play = _player(twin, parameters)
     own = np.array(
         [np.asarray(play(jnp.asarray(plans), jnp.stack([s] * SCHEDULES))) for s in starts]
     )
     slow = make_family("Crop", years="all", model="pcse")
-    env = slow.build(dict(slow.defaults), None)
-    assert isinstance(env, PcseSeason)
+    env: Any = slow.build(dict(slow.defaults), None)
     theirs = np.array([[_profit(env, year, plan) for plan in plans] for year in years])
     return {
         "schedules": SCHEDULES,

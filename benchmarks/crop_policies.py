@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from sdmbtl.benchmarks.metrics import bootstrap_interval
 from sdmbtl.environments import make_family
-from sdmbtl.environments.crops.season import years_of
 from sdmbtl.environments.crops.problem import NITROGEN_AT_SOWING, WATER_AT_SOWING
+from sdmbtl.environments.crops.season import years_of
 from sdmbtl.environments.functional.crop import FunctionalCrop
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import Policy
@@ -175,14 +175,19 @@ def play_schedules(schedules: list[Schedule], years: Any) -> NDArray[np.float64]
     filled = np.concatenate([plans, np.repeat(plans[-1:], -len(plans) % BATCH, axis=0)])
     blocks = [_play_plans(filled[i : i + BATCH], starts) for i in range(0, len(filled), BATCH)]
     profits = np.concatenate([np.asarray(block) for block in blocks])[: len(plans)]
-    return profits.reshape(len(plans), -1, len(SOILS)).mean(axis=2).astype(np.float64)
+    return np.asarray(profits.reshape(len(plans), -1, len(SOILS)).mean(axis=2), np.float64)
 
 
 @cache
 def begin(years: Any) -> jax.Array:
     """(years * soils, S) fields that are sown."""
-    cases = [(y, *soil) for y in years_of(TWIN.site, years) for soil in SOILS]
-    return jnp.stack([TWIN.start(*map(jnp.float32, case), PARAMETERS) for case in cases])
+    return jnp.stack(
+        [
+            TWIN.start(jnp.float32(year), jnp.float32(water), jnp.float32(mineral), PARAMETERS)
+            for year in years_of(TWIN.site, years)
+            for water, mineral in SOILS
+        ]
+    )
 
 
 @jax.jit
@@ -214,9 +219,9 @@ def train(seeds: int, **options: Any) -> NDArray[np.float64]:
     context = [family.defaults[name] for name in trainer.space.names]
     jobs = [TrainingJob(np.array([context]), seed) for seed in range(seeds)]
     trained = trainer.train_chunk(jobs)
-    twin = family.functional()
-    assert isinstance(twin, FunctionalCrop)  # noqa: S101 (for mypy: PCSE is not asked for)
-    return np.mean([play_policy(training.policy, twin) for training in trained], axis=0)
+    twin: Any = family.functional()
+    profits = [play_policy(training.policy, twin) for training in trained]
+    return np.asarray(np.mean(profits, axis=0))
 
 
 def play_policy(policy: Policy, twin: FunctionalCrop) -> NDArray[np.float64]:
@@ -230,7 +235,7 @@ def play_policy(policy: Policy, twin: FunctionalCrop) -> NDArray[np.float64]:
         states, reward, ended = step(states, jnp.asarray(actions), PARAMETERS)
         total += np.where(done, 0.0, np.asarray(reward))
         done |= np.asarray(ended)
-    return total.reshape(-1, len(SOILS)).mean(axis=1)
+    return np.asarray(total.reshape(-1, len(SOILS)).mean(axis=1))
 
 
 def summary(profits: NDArray[np.float64]) -> dict[str, float]:

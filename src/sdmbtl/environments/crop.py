@@ -41,6 +41,9 @@ class Crop(EnvironmentFamily):
     capacity, in m3/m3; prices are in dollars for a kg of dry grain, a kg of nitrogen and a mm of
     water on a hectare.
 
+    There is no range of returns: profits are shown in dollars a hectare. Nothing done earns what
+    the rain lets grow, and what can be wasted has no natural end.
+
     Spaces: "wide" goes from a quarter of the rain to half as much again. "paper" is as near to the
     paper's as physics lets it: its factors of rain (0.5 to 3); -5 to +7.5 kelvin instead of factors
     on 20 degrees; at most 1.3 times the light, as no sky is brighter. "farms" has soils and prices.
@@ -71,7 +74,7 @@ class Crop(EnvironmentFamily):
         # 4.53 $ for a bushel of 25.4 kg with 15.5 % water; nitrogen as in CyclesGym, too.
         "grain_price": 0.211,
         "nitrogen_price": 0.496,
-        # 2.1 to 2.6 inches saved are worth 20.12 $ an acre (University of Nebraska, CropWatch 2009).
+        # 2.1 to 2.6 inches are worth 20.12 $ an acre (University of Nebraska, CropWatch 2009).
         "water_price": 0.8,
     }
     ranges: Mapping[str, Mapping[str, Range]] = {
@@ -80,11 +83,10 @@ class Crop(EnvironmentFamily):
         "farms": {
             "soil": Range(0.06, 0.24, 6),
             "grain_price": Range(0.1, 0.4, 6, "log"),
-            "water_price": Range(0.2, 5.0, 6, "log"),
+            "water_price": Range(0.2, 3.0, 6, "log"),
         },
     }
     positive = frozenset({"rain", "radiation", "soil"})
-    return_range = (0.0, 4000.0)
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
             "total_timesteps": 200_000,
@@ -100,6 +102,16 @@ class Crop(EnvironmentFamily):
             "reward_scale": 0.005,
             "eval_every": 10,
             "eval_episodes": 64,
+        },
+        "sb3": {
+            "total_timesteps": 100_000,
+            "num_envs": 16,
+            "norm_obs": False,
+            "norm_reward": True,
+            "num_steps": 128,
+            "minibatch_size": 512,
+            "gamma": 1.0,
+            "learning_rate": 0.001,
         },
     }
 

@@ -25,8 +25,8 @@ class CropPlanning(EnvironmentFamily):
     begins on March 16. The reward is the value of the year's grain, in thousands of dollars for
     each hectare.
 
-    There is little to choose: nothing is random, and a policy is a list of 19 pairs. In the paper an
-    oracle gained 0.0016 over choosing contexts at random.
+    There is little to choose: nothing is random, and a policy is a list of 19 pairs. In the paper
+    an oracle gained 0.0016 over choosing contexts at random.
 
     Spaces: "wide" and "paper" have the climates of `Crop`.
     """
@@ -45,7 +45,7 @@ class CropPlanning(EnvironmentFamily):
     }
     ranges: Mapping[str, Mapping[str, Range]] = {"wide": CLIMATE, "paper": PAPER}
     positive = frozenset({"rain", "radiation", "soil"})
-    return_range = (0.0, 40.0)
+    return_range = (0.0, 60.0)
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
             "total_timesteps": 30_400,
@@ -60,6 +60,16 @@ class CropPlanning(EnvironmentFamily):
             "ent_coef": 0.01,
             "eval_every": 4,
             "eval_episodes": 1,
+        },
+        "sb3": {
+            "total_timesteps": 20_000,
+            "num_envs": 4,
+            "norm_obs": False,
+            "norm_reward": False,
+            "num_steps": 95,
+            "minibatch_size": 95,
+            "gamma": 0.9,
+            "learning_rate": 0.001,
         },
     }
 

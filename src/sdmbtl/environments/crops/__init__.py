@@ -1,1 +1,1 @@
-"""Crops: weather, varieties, soil and the growth of a field, for the families Crop and CropPlanning."""
+"""Weather, varieties and the growth of a field, for the families Crop and CropPlanning."""

@@ -16,6 +16,7 @@ All amounts are for a square metre: dry matter and nitrogen in g, water in mm.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import jax
@@ -153,7 +154,7 @@ def interpolate(table: Table, x: jax.Array) -> jax.Array:
     x = jnp.clip(x, first, table[-1][0])
     total: jax.Array = jnp.full_like(x, start)
     before = 0.0
-    for (left, low), (right, high) in zip(table, table[1:], strict=False):
+    for (left, low), (right, high) in pairwise(table):
         slope = (high - low) / (right - left)
         total = total + (slope - before) * jnp.maximum(x - left, 0.0)
         before = slope

@@ -84,10 +84,11 @@ def load_pcse() -> ModuleType:
                 "The model 'pcse' needs the package pcse, which is not installed. Install it with: "
                 "pip install 'sdmbtl[crop]'"
             ) from None
-    return pcse
+    module: ModuleType = pcse
+    return module
 
 
-class PcseSeason(gymnasium.Env[NDArray[np.float32], int]):
+class PcseSeason(gymnasium.Env[NDArray[np.float32], Any]):
     """A season on PCSE's LINTUL3, with the actions, observations and rewards of `Crop`.
 
     The soil below the roots always holds the same water in LINTUL3, as much as at sowing. Water is
@@ -119,7 +120,7 @@ class PcseSeason(gymnasium.Env[NDArray[np.float32], int]):
         self._years = years_of(site, years)
         self._doses = (tuple(nitrogen), tuple(irrigation))
         self._climate = Climate(*(context[n] for n in ("rain", "temperature", "radiation")))  # type: ignore[arg-type]
-        self.action_space = spaces.Discrete(len(nitrogen) * len(irrigation))
+        self.action_space: spaces.Space[Any] = spaces.Discrete(len(nitrogen) * len(irrigation))
         self.observation_space = spaces.Box(-np.inf, np.inf, (len(SCALES),), np.float32)
         self._pcse = load_pcse()
 
@@ -331,6 +332,7 @@ def _make_sky(pcse: ModuleType, begin: date, days: Day, variety: Variety) -> Any
             self.irrigation: dict[date, float] = {}
 
         def __call__(self, day: date, member_id: int = 0) -> Any:
+            del member_id  # there are no ensembles here
             i = min((day - begin).days, len(mean) - 1)
             water = self._water(i)
             dry_days = next((n for n in range(i + 1) if self._water(i - n) >= WETTING), i) + 1
@@ -364,4 +366,4 @@ def _flat(table: Table) -> list[float]:
 
 
 def _at(table: Table, x: Sequence[float]) -> NDArray[np.float64]:
-    return np.interp(x, *np.array(table).T)
+    return np.asarray(np.interp(x, *np.array(table).T), dtype=np.float64)

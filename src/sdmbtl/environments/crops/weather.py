@@ -90,7 +90,8 @@ def _champion() -> Weather:
 def _wageningen() -> Weather:
     """Wageningen, the Netherlands, 1976 to 1999, of the package pcse.
 
-    Years with missing values, or with a day twice, are left out; the evapotranspiration is FAO 56's Penman-Monteith.
+    Years with missing values, or with a day twice, are left out; the evapotranspiration is FAO
+    56's Penman-Monteith.
     """
     latitude, altitude = 51.97, 7.0
     folder = _folder("pcse") / "tests" / "test_data"

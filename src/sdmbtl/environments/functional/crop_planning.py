@@ -24,8 +24,8 @@ YEARS, WEEKS = 19, 14
 FIRST_DAY = 75
 #: Fertilizer at sowing, in g/m2.
 FERTILIZER = 10.0
-#: Share of the mineral nitrogen that is still there after the winter, and of the nitrogen in leaves,
-#: stems and roots that has become mineral by then. The rest is bound in the soil or lost to the air.
+#: Share of the mineral nitrogen that is still there after the winter, and of the nitrogen in
+#: leaves, stems and roots that has become mineral by then. The rest is bound in the soil or lost.
 KEPT, RETURNED = 0.5, 0.25
 #: At the beginning: share of the soil's capacity that is filled, mineral nitrogen in g/m2.
 WATER, MINERAL = 0.6, 4.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import gymnasium
@@ -10,10 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
 from sdmbtl.environments.functional.base import FunctionalEnvironment
-from functools import lru_cache
 
 
 class _Compiled(NamedTuple):
@@ -48,6 +49,9 @@ class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
         render_mode: str | None = None,
     ) -> None:
         self.functions = functions
+        # By this, wrappers and checks know how long an episode can be.
+        name = type(functions).__name__
+        self.spec = EnvSpec(f"sdmbtl/{name}-v0", max_episode_steps=functions.max_steps)
         self.render_mode = render_mode
         self.action_space = functions.actions
         size = functions.observation_size
