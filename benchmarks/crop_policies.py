@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from sdmbtl.benchmarks.metrics import bootstrap_interval
 from sdmbtl.environments import make_family
 from sdmbtl.environments.crops.problem import NITROGEN_AT_SOWING, WATER_AT_SOWING
-from sdmbtl.environments.crops.season import years_of
+from sdmbtl.environments.crops.weather import years_of
 from sdmbtl.environments.functional.crop import FunctionalCrop
 from sdmbtl.files import write_atomically
 from sdmbtl.policies import Policy

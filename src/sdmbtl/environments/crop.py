@@ -9,6 +9,8 @@ import gymnasium
 
 from sdmbtl.checks import finite_number
 from sdmbtl.contexts import Range, SpaceLike
+from sdmbtl.environments.crops.varieties import variety_of
+from sdmbtl.environments.crops.weather import Years, years_of
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
 
@@ -63,6 +65,7 @@ class Crop(EnvironmentFamily):
 
     Raises:
         FamilyError: If an option is not usable.
+        MissingPackageError: If the weather of the site is in a package that is not installed.
     """
 
     name = "Crop"
@@ -119,7 +122,7 @@ class Crop(EnvironmentFamily):
         self,
         crop: str = "maize",
         site: str = "champion",
-        years: str = "train",
+        years: Years = "train",
         nitrogen: Sequence[float] = (0.0, 30.0, 60.0, 120.0),
         irrigation: Sequence[float] = (0.0, 15.0, 30.0, 45.0),
         model: str = "lintul",
@@ -131,6 +134,8 @@ class Crop(EnvironmentFamily):
         self.crop, self.site, self.years, self.model = crop, site, years, model
         self.nitrogen = _doses("nitrogen", nitrogen, MOST_NITROGEN, "kg/ha")
         self.irrigation = _doses("irrigation", irrigation, MOST_WATER, "mm")
+        variety_of(crop)
+        years_of(site, years)
         if model not in ("lintul", "pcse"):
             raise FamilyError(f"The 'model' must be lintul or pcse. Got {model!r} instead.")
 

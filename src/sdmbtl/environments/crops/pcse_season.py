@@ -46,12 +46,11 @@ from sdmbtl.environments.crops.problem import (
 from sdmbtl.environments.crops.season import (
     WEEK,
     Climate,
-    Years,
     in_climate,
     season_weather,
-    years_of,
 )
 from sdmbtl.environments.crops.varieties import Table, Variety, variety_of
+from sdmbtl.environments.crops.weather import Years, years_of
 from sdmbtl.errors import FamilyError, MissingPackageError
 from sdmbtl.lock import exclusive
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -13,12 +13,8 @@ from numpy.typing import NDArray
 from sdmbtl.environments.crops.growth import Day, Field, Flows, Soil, grow
 from sdmbtl.environments.crops.varieties import Variety, variety_of
 from sdmbtl.environments.crops.weather import Weather, load_weather
-from sdmbtl.errors import FamilyError
 
 WEEK = 7
-
-#: Which years of the weather episodes are drawn from.
-Years = Literal["train", "test", "all"]
 
 
 class Climate(NamedTuple):
@@ -77,23 +73,6 @@ def _recent(rows: NDArray[np.float64], day: int) -> NDArray[np.float64]:
         month[..., 3].sum(1),
     ]
     return np.stack(columns, axis=-1)
-
-
-def years_of(site: str, years: Years) -> tuple[int, ...]:
-    """Positions of the years of a site that episodes are drawn from.
-
-    Raises:
-        FamilyError: If `years` is none of the three.
-    """
-    if years not in get_args(Years):
-        raise FamilyError(
-            f"The 'years' must be one of {', '.join(get_args(Years))}. Got {years!r} instead."
-        )
-    weather = load_weather(site)
-    if years == "all":
-        return tuple(range(len(weather.years)))
-    train, test = weather.split()
-    return tuple(train if years == "train" else test)
 
 
 def week_of(

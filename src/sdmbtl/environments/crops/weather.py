@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,9 @@ DAYS = 365
 #: What a day has, in this order: radiation (MJ/m2), lowest and highest temperature (degrees
 #: Celsius), rain (mm) and the evapotranspiration of short grass (mm).
 COLUMNS = ("radiation", "tmin", "tmax", "rain", "et0")
+
+#: Which years of a record episodes are drawn from.
+Years = Literal["train", "test", "all"]
 
 #: What is possible of each, wherever on Earth.
 POSSIBLE = {
@@ -56,6 +60,23 @@ class Weather:
         """
         kept = [i for i in range(len(self.years)) if i % 3 == 2]
         return [i for i in range(len(self.years)) if i % 3 != 2], kept
+
+
+def years_of(site: str, years: Years) -> tuple[int, ...]:
+    """Positions of the years of a site that episodes are drawn from.
+
+    Raises:
+        FamilyError: If `years` is none of the three.
+    """
+    if years not in get_args(Years):
+        raise FamilyError(
+            f"The 'years' must be one of {', '.join(get_args(Years))}. Got {years!r} instead."
+        )
+    weather = load_weather(site)
+    if years == "all":
+        return tuple(range(len(weather.years)))
+    train, test = weather.split()
+    return tuple(train if years == "train" else test)
 
 
 @lru_cache(maxsize=8)

@@ -18,14 +18,9 @@ from sdmbtl.environments.crops.problem import (
     WATER_AT_SOWING,
     weekly_profit,
 )
-from sdmbtl.environments.crops.season import (
-    Climate,
-    Years,
-    season_weather,
-    week_of,
-    years_of,
-)
+from sdmbtl.environments.crops.season import Climate, season_weather, week_of
 from sdmbtl.environments.crops.varieties import variety_of
+from sdmbtl.environments.crops.weather import Years, years_of
 from sdmbtl.environments.functional.base import FunctionalEnvironment
 
 
