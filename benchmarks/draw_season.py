@@ -55,7 +55,7 @@ def play(policy: Policy, family: Any, position: int, year: int) -> Season:
         state, reward, ended = step(state, action, parameters)
         states.append(np.asarray(state))
         money.append(float(reward))
-    field = Field(*np.stack(states).T[4:].astype(np.float64))  # type: ignore[arg-type]
+    field = Field(*np.stack(states).T[4:].astype(np.float64))
     nitrogen, irrigation = np.array(doses).T
     first = 120 + 7 * np.arange(len(doses))
     daily = load_weather("champion").days[position, :, 3]

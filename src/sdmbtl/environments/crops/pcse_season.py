@@ -212,29 +212,15 @@ class PcseSeason(gymnasium.Env[NDArray[np.float32], Any]):
 
 def crop_parameters(variety: Variety) -> dict[str, Any]:
     """A variety by the names that PCSE's LINTUL3 has."""
-    roots = _flat(variety.to_roots)
-    stages = sorted(
-        {
-            x
-            for t in (variety.to_roots, variety.to_leaves, variety.to_stems, variety.to_grain)
-            for x, _ in t
-        }
-    )
-    shoot = 1 - _at(variety.to_roots, stages)
-    parts = {
-        name: np.column_stack([stages, shoot * _at(table, stages)]).ravel().tolist()
-        for name, table in (
-            ("FLVTB", variety.to_leaves),
-            ("FSTTB", variety.to_stems),
-            ("FSOTB", variety.to_grain),
-        )
-    }
-    concentration = variety.leaf_nitrogen[0][1]
+    return {**_development(variety), **_growth(variety), **_nitrogen(variety)}
+
+
+def _development(variety: Variety) -> dict[str, Any]:
+    """Stages, and what a seedling has."""
     return {
-        **parts,
-        "FRTTB": roots,
         "DVSI": 0.0,
         "DVSEND": 2.0,
+        "DVSDR": 1.0,
         "IDSL": 0,
         "DLO": 8.0,
         "DLC": 0.0,
@@ -244,6 +230,30 @@ def crop_parameters(variety: Variety) -> dict[str, Any]:
         "TSUM1": variety.flowering_sum,
         "TSUM2": variety.ripening_sum,
         "DTSMTB": _flat(variety.development),
+        "WLVGI": variety.seedling[0],
+        "WRTLI": variety.seedling[1],
+        "WSTI": 0.0,
+        "WSOI": 0.0,
+    }
+
+
+def _growth(variety: Variety) -> dict[str, Any]:
+    """Light, leaves, roots and where dry matter goes, as shares of all growth."""
+    shares = {
+        "FLVTB": variety.to_leaves,
+        "FSTTB": variety.to_stems,
+        "FSOTB": variety.to_grain,
+    }
+    tables = (variety.to_roots, *shares.values())
+    stages = sorted({stage for table in tables for stage, _ in table})
+    shoot = 1 - _at(variety.to_roots, stages)
+    parts = {
+        name: np.column_stack([stages, shoot * _at(table, stages)]).ravel().tolist()
+        for name, table in shares.items()
+    }
+    return {
+        **parts,
+        "FRTTB": _flat(variety.to_roots),
         "TBASE": variety.base_temperature,
         "LUE": variety.light_use,
         "K": variety.extinction,
@@ -256,19 +266,26 @@ def crop_parameters(variety: Variety) -> dict[str, Any]:
         "LAICR": variety.shading_leaf_area,
         "RDRNS": variety.starving_death,
         "RDRRT": variety.root_death,
-        "DVSDR": 1.0,
         "ROOTDI": SEED_DEPTH,
         "ROOTDM": variety.root_depth,
         "RRDMAX": variety.root_speed,
         "TRANCO": variety.drought_tolerance,
+    }
+
+
+def _nitrogen(variety: Variety) -> dict[str, Any]:
+    """Concentrations, what a lack does, and how nitrogen moves."""
+    concentration = variety.leaf_nitrogen[0][1]
+    leaves, stems, roots = variety.residual
+    return {
         "NMXLV": _flat(variety.leaf_nitrogen),
         "LSNR": variety.stem_share,
         "LRNR": variety.root_share,
         "NMAXSO": variety.grain_nitrogen,
         "FRNX": variety.optimum,
-        "RNFLV": variety.residual[0],
-        "RNFST": variety.residual[1],
-        "RNFRT": variety.residual[2],
+        "RNFLV": leaves,
+        "RNFST": stems,
+        "RNFRT": roots,
         "NLUE": variety.starving_light,
         "NSLA": variety.starving_area,
         "NLAI": 1.0,
@@ -280,10 +297,6 @@ def crop_parameters(variety: Variety) -> dict[str, Any]:
         "NFRLVI": concentration,
         "NFRSTI": concentration * variety.stem_share,
         "NFRRTI": concentration * variety.root_share,
-        "WLVGI": variety.seedling[0],
-        "WRTLI": variety.seedling[1],
-        "WSTI": 0.0,
-        "WSOI": 0.0,
     }
 
 
