@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import typer
+from typer.core import TyperGroup
 
 from sdmbtl.cli import app
+
+if TYPE_CHECKING:
+    from typer._click import Command
 
 #: Where a page wants the commands.
 MARK = "<!-- every command, inserted by make docs -->"
@@ -15,27 +20,30 @@ MARK = "<!-- every command, inserted by make docs -->"
 
 def command_pages() -> str:
     """A section for each panel of `sdmbtl --help`, with a section for each command."""
-    root = typer.Context(typer.main.get_command(app), info_name="sdmbtl")
     panels: dict[str, list[str]] = {}
-    for command, context in _commands(root):
-        # A command of a group has no panel of its own.
-        panel = command.rich_help_panel or context.parent.command.rich_help_panel
+    root = typer.Context(typer.main.get_command(app), info_name="sdmbtl")
+    for panel, command, context in _commands(root):
         panels.setdefault(panel, []).append(_describe(command, context))
     return "\n\n".join(
         f"## {panel}\n\n" + "\n\n".join(commands) for panel, commands in panels.items()
     )
 
 
-def _commands(parent: typer.Context) -> Iterator[tuple[typer.core.TyperCommand, typer.Context]]:
-    """Every command with its context, also those of groups."""
+def _commands(
+    parent: typer.Context, panel: str = ""
+) -> Iterator[tuple[str, Command, typer.Context]]:
+    """Every command with its panel and context; those of a group stand in the group's panel."""
+    if not isinstance(parent.command, TyperGroup):
+        return
     for name, command in parent.command.commands.items():
         context = typer.Context(command, info_name=name, parent=parent)
-        yield command, context
-        if isinstance(command, typer.core.TyperGroup):
-            yield from _commands(context)
+        # A command has a panel of its own, or is in a group that has one.
+        own = panel or str(getattr(command, "rich_help_panel", ""))
+        yield own, command, context
+        yield from _commands(context, own)
 
 
-def _describe(command: typer.core.TyperCommand, context: typer.Context) -> str:
+def _describe(command: Command, context: typer.Context) -> str:
     """Heading, usage, what it does, and a table of what it takes."""
     usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
     parts = [f"### {context.command_path}", f"```text\n{usage}\n```", _as_markdown(command.help)]
