@@ -127,7 +127,7 @@ def benchmark_figures(result: BenchmarkResult, data: BenchmarkData) -> Iterator[
         yield PaperFigure(
             "policies-to-epsilon",
             name,
-            "policies until the performance is within epsilon of the best, median over the matrices.",
+            "policies until performance is within epsilon of the best, median over the matrices.",
             lambda: of_benchmark.rounds_figure(result, shown),
         )
     yield PaperFigure(
