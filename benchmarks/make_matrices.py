@@ -56,6 +56,11 @@ ARGUMENTS = {
     # contexts; to make this one in its place takes --anew, and about three hours of a core a seed.
     "traffic": ["Traffic", "--levels", "4", "--multi-task", "1"],
     "bipedal-walker": ["BipedalWalker", "--steps", "1000000", "--multi-task", "1"],
+    "crop": ["Crop", "--multi-task", "6,12"],
+    # Nothing in it is random, so that one episode says all.
+    "crop-planning": [
+        *("CropPlanning", "--levels", "4", "--episodes", "1", "--multi-task", "6,12"),
+    ],
 }
 
 

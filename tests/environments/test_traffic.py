@@ -37,6 +37,13 @@ def test_it_is_what_selection_needs():
     assert report.warnings == () or all("time limit" not in text for text in report.warnings)
 
 
+def test_the_parallel_view_is_too():
+    family = Traffic(horizon=200.0)
+    report = check_contextual_env(family.build_parallel, family.space())
+    assert set(report.first_difference) == {"inflow", "penetration", "green"}
+    assert not any("time limit" in text for text in report.warnings)
+
+
 def test_every_further_feature_matters():
     features = {"red": (20.0, 60.0), "speed_limit": (8.0, 20.0), "lane_length": (100.0, 390.0)}
     space = ContextSpace(**features)

@@ -9,6 +9,7 @@ import typer
 from sdmbtl import __version__
 from sdmbtl.cli.ask_tell import ask, targets, tell
 from sdmbtl.cli.bench import bench
+from sdmbtl.cli.compare import compare
 from sdmbtl.cli.curves import curves
 from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
@@ -55,7 +56,7 @@ for _panel, _commands in {
     "Show": (report, watch, plot, play),
     "Train elsewhere": (ask, tell, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
-    "Compare": (matrix, describe, figures),
+    "Compare": (compare, matrix, describe, figures),
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)

@@ -29,6 +29,14 @@ TrustOption = Annotated[
     ),
 ]
 SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
+SeedsOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="Make so many studies, OUT/seed-0 and so on, to compare with others.",
+        min=1,
+    ),
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print one JSON document and nothing else.")

@@ -78,8 +78,9 @@ def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
     """
     from sdmbtl.portfolio import Portfolio
     from sdmbtl.studies import Study
+    from sdmbtl.studies.directory import has_database
 
-    if (path / "study.db").exists() or (path / "study.backup.db").exists():
+    if has_database(path):
         return Study.open(path, trust=trust).portfolio()
     try:
         return Portfolio.load(path)

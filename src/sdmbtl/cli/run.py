@@ -99,6 +99,7 @@ def run(
     env: options.EnvArgument,
     out: options.OutOption = None,
     seed: options.SeedOption = 0,
+    seeds: options.SeedsOption = None,
     budget: options.BudgetOption = None,
     total_steps: options.TotalStepsOption = None,
     time: options.TimeOption = None,
@@ -134,27 +135,33 @@ def run(
     trained. '--width 0 --init scratch' trains on single contexts, as the paper.
     To continue, give the same command again, or 'sdmbtl resume DIR'.
     """
-    path = out or Path("runs") / arguments.directory_name(env)
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
-    with _stoppable(path, limits, output) as signals:
-        study = _open(
-            path,
-            arguments.family(env, space, levels, option, physics),
-            selector=selector,
-            selector_options=arguments.settings(selector_option or (), "--selector-option"),
-            width=arguments.width(width),
-            init=arguments.init(init),
-            specialist_steps=specialist_steps,
-            trainer=trainer,
-            trainer_options=arguments.trainer_options(set_, steps, observe_context=observe_context),
-            seed=seed,
-            episodes=episodes,
-            batch=batch,
-            retries=retries,
-            accept_changes=accept_changes,
-        )
-        _run(study, limits, output, signals)
+    settings: dict[str, Any] = {
+        "selector": selector,
+        "selector_options": arguments.settings(selector_option or (), "--selector-option"),
+        "width": arguments.width(width),
+        "init": arguments.init(init),
+        "specialist_steps": specialist_steps,
+        "trainer": trainer,
+        "trainer_options": arguments.trainer_options(set_, steps, observe_context=observe_context),
+        "episodes": episodes,
+        "batch": batch,
+        "retries": retries,
+        "accept_changes": accept_changes,
+    }
+    for path, own_seed in _list_studies(env, out, seed, seeds).items():
+        with _stoppable(path, limits, output) as signals:
+            family = arguments.family(env, space, levels, option, physics)
+            _run(_open(path, family, seed=own_seed, **settings), limits, output, signals)
+
+
+def _list_studies(env: str, out: Path | None, seed: int, seeds: int | None) -> dict[Path, int]:
+    """The directories of the studies that are to be made, with their seeds."""
+    root = out or Path("runs") / arguments.directory_name(env)
+    if seeds is None:
+        return {root: seed}
+    return {root / f"seed-{number}": number for number in range(seed, seed + seeds)}
 
 
 def resume(

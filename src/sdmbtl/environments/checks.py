@@ -20,6 +20,7 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.in_unison import InUnison
 from sdmbtl.environments.parallel import close_env, is_parallel_env
 from sdmbtl.environments.registry import has_known_name, make_family
 from sdmbtl.errors import ContextError, FamilyError
@@ -147,9 +148,27 @@ def read_family(
 ) -> tuple[EnvironmentFamily, ContextSpace]:
     """What is to be checked as a family, and the contexts to check it with.
 
+    Environments of several agents are checked with all agents acting in unison.
+
     Raises:
         FamilyError: If it is not a family, or a function without a space.
     """
+    family, contexts = _read_family(environments, space)
+    env: Any = family.build(family.full_context(contexts.middle()), None)
+    close_env(env)
+    if not is_parallel_env(env):
+        return family, contexts
+
+    def build(context: dict[str, float]) -> gymnasium.Env[Any, Any]:
+        made: Any = family.build(family.full_context(context), None)
+        return InUnison(made, family.use_of(made))
+
+    return FactoryFamily(build, contexts), contexts
+
+
+def _read_family(
+    environments: object, space: SpaceLike | None
+) -> tuple[EnvironmentFamily, ContextSpace]:
     if isinstance(environments, str):
         environments = make_family(environments, space=space)
         space = None
@@ -177,11 +196,6 @@ def check_spaces_are_the_same_in_all_contexts(
     """What a policy sees and does has one form, or no policy could be transferred."""
     contexts = (space.middle(), *_ends(space))
     envs = [(c, family.build(family.full_context(c), None)) for c in contexts]
-    if any(is_parallel_env(env) for _, env in envs):
-        raise FamilyError(
-            f"{family.name!r} makes environments of several agents, which only the trainer 'ppo' "
-            "plays."
-        )
     for kind in ("observation_space", "action_space"):
         (first_context, first), *others = [(c, getattr(env, kind)) for c, env in envs]
         for context, other in others:
@@ -306,12 +320,12 @@ def check_gymnasium_has_no_objection(
 def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
     """What to say of an environment whose episodes might never end; None if they do.
 
-    One with a time limit of Gymnasium's is not played, nor one of several agents.
+    One with a time limit of Gymnasium's is not played.
     """
     context = space.middle()
     env = family.build(family.full_context(context), None)
     try:
-        if is_parallel_env(env) or _has_time_limit(env):
+        if _has_time_limit(env):
             return None
         env.action_space.seed(SEED)
         actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))

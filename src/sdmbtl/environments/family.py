@@ -112,6 +112,14 @@ class EnvironmentFamily(ABC):
         twin: FunctionalEnvironment = getattr(import_module(module), name)(**self.options())
         return twin
 
+    def for_evaluation(self) -> EnvironmentFamily:
+        """The same environments with the episodes that evaluation plays.
+
+        A family whose episodes are drawn from data, such as years of weather, keeps some of them
+        from training and gives them here; of all others it is the family itself.
+        """
+        return self
+
     def options(self) -> dict[str, Any]:
         """The arguments that a subclass adds to the constructor, as JSON data."""
         return {}

@@ -14,6 +14,8 @@ from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.contextual import ContextualEnv
+from sdmbtl.environments.crop import Crop
+from sdmbtl.environments.crop_planning import CropPlanning
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import PREFIX, GymnasiumFamily
@@ -37,6 +39,8 @@ OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
     Hopper,
     HalfCheetah,
     Traffic,
+    Crop,
+    CropPlanning,
 )
 
 _FACTORIES: dict[str, FamilyFactory] = {family.name: family for family in OWN_FAMILIES}

@@ -20,7 +20,7 @@ def check_there(path: Path) -> Path:
     Raises:
         StudyError: If there is none.
     """
-    if not _has_database(path):
+    if not has_database(path):
         raise StudyError(
             f"There is not a study in {str(path)!r}. Make one with an environment: "
             f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
@@ -37,7 +37,7 @@ def is_study(path: Path) -> bool:
     Raises:
         StudyError: If there is something else.
     """
-    if _has_database(path):
+    if has_database(path):
         return True
     if not path.exists():
         return False
@@ -74,5 +74,6 @@ def file_state(path: Path, root: Path, sha256: str | None) -> FileState:
     return "intact" if digest == sha256 else "damaged"
 
 
-def _has_database(path: Path) -> bool:
+def has_database(path: Path) -> bool:
+    """Whether there is the database of a study, or its backup."""
     return any(os.path.lexists(path / name) for name in ("study.db", "study.backup.db"))

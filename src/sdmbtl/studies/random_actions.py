@@ -101,7 +101,7 @@ def measure_random_actions(study: Study) -> None:
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
     try:
         returns = play_random_actions(
-            study.family,
+            study.family.for_evaluation(),
             study.space,
             study.space.targets[targets],
             episodes=EPISODES,

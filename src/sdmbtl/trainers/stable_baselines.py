@@ -280,10 +280,27 @@ class StableBaselinesTrainer(Trainer):
         progress: EvaluationProgress | None = None,
     ) -> Evaluation:
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
+        kept = self.family.for_evaluation()
+        return self.play(
+            kept, policy, contexts, episodes=episodes, seed=seed, only=only, progress=progress
+        )
+
+    def play(
+        self,
+        family: EnvironmentFamily,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """The same in a family's environments: those of training have episodes of their own."""
         with _use_one_thread():
             return evaluate_in_gymnasium(
                 policy,
-                self.family,
+                family,
                 self.space,
                 self.usable_contexts(contexts),
                 observe_context=self.observe_context,
@@ -446,8 +463,9 @@ class _Watcher(BaseCallback):
         policy = StableBaselinesPolicy.from_model(self.model)
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
             raise self._failed("weights are not finite")
-        evaluation = self._trainer.evaluate(
-            policy, self._contexts, episodes=self._episodes, seed=self._seed
+        trainer = self._trainer
+        evaluation = trainer.play(
+            trainer.family, policy, self._contexts, episodes=self._episodes, seed=self._seed
         )
         mean = float(evaluation.complete().mean())
         if not math.isfinite(mean):

@@ -22,10 +22,16 @@ class FunctionalEnvironment(ABC):
     #: The context features in the order of a parameter vector, with their usual values.
     defaults: ClassVar[Mapping[str, float]]
     observation_size: ClassVar[int]
-    #: As in Gymnasium; a Box has one axis, and the same bounds in each entry.
-    actions: ClassVar[spaces.Discrete | spaces.Box]
-    #: Length at which an episode is cut off.
-    max_steps: ClassVar[int]
+
+    @property
+    @abstractmethod
+    def actions(self) -> spaces.Discrete | spaces.Box:
+        """As in Gymnasium; a Box has one axis, and the same bounds in each entry."""
+
+    @property
+    @abstractmethod
+    def max_steps(self) -> int:
+        """Length at which an episode is cut off."""
 
     def parameters(
         self, names: Sequence[str], contexts: NDArray[np.float64]

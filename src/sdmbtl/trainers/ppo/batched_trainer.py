@@ -87,6 +87,7 @@ class BatchedPPOTrainer(Trainer):
             self.ppo_settings,
             space.n_dimensions if observe_context else 0,
             self.max_episode_steps,
+            family.for_evaluation().functional() or environment,
         )
         distribution = self._ppo.distribution
         bounds = distribution.bounds if isinstance(distribution, Gaussian) else None
@@ -260,10 +261,12 @@ def _compile(
     settings: PPOSettings,
     n_coordinates: int,
     max_episode_steps: int | None,
+    evaluated: FunctionalEnvironment,
 ) -> tuple[FunctionalPPO, set[tuple[object, ...]]]:
     """The same functions for the same settings: compiling them, for each shape, takes seconds.
 
     Returns:
         The functions, and the shapes of training runs for which they have been compiled.
     """
-    return FunctionalPPO(environment, settings, n_coordinates, max_episode_steps), set()
+    ppo = FunctionalPPO(environment, settings, n_coordinates, max_episode_steps, evaluated)
+    return ppo, set()

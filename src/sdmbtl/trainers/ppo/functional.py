@@ -8,6 +8,7 @@ be used.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -86,6 +87,8 @@ class FunctionalPPO:
         n_coordinates: C, the number of context coordinates that a policy sees.
         max_episode_steps: Length at which an episode is cut off, if that is before the
             environment does it.
+        evaluated: The environment with the episodes that `play` plays, if they are others than
+            those of training.
     """
 
     def __init__(
@@ -94,6 +97,7 @@ class FunctionalPPO:
         settings: PPOSettings,
         n_coordinates: int = 0,
         max_episode_steps: int | None = None,
+        evaluated: FunctionalEnvironment | None = None,
     ) -> None:
         self.environment = environment
         self.max_steps = min(environment.max_steps, max_episode_steps or environment.max_steps)
@@ -103,7 +107,7 @@ class FunctionalPPO:
         self.distribution = _distribution_of(environment.actions)
         self.advance = jax.jit(self._advance)
         self.evaluate = jax.jit(self._evaluate)
-        self.play = jax.jit(self._play)
+        self.play = jax.jit(partial(self._play, (evaluated or environment).reset))
 
     # -- the beginning -----------------------------------------------------------------------
 
@@ -266,10 +270,17 @@ class FunctionalPPO:
         state = jax.vmap(self.environment.reset)(jax.random.split(key, n), parameters)
         return EnvState(state, task, jnp.zeros(n, jnp.int32))
 
-    def _play(self, weights: Weights, scaling: Scaling, tasks: Tasks, keys: jax.Array) -> jax.Array:
+    def _play(
+        self,
+        reset: Callable[[jax.Array, jax.Array], jax.Array],
+        weights: Weights,
+        scaling: Scaling,
+        tasks: Tasks,
+        keys: jax.Array,
+    ) -> jax.Array:
         """(n,) returns of one episode in each of n contexts, with an (n, 2) key for each."""
         parameters = tasks.parameters
-        states = jax.vmap(self.environment.reset)(keys, parameters)
+        states = jax.vmap(reset)(keys, parameters)
         each = jnp.arange(len(keys))
 
         def unfinished(carry: _Episodes) -> jax.Array:
@@ -294,7 +305,8 @@ class FunctionalPPO:
         rows = self._evaluated_rows(len(tasks.parameters))
         evaluated = jax.tree.map(lambda x: x[rows], tasks)
         keys = jax.random.split(play_key, len(rows))
-        mean = self._play(state.optimiser.weights, state.scaling, evaluated, keys).mean()
+        weights, reset = state.optimiser.weights, self.environment.reset
+        mean = self._play(reset, weights, state.scaling, evaluated, keys).mean()
         better = mean >= state.best_return  # of equally good ones the one trained longer
         now = (state.optimiser.weights, state.scaling)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, state.best)

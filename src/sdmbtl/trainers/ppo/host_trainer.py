@@ -86,8 +86,9 @@ class HostPPOTrainer(Trainer):
     starts_from_parent = True
     evaluates_on_host = True
     settings_class = PPOSettings
-    #: In which policies are evaluated, if the family has worlds.
+    #: In which policies are evaluated, if the family has worlds; and that family.
     _world: BatchedWorld | None = None
+    _played: EnvironmentFamily | None = None
 
     def __init__(
         self,
@@ -197,9 +198,26 @@ class HostPPOTrainer(Trainer):
         progress: EvaluationProgress | None = None,
     ) -> Evaluation:
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
-        return self._player()(
+        kept = self.family.for_evaluation()
+        return self.play(
+            kept, policy, contexts, episodes=episodes, seed=seed, only=only, progress=progress
+        )
+
+    def play(
+        self,
+        family: EnvironmentFamily,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """The same in a family's environments: those of training have episodes of their own."""
+        return self._player(family)(
             policy,
-            self.family,
+            family,
             self.space,
             self.usable_contexts(contexts),
             observe_context=self.observe_context,
@@ -211,9 +229,10 @@ class HostPPOTrainer(Trainer):
             progress=progress,
         )
 
-    def _player(self) -> Callable[..., Evaluation]:
-        """What plays episodes of these environments."""
-        self._world = self._world or self.family.build_world()
+    def _player(self, family: EnvironmentFamily) -> Callable[..., Evaluation]:
+        """What plays episodes of a family's environments."""
+        if self._played is not family:
+            self._world, self._played = family.build_world(), family
         if self._world is not None:
             return partial(evaluate_in_world, world=self._world)
         return evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
@@ -338,7 +357,7 @@ class HostPPOTrainer(Trainer):
         # The same episodes each time: otherwise these, and not the policy, would decide which
         # one is the best.
         episodes = -(-self.ppo_settings.eval_episodes // len(contexts))
-        played = self.evaluate(policy, contexts, episodes=episodes, seed=job.seed)
+        played = self.play(self.family, policy, contexts, episodes=episodes, seed=job.seed)
         mean = float(played.complete().mean())
         if not math.isfinite(mean):
             raise self._failed(job, f"the mean return is {mean} after {steps} steps")

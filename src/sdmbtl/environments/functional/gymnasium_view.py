@@ -1,0 +1,83 @@
+"""An environment that is pure functions, as one of Gymnasium."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
+from gymnasium.envs.registration import EnvSpec
+from numpy.typing import NDArray
+
+from sdmbtl.environments.functional.base import FunctionalEnvironment
+
+
+class _Compiled(NamedTuple):
+    """The functions of an environment, compiled once for all views of it."""
+
+    reset: Any
+    step: Any
+    observe: Any
+
+
+@lru_cache(maxsize=32)
+def _compile(functions: FunctionalEnvironment) -> _Compiled:
+    return _Compiled(*(jax.jit(f) for f in (functions.reset, functions.step, functions.observe)))
+
+
+class GymnasiumView(gymnasium.Env[NDArray[np.float32], Any]):
+    """Steps a functional environment one action at a time.
+
+    Args:
+        functions: The environment.
+        context: A full context.
+        render_mode: Nothing is drawn, so only None.
+
+    Attributes:
+        state: (S,) the state, as the functions have it.
+    """
+
+    def __init__(
+        self,
+        functions: FunctionalEnvironment,
+        context: Mapping[str, float],
+        render_mode: str | None = None,
+    ) -> None:
+        self.functions = functions
+        # By this, wrappers and checks know how long an episode can be.
+        name = type(functions).__name__
+        self.spec = EnvSpec(f"sdmbtl/{name}-v0", max_episode_steps=functions.max_steps)
+        self.render_mode = render_mode
+        self.action_space = functions.actions
+        size = functions.observation_size
+        self.observation_space = spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        values = [context[name] for name in functions.defaults]
+        self._parameters = jnp.asarray(values, dtype=jnp.float32)
+        self._compiled = _compile(functions)
+        self._steps = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed, options=options)
+        key = jax.random.PRNGKey(int(self.np_random.integers(2**31)))
+        self.state = self._compiled.reset(key, self._parameters)
+        self._steps = 0
+        return self._observation(), {}
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Take one step."""
+        self.state, reward, ended = self._compiled.step(self.state, action, self._parameters)
+        self._steps += 1
+        truncated = self._steps >= self.functions.max_steps and not bool(ended)
+        return self._observation(), float(reward), bool(ended), truncated, {}
+
+    def _observation(self) -> NDArray[np.float32]:
+        seen = self._compiled.observe(self.state, self._parameters)
+        return np.asarray(seen, dtype=np.float32)

@@ -1,0 +1,46 @@
+"""Coverage of several methods against what they cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sdmbtl.plots.colours import POLICIES
+
+if TYPE_CHECKING:
+    from sdmbtl.studies.comparison import Comparison
+
+SIZE = (7.0, 4.4)
+
+
+def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
+    """A line for each method, with bands of 95 % where it has several seeds.
+
+    Args:
+        comparison: The methods.
+        ax: Where to draw; on a figure of its own if left out.
+    """
+    axes = Figure(SIZE, layout="constrained").subplots() if ax is None else ax
+    for number, method in enumerate(comparison.methods):
+        colour = POLICIES[number % len(POLICIES)]
+        end = min(curve.cost[-1] for curve in method.curves)
+        begin = max(curve.cost[0] for curve in method.curves)
+        costs = np.unique(np.concatenate([curve.cost for curve in method.curves]))
+        costs = costs[(costs >= begin) & (costs <= end)]
+        found = [method.at(cost) for cost in costs]
+        means = np.array([estimate.mean for estimate in found])
+        axes.step(costs, means, where="post", color=colour, lw=2, label=method.name)
+        axes.plot(costs, means, ".", color=colour)
+        widths = np.array([estimate.half_width for estimate in found])
+        if np.isfinite(widths).all():
+            low, high = means - widths, means + widths
+            axes.fill_between(costs, low, high, step="post", color=colour, alpha=0.15, lw=0)
+    axes.set_xlabel("environment steps" if comparison.unit == "steps" else "policies")
+    axes.set_ylabel("coverage" if comparison.is_share else "mean return")
+    axes.set_title(f"{comparison.targets} targets")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower right")
+    return axes

@@ -1,0 +1,104 @@
+"""Several studies on one space in one table, one figure and some words."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy
+from typer.testing import CliRunner
+
+from sdmbtl.cli import app
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import StudyError
+from sdmbtl.studies import Study
+from sdmbtl.studies.comparison import CoverageCurve, Estimate, compare_studies
+
+SPACE = ContextSpace(mass=[1.0, 2.0, 4.0, 8.0])
+
+
+def make(path, rows, *, space=SPACE, return_range=(0.0, 10.0), seed=0):
+    """A study whose policies were trained elsewhere."""
+    study = Study.open(path, space=space, return_range=return_range, selector="random", seed=seed)
+    for row in rows:
+        study.tell(study.ask(), row)
+    return study
+
+
+@pytest.fixture
+def methods(tmp_path):
+    rng = np.random.default_rng(0)
+    for seed in range(3):
+        for name, level in (("good", 6.0), ("bad", 3.0)):
+            rows = level + rng.uniform(0, 1, (3, 4))
+            make(tmp_path / name / f"seed-{seed}", rows, seed=seed)
+    return tmp_path
+
+
+def test_curves_are_the_coverage_of_the_policies_so_far(methods):
+    found = compare_studies([methods / "good", methods / "bad"])
+    assert (found.unit, found.is_share, found.targets) == ("policies", True, 4)
+    assert [method.name for method in found.methods] == ["good", "bad"]
+    for method in found.methods:
+        for seed, curve in enumerate(method.curves):
+            study = Study.open(methods / method.name / f"seed-{seed}")
+            assert curve.cost.tolist() == [1, 2, 3]
+            assert curve.coverage[-1] == pytest.approx(study.portfolio().mean_return / 10)
+            rows = np.array([trial.row for trial in study.trials])
+            assert curve.coverage[0] == pytest.approx(rows[0].mean() / 10)
+
+
+def test_intervals_are_those_of_student(methods):
+    method = compare_studies([methods / "good"]).methods[0]
+    values = [curve.at(3) for curve in method.curves]
+    found = method.at(3)
+    low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
+    assert found.mean == pytest.approx((low + high) / 2)
+    assert found.half_width == pytest.approx((high - low) / 2)
+    assert str(Estimate.of([0.5])) == "0.5"
+
+
+def test_the_best_is_named_with_how_far_it_is_ahead(methods):
+    found = compare_studies([methods / "bad", methods / "good"])
+    (verdict,) = found.verdicts()
+    assert verdict.startswith("good against bad at 3 policies: ahead by 0.")
+    values = [[curve.at(3) for curve in method.curves] for method in found.methods]
+    tested = scipy.stats.ttest_ind(values[1], values[0], equal_var=False).confidence_interval(0.95)
+    width = (tested.high - tested.low) / 2
+    assert verdict.endswith(f"± {width:.2g}")
+
+
+def test_before_the_first_policy_nothing_is_known():
+    curve = CoverageCurve(np.array([100.0, 200.0]), np.array([0.5, 0.6]))
+    assert np.isnan(curve.at(99))
+    assert [curve.at(cost) for cost in (100, 150, 200, 900)] == [0.5, 0.5, 0.6, 0.6]
+
+
+def test_the_command_prints_draws_and_gives_json(methods, tmp_path):
+    words = ["compare", str(methods / "good"), str(methods / "bad")]
+    done = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "figure.png")])
+    assert done.exit_code == 0, done.output
+    assert "Coverage of 4 targets, mean and 95 % interval over studies:" in done.output
+    assert "good against bad at 3 policies" in done.output
+    assert (tmp_path / "figure.png").stat().st_size > 10_000
+    data = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    assert [method["studies"] for method in data["methods"]] == [3, 3]
+    assert data["marks"] == [1, 2, 3]
+
+
+def test_what_cannot_be_compared_is_named(methods, tmp_path):
+    make(tmp_path / "other", [[1.0, 2.0]], space=ContextSpace(mass=[1.0, 2.0]))
+    with pytest.raises(StudyError, match=r"has 2 targets of \(mass\).*has others"):
+        compare_studies([methods / "good", tmp_path / "other"])
+    with pytest.raises(StudyError, match="There is no study in"):
+        compare_studies([tmp_path / "nothing"])
+    make(tmp_path / "empty", [])
+    with pytest.raises(StudyError, match="has no finished policy yet"):
+        compare_studies([tmp_path / "empty"])
+
+
+def test_returns_without_a_range_are_means(tmp_path):
+    make(tmp_path / "a", [[1.0, 2.0, 3.0, 4.0]], return_range=None)
+    found = compare_studies([tmp_path / "a"])
+    assert not found.is_share
+    assert found.methods[0].at(1).mean == pytest.approx(2.5)
+    assert found.verdicts() == []
