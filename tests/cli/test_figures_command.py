@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[2]
 def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
     out = tmp_path / "figures"
     result = command("figures", "--data", "bipedal-walker", "--format", kind, "-o", out)
-    assert result.stderr.startswith(f"Drew 3 figures into {out};")
+    assert result.stderr.count("Drawn: ") == 3
+    assert result.stderr.endswith(f"The captions are in {out / 'captions.txt'}.\n")
     drawn = sorted(path.name for path in out.glob(f"*.{kind}"))
     assert drawn == [
         f"f-g-h-bipedal-walker.{kind}",
@@ -37,6 +38,14 @@ def test_the_figures_of_a_benchmark(command, tmp_path):
         "policies-to-epsilon-real",
         "score-real",
     }
+
+
+@pytest.mark.parametrize("matrices", [0, 2])
+def test_drawn_matrices_beside_the_seeds(command, tmp_path, matrices):
+    command(
+        "figures", "--data", "acrobot", "--matrices", matrices, "--format", "png", "-o", tmp_path
+    )
+    assert (tmp_path / "seeds-and-drawn-acrobot.png").exists() == (matrices > 0)
 
 
 def test_nothing_is_written_if_something_cannot_be_read(command, tmp_path):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, Interval, TransferMatrices
-from sdmbtl.benchmarks import BenchmarkResult
+from sdmbtl.benchmarks import BenchmarkResult, Distribution
 from sdmbtl.benchmarks.result import ProblemResult, RoundsTo, SelectorResult, Statistics
 from sdmbtl.errors import FigureError
 from sdmbtl.matrices import TransferDataset
-from sdmbtl.plots import benchmark_figures, transfer_figures
+from sdmbtl.plots import benchmark_figures, distribution_figure, transfer_figures
 from sdmbtl.plots.benchmark_figures import choices_figure, score_figure
 from sdmbtl.plots.transfer_figures import mean_transfer, mean_transfer_figure
 from sdmbtl.report import benchmark_data
@@ -133,3 +133,12 @@ def test_what_was_not_measured_is_said():
         score_figure(data)
     kinds = {figure.kind for figure in benchmark_figures(plain, data)}
     assert kinds == {"curves", "policies-to-epsilon", "intervals"}
+
+
+def test_drawn_matrices_are_a_histogram_and_seeds_are_lines():
+    found = Distribution("m/gp-mbtl", 12, np.array([0.5, 0.7]), np.linspace(0.4, 0.8, 40))
+    planned = distribution_figure("cartpole", lambda: found)
+    assert planned.caption.endswith("Beside Figure 23 of the paper.")
+    (axes,) = planned.draw().axes
+    assert [line.get_xdata()[0] for line in axes.lines] == [0.5, 0.7]
+    assert sum(bar.get_height() for bar in axes.patches) == 40

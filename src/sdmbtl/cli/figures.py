@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,9 @@ from sdmbtl.files import write_atomically
 
 if TYPE_CHECKING:
     from sdmbtl.plots import PaperFigure
+
+#: What is run on drawn matrices, and for how many policies.
+SELECTOR, POLICIES = "m/gp-mbtl", 12
 
 
 class Format(StrEnum):
@@ -41,6 +45,14 @@ def figures(
             show_default="all that come with sdmbtl",
         ),
     ] = None,
+    matrices: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Matrices drawn from the seeds of each data set that has several, on which "
+            "M/GP-MBTL is run; 0 leaves that figure out.",
+        ),
+    ] = 100,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Where the figures are written.")
     ] = Path("figures"),
@@ -54,24 +66,33 @@ def figures(
     from sdmbtl.plots import save_axes
 
     # Everything is read before anything is written: a wrong name costs nothing then.
-    found = [*_of_matrices(data), *_of_benchmarks(results or [])]
+    found = [*_of_matrices(data, matrices), *_of_benchmarks(results or [])]
     out.mkdir(parents=True, exist_ok=True)
     captions = []
     for figure in found:
         path = out / f"{figure.name}.{kind.value}"
         save_axes(figure.draw().axes[0], path)
         captions.append(f"{path.name}: {' '.join(figure.caption.split())}")
+        note(f"Drawn: {path}")
     write_atomically(out / "captions.txt", "".join(f"{line}\n" for line in captions).encode())
-    note(f"Drew {len(found)} figures into {out}; their captions are in {out / 'captions.txt'}.")
+    note(f"The captions are in {out / 'captions.txt'}.")
 
 
-def _of_matrices(data: str | None) -> Iterator[PaperFigure]:
+def _of_matrices(data: str | None, matrices: int) -> Iterator[PaperFigure]:
+    from sdmbtl.benchmarks import measure_distribution
     from sdmbtl.matrices import load_matrix, matrix_names
-    from sdmbtl.plots import transfer_figures
+    from sdmbtl.plots import distribution_figure, transfer_figures
 
     names = matrix_names() if data is None else [n.strip() for n in data.split(",") if n.strip()]
     for name in names:
-        yield from transfer_figures(load_matrix(name))
+        dataset = load_matrix(name)
+        yield from transfer_figures(dataset)
+        if matrices and len(dataset.matrices) > 1:
+            policies = min(POLICIES, len(dataset.space))
+            measure = partial(
+                measure_distribution, dataset, SELECTOR, policies=policies, matrices=matrices
+            )
+            yield distribution_figure(dataset.name, measure)
 
 
 def _of_benchmarks(paths: list[Path]) -> Iterator[PaperFigure]:

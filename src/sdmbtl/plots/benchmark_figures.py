@@ -15,6 +15,7 @@ from sdmbtl.plots.colours import POLICIES
 
 if TYPE_CHECKING:
     # A figure is drawn of a result that somebody else has read: benchmarks are not loaded here.
+    from sdmbtl.benchmarks.distribution import Distribution
     from sdmbtl.benchmarks.result import BenchmarkResult, ProblemResult
     from sdmbtl.report.benchmark_data import BenchmarkData
 
@@ -146,6 +147,20 @@ def intervals_figure(result: BenchmarkResult, selectors: Sequence[str], policies
 
     figure = _panels([problem.name for problem in result.problems], draw)
     figure.supxlabel(f"performance with {policies} policies", fontsize=SMALL + 1)
+    return figure
+
+
+def distribution_figure(found: Distribution) -> Figure:
+    """Performance on matrices that were drawn, as a histogram, and on the seeds, as lines."""
+    figure = Figure(figsize=(1.6 * WIDTH, 1.3 * HEIGHT), layout="constrained")
+    axes = figure.subplots()
+    axes.hist(found.drawn, bins=20, color=POLICIES[4], label=f"{len(found.drawn)} drawn matrices")
+    for number, value in enumerate(found.real):
+        label = f"{len(found.real)} seeds" if number == 0 else None
+        axes.axvline(value, color=POLICIES[5], lw=1.5, label=label)
+    axes.set_xlabel(f"performance of {found.selector} with {found.policies} policies")
+    axes.set_ylabel("matrices")
+    axes.legend(fontsize=SMALL, frameon=False)
     return figure
 
 

@@ -14,6 +14,7 @@ from sdmbtl.plots import benchmark_figures as of_benchmark
 from sdmbtl.plots import transfer_figures as of_matrix
 
 if TYPE_CHECKING:
+    from sdmbtl.benchmarks.distribution import Distribution
     from sdmbtl.benchmarks.result import BenchmarkResult
     from sdmbtl.report.benchmark_data import BenchmarkData
 
@@ -33,6 +34,8 @@ PAPER = {
     ("intervals", "real"): 19,
     ("choices", "real"): 20,
     ("score", "real"): 21,
+    ("seeds-and-drawn", "cartpole"): 23,
+    ("seeds-and-drawn", "bipedal-walker"): 23,
 }
 #: Whose choices are shown: the selector that detects a structure in each round.
 DETECTING = "m/gp-mbtl"
@@ -135,4 +138,19 @@ def benchmark_figures(result: BenchmarkResult, data: BenchmarkData) -> Iterator[
         name,
         f"mean, median and interquartile mean with {most} policies, with 95 % intervals.",
         lambda: of_benchmark.intervals_figure(result, shown, most),
+    )
+
+
+def distribution_figure(name: str, measure: Callable[[], Distribution]) -> PaperFigure:
+    """The figure of a selector on the seeds of a data set, and on matrices drawn from them.
+
+    Args:
+        name: Of the data set.
+        measure: Measures it, when the figure is drawn.
+    """
+    return PaperFigure(
+        "seeds-and-drawn",
+        name,
+        "performance on the seeds, and on matrices whose rows are drawn from them.",
+        lambda: of_benchmark.distribution_figure(measure()),
     )
