@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test lint slow tables clean
+.PHONY: setup run test lint slow tables docs clean
 
 setup: $(STAMP)
 
@@ -31,6 +31,11 @@ tables: setup
 	$(BIN)/python benchmarks/make_tables.py
 	$(BIN)/python benchmarks/describe_matrices.py
 	$(BIN)/python benchmarks/draw_generalists.py
+
+docs: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -c docs/site . build/docs
+	@echo "Open build/docs/index.html"
 
 clean:
 	rm -rf $(VENV) build dist

@@ -501,6 +501,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "generalists": lambda: comparison.data_tables(comparison.Comparison.load()),
     "generalists-summary": lambda: comparison.summary_table(comparison.Comparison.load()),
     "generalists-targets": lambda: comparison.targets_table(comparison.Comparison.load()),
+    "alternatives": lambda: comparison.alternatives_table(comparison.Comparison.load()),
     "regions": regions_table,
     "regions-real": regions_real_table,
     "traffic-speed": traffic_speed_table,

@@ -17,10 +17,19 @@ from sdmbtl.selectors import PredictiveSelector
 ROOT = Path(__file__).parent.parent
 #: The pages whose code blocks run, one after the other, in one folder.
 PAGES = ("README.md", "docs/selectors.md", "docs/environments.md", "docs/command-line.md")
+#: The pages that run each in a folder of its own, with the number of their commands.
+PAGES_ALONE = {
+    "docs/tutorial.md": 6,
+    "docs/own-training.md": 4,
+    "docs/choosing.md": 0,
+    "docs/faq.md": 0,
+    "docs/reproducing.md": 2,
+}
 
 #: What makes the long commands short; the pages show them as users will give them.
 SHORTER = {
     "CartPole": ["--levels", "3", "--steps", "4096", "--episodes", "2"],
+    "--levels": ["--steps", "4096", "--episodes", "2"],
     "my_envs:make_pendulum": ["--set", "num_envs=2", "--set", "num_steps=64"],
     "gym:LunarLander-v3": ["--set", "num_envs=2", "--set", "num_steps=64", "--episodes", "1"],
     "--dim": ["--matrices", "2", "--rounds", "6"],
@@ -48,6 +57,7 @@ def shorter(command):
         if word in command and options[0] not in command:
             command = [*command, *options]
     options = {"--budget": "3", "--total-steps": "9000", "--seeds": "1", "--data": "bipedal-walker"}
+    options |= {"--levels": "3", "--samples": "5"}
     for option, value in options.items():
         if option in command:
             command[command.index(option) + 1] = value
@@ -68,26 +78,41 @@ def run(command, folder):
     return finished.stdout
 
 
+def run_page(page, folder):
+    """Run the code blocks of a page: what commands print, and how many there are."""
+    printed, ran = "", 0
+    names = {"__name__": "page"}
+    for language, text in blocks(page):
+        file = re.match(r"# (\w+\.\w+)\n", text)
+        if file:
+            (folder / file[1]).write_text(text)
+        elif language == "python":
+            short = text.replace("budget=4", "budget=1")
+            exec(compile(short, page, "exec"), names)  # noqa: S102 (our own pages)
+        for command in commands(text) if language == "console" else []:
+            if command[1] == "tell":
+                (folder / command[3]).write_text(json.dumps([-500.0] * 18))
+            if command[1:3] == ["bench", "show"]:
+                shutil.copy(ROOT / command[3], folder / command[3])
+            printed += run(shorter(command), folder)
+            ran += 1
+    return printed, ran
+
+
+@pytest.mark.parametrize("page", PAGES_ALONE)
+def test_a_page_runs_by_itself(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, ran = run_page(page, tmp_path)
+    assert ran == PAGES_ALONE[page]
+
+
 def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
     """One folder, one Python session for each page: as a reader would go through them."""
     monkeypatch.chdir(tmp_path)
     printed, ran = "", 0
     for page in PAGES:
-        names = {"__name__": "page"}
-        for language, text in blocks(page):
-            file = re.match(r"# (\w+\.\w+)\n", text)
-            if file:
-                (tmp_path / file[1]).write_text(text)
-            elif language == "python":
-                short = text.replace("budget=4", "budget=1")
-                exec(compile(short, page, "exec"), names)  # noqa: S102 (our own pages)
-            for command in commands(text) if language == "console" else []:
-                if command[1] == "tell":
-                    (tmp_path / command[3]).write_text(json.dumps([-500.0] * 18))
-                if command[1:3] == ["bench", "show"]:
-                    shutil.copy(ROOT / command[3], tmp_path / command[3])
-                printed += run(shorter(command), tmp_path)
-                ran += 1
+        more, count = run_page(page, tmp_path)
+        printed, ran = printed + more, ran + count
     assert ran == 41
     for text in (
         "3 policies on 27 targets",  # run

@@ -35,6 +35,9 @@ FIRST_METHODS = (
     *(OURS, "generalist", "multi-task", "prioritised", "points: auto", "points: m/gp-mbtl"),
     "points: random",
 )
+#: What stands for other tools in the table of alternatives, and its marks.
+ALTERNATIVES = (OURS, "generalist", "multi-task", "prioritised", "committee", "points: m/gp-mbtl")
+ALTERNATIVE_MARKS = (4, 12)
 
 Quantity = Literal["coverage", "worst_tenth", "near_best"]
 
@@ -178,6 +181,23 @@ def first_table(comparison: Comparison) -> str:
         for mark in FIRST_MARKS
     ]
     return _table("CartPole, 512 contexts", heads, rows)
+
+
+def alternatives_table(comparison: Comparison) -> str:
+    """What stands for other tools: methods x data sets, a table for each mark."""
+    return "\n\n".join(
+        _table(
+            f"coverage with {mark} units",
+            comparison.compared,
+            {
+                TITLES[name]: [
+                    comparison.estimate(data, name, mark) for data in comparison.compared
+                ]
+                for name in ALTERNATIVES
+            },
+        )
+        for mark in ALTERNATIVE_MARKS
+    )
 
 
 def summary_table(comparison: Comparison) -> str:

@@ -143,3 +143,11 @@ def test_the_figure_has_a_panel_for_each_data_set_and_ours_stands_out():
     low, high = limits(BOTH, "first")
     assert low < 0.83, "the generalist is seen from the beginning"
     assert 0.97 < high < 1
+
+
+def test_alternatives_have_a_table_for_each_mark_and_no_empty_row():
+    four, twelve = comparison.alternatives_table(BOTH).split("\n\n")
+    assert four.startswith("| coverage with 4 units | first | second |")
+    assert "| **`generalist-first`** (default) | **0.960 ± 0.127** | **0.200 ± 0.000** |" in four
+    assert "| generalist: one policy, whole space | 0.940 ± 0.254 | **0.340 ± 0.000** |" in twelve
+    assert "committee" not in four

@@ -1,6 +1,7 @@
 """Benchmarks: problems, the simulation of a selector on them, metrics, tables."""
 
 from sdmbtl.benchmarks.benchmark import Benchmark
+from sdmbtl.benchmarks.distribution import Distribution, measure_distribution
 from sdmbtl.benchmarks.matrix_problem import MatrixProblem
 from sdmbtl.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
 from sdmbtl.benchmarks.problem import Problem
@@ -17,6 +18,7 @@ from sdmbtl.benchmarks.synthetic import (
 __all__ = [
     "Benchmark",
     "BenchmarkResult",
+    "Distribution",
     "MatrixProblem",
     "Problem",
     "RegionSimulation",
@@ -24,6 +26,7 @@ __all__ = [
     "SyntheticProblem",
     "further_configurations",
     "greedy_sources",
+    "measure_distribution",
     "paper_configurations",
     "real_benchmark",
     "simulate",

@@ -14,6 +14,7 @@ from sdmbtl.cli.curves import curves
 from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
+from sdmbtl.cli.figures import figures
 from sdmbtl.cli.forget import forget
 from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords, say
@@ -55,7 +56,7 @@ for _panel, _commands in {
     "Show": (report, watch, plot, play),
     "Train elsewhere": (ask, tell, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
-    "Compare": (compare, matrix, describe),
+    "Compare": (compare, matrix, describe, figures),
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)

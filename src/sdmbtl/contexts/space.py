@@ -125,7 +125,7 @@ class ContextSpace:
         Args:
             n: Number of targets.
             seed: Seed of the scrambling.
-            **dimensions: As in the constructor; usually `Interval`s.
+            **dimensions: As in the constructor; usually an `Interval` each.
         """
         n = whole_number("n", n, low=1, error=ContextError)
         check_limit("targets", n, "There are too many targets to draw,")

@@ -28,29 +28,29 @@ _PLACE = ("path", "factor")
 def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     """Read a context space from a TOML file.
 
-    ```toml
-    [dimensions.mass]
-    values = [0.1, 1, 10]     # the values, with an optional scale ...
-    discrete = false          # true if there is nothing between them, as of a number of lanes;
-                              # [true, false] is so by itself
-    unit = "kg"               # optional: shown beside the values
-    [dimensions.length]
-    low = 0.05                # ... or a range
-    high = 5.0
-    levels = 8
-    scale = "log"
-    path = "unwrapped.l"      # for gym: environments: the argument or attribute that is set,
-    factor = false            # or multiplied, if the values are shares of its usual value
-    [returns]                 # optional: lowest and highest return of an episode
-    min = 0
-    max = 500
-    [targets]                 # optional: other targets than all combinations; ranges need no
-    sample = 200              # levels then. Either so many, evenly in the box,
-    seed = 0
-    list = [{mass = 1, length = 2}, {mass = 3, length = 0.1}]     # or exactly these
-    [run]                     # optional: what `sdmbtl run --config FILE` takes
-    env = "CartPole"
-    ```
+    For example::
+
+        [dimensions.mass]
+        values = [0.1, 1, 10]     # the values, with an optional scale ...
+        discrete = false          # true if there is nothing between them, as of a number of lanes;
+                                  # [true, false] is so by itself
+        unit = "kg"               # optional: shown beside the values
+        [dimensions.length]
+        low = 0.05                # ... or a range
+        high = 5.0
+        levels = 8
+        scale = "log"
+        path = "unwrapped.l"      # for gym: environments: the argument or attribute that is set,
+        factor = false            # or multiplied, if the values are shares of its usual value
+        [returns]                 # optional: lowest and highest return of an episode
+        min = 0
+        max = 500
+        [targets]                 # optional: other targets than all combinations; ranges need no
+        sample = 200              # levels then. Either so many, evenly in the box,
+        seed = 0
+        list = [{mass = 1, length = 2}, {mass = 3, length = 0.1}]     # or exactly these
+        [run]                     # optional: what `sdmbtl run --config FILE` takes
+        env = "CartPole"
 
     Returns:
         The space, and what else the file says: `{"return_range": (min, max)}`, and

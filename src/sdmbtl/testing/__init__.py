@@ -1,11 +1,13 @@
 """Conformance suites: run them on selectors, environments and trainers of your own.
 
-import pytest
-from sdmbtl.testing import selector_checks
+For example::
 
-@pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
-def test_my_selector(check):
-    check(MySelector)          # called as MySelector(space, seed=seed)
+    import pytest
+    from sdmbtl.testing import selector_checks
+
+    @pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
+    def test_my_selector(check):
+        check(MySelector)  # called as MySelector(space, seed=seed)
 
 Those of environments are in `sdmbtl.testing.environments`, those of trainers in
 `sdmbtl.testing.trainers`; both need Gymnasium.

@@ -1,0 +1,73 @@
+"""Settings of the documentation site: `make docs`.
+
+The source folder is the root of the repository, so that README.md and docs/*.md are pages as they
+are, and links between them lead to the same places here as on the repository's web page.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from commands import MARK, command_pages  # noqa: E402 (stands beside this file)
+
+project = "sdmbtl"
+release = installed_version("sdmbtl")
+copyright = "the authors of sdmbtl"  # noqa: A001 (Sphinx's name)
+language = "en"
+# Options begin with two dashes, which must stay two.
+smartquotes = False
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+root_doc = "docs/index"
+include_patterns = [
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
+    *("docs/*.md", "docs/api/*.md"),
+]
+exclude_patterns = [".venv", "build", "runs", "src", "tests", "results", "benchmarks"]
+
+myst_heading_anchors = 4
+myst_enable_extensions = ["colon_fence"]
+# Docstrings name code in single backquotes, as Markdown does.
+default_role = "code"
+
+autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": True}
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented"
+# Otherwise it is written out, in ten lines.
+autodoc_type_aliases = {"ArrayLike": "ArrayLike"}
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+html_theme = "furo"
+html_title = "sdmbtl"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+# A reader who opens the folder gets to the first page.
+html_extra_path = ["root"]
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
+
+
+def insert_commands(_app: Sphinx, _page: str, source: list[str]) -> None:
+    """Put the help of every command where a page has the mark for it."""
+    if MARK in source[0]:
+        source[0] = source[0].replace(MARK, command_pages())
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", insert_commands)

@@ -1,0 +1,105 @@
+"""`sdmbtl figures`: the paper's figures, of matrices and of benchmarks, as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sdmbtl.cli.output import note
+from sdmbtl.files import write_atomically
+
+if TYPE_CHECKING:
+    from sdmbtl.plots import PaperFigure
+
+#: What is run on drawn matrices, and for how many policies.
+SELECTOR, POLICIES = "m/gp-mbtl", 12
+
+
+class Format(StrEnum):
+    """The format of the files."""
+
+    pdf = "pdf"
+    svg = "svg"
+    png = "png"
+
+
+def figures(
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RESULT]...",
+            help="Result files of 'sdmbtl bench'; none draws the transfer matrices alone.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Data sets, or paths of matrices, separated by commas; '' for none.",
+            show_default="all that come with sdmbtl",
+        ),
+    ] = None,
+    matrices: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            help="Matrices drawn from the seeds of each data set that has several, on which "
+            "M/GP-MBTL is run; 0 leaves that figure out.",
+        ),
+    ] = 100,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Where the figures are written.")
+    ] = Path("figures"),
+    kind: Annotated[Format, typer.Option("--format", help="Of the files.")] = Format.pdf,
+) -> None:
+    """Draw the paper's figures, of transfer matrices and of benchmarks.
+
+    Each file is named by what it shows; captions.txt has their captions, with
+    the number of the paper's figure where there is one.
+    """
+    from sdmbtl.plots import save_axes
+
+    # Everything is read before anything is written: a wrong name costs nothing then.
+    found = [*_of_matrices(data, matrices), *_of_benchmarks(results or [])]
+    out.mkdir(parents=True, exist_ok=True)
+    captions = []
+    for figure in found:
+        path = out / f"{figure.name}.{kind.value}"
+        save_axes(figure.draw().axes[0], path)
+        captions.append(f"{path.name}: {' '.join(figure.caption.split())}")
+        note(f"Drawn: {path}")
+    write_atomically(out / "captions.txt", "".join(f"{line}\n" for line in captions).encode())
+    note(f"The captions are in {out / 'captions.txt'}.")
+
+
+def _of_matrices(data: str | None, matrices: int) -> Iterator[PaperFigure]:
+    from sdmbtl.benchmarks import measure_distribution
+    from sdmbtl.matrices import load_matrix, matrix_names
+    from sdmbtl.plots import distribution_figure, transfer_figures
+
+    names = matrix_names() if data is None else [n.strip() for n in data.split(",") if n.strip()]
+    for name in names:
+        dataset = load_matrix(name)
+        yield from transfer_figures(dataset)
+        if matrices and len(dataset.matrices) > 1:
+            policies = min(POLICIES, len(dataset.space))
+            measure = partial(
+                measure_distribution, dataset, SELECTOR, policies=policies, matrices=matrices
+            )
+            yield distribution_figure(dataset.name, measure)
+
+
+def _of_benchmarks(paths: list[Path]) -> Iterator[PaperFigure]:
+    from sdmbtl.benchmarks import BenchmarkResult
+    from sdmbtl.plots import benchmark_figures
+    from sdmbtl.report import benchmark_data
+
+    for path in paths:
+        result = BenchmarkResult.load(path)
+        yield from benchmark_figures(result, benchmark_data(result))

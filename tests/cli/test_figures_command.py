@@ -1,0 +1,57 @@
+"""`sdmbtl figures`."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")]
+)
+def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
+    out = tmp_path / "figures"
+    result = command("figures", "--data", "bipedal-walker", "--format", kind, "-o", out)
+    assert result.stderr.count("Drawn: ") == 3
+    assert result.stderr.endswith(f"The captions are in {out / 'captions.txt'}.\n")
+    drawn = sorted(path.name for path in out.glob(f"*.{kind}"))
+    assert drawn == [
+        f"f-g-h-bipedal-walker.{kind}",
+        f"transfer-by-dimension-bipedal-walker.{kind}",
+        f"transfer-matrix-bipedal-walker.{kind}",
+    ]
+    assert all((out / name).read_bytes().startswith(begins) for name in drawn)
+    captions = (out / "captions.txt").read_text().splitlines()
+    assert sorted(line.partition(": ")[0] for line in captions) == drawn
+    assert sum("Figure 8 of the paper" in line for line in captions) == 1
+
+
+def test_the_figures_of_a_benchmark(command, tmp_path):
+    out = tmp_path / "figures"
+    command("figures", ROOT / "results" / "real.json", "--data", "", "--format", "png", "-o", out)
+    names = {path.stem for path in out.glob("*.png")}
+    assert names == {
+        "choices-real",
+        "curves-real",
+        "intervals-real",
+        "policies-to-epsilon-real",
+        "score-real",
+    }
+
+
+@pytest.mark.parametrize("matrices", [0, 2])
+def test_drawn_matrices_beside_the_seeds(command, tmp_path, matrices):
+    command(
+        "figures", "--data", "acrobot", "--matrices", matrices, "--format", "png", "-o", tmp_path
+    )
+    assert (tmp_path / "seeds-and-drawn-acrobot.png").exists() == (matrices > 0)
+
+
+def test_nothing_is_written_if_something_cannot_be_read(command, tmp_path):
+    out = tmp_path / "figures"
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text("{}")
+    assert "wrong.json" in command.error("figures", wrong, "--data", "bipedal-walker", "-o", out)
+    assert "Did you mean 'acrobot'" in command.error("figures", "--data", "acrobt", "-o", out)
+    assert not out.exists()
