@@ -8,6 +8,11 @@ import pytest
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import check_contextual_env, make_family
+from sdmbtl.environments.checks import (
+    check_every_dimension_matters,
+    find_missing_time_limit,
+    read_family,
+)
 from sdmbtl.environments.parallel import is_parallel_env
 from sdmbtl.environments.traffic import Traffic
 from sdmbtl.errors import ContextError, FamilyError
@@ -32,22 +37,23 @@ def play(view, seed=3):
 
 
 def test_it_is_what_selection_needs():
-    report = check_contextual_env("traffic")
+    report = check_contextual_env(Traffic(horizon=150.0))
     assert set(report.first_difference) == {"inflow", "penetration", "green"}
     assert report.warnings == () or all("time limit" not in text for text in report.warnings)
 
 
 def test_the_parallel_view_is_too():
-    family = Traffic(horizon=200.0)
-    report = check_contextual_env(family.build_parallel, family.space())
-    assert set(report.first_difference) == {"inflow", "penetration", "green"}
-    assert not any("time limit" in text for text in report.warnings)
+    traffic = Traffic(horizon=150.0)
+    family, space = read_family(traffic.build_parallel, traffic.space())
+    found = check_every_dimension_matters(family, space)
+    assert set(found) == {"inflow", "penetration", "green"}
+    assert find_missing_time_limit(family, space) is None
 
 
 def test_every_further_feature_matters():
     features = {"red": (20.0, 60.0), "speed_limit": (8.0, 20.0), "lane_length": (100.0, 390.0)}
     space = ContextSpace(**features)
-    assert set(check_contextual_env(Traffic(horizon=200.0), space).first_difference) == {*features}
+    assert set(check_every_dimension_matters(Traffic(horizon=150.0), space)) == {*features}
 
 
 def test_spaces_are_the_papers_and_one_that_flows():
