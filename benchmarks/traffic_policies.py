@@ -139,12 +139,15 @@ def measure_portfolio(family: Traffic, episodes: int, work: Path) -> dict[str, A
         },
         "policies": {},
     }
+    driven = [
+        drive(world, contexts, episodes, "policy", partial(act_in_blocks, policy))
+        for policy in policies
+    ]
     for number in (1, 2, 4, 8):
-        chosen = rows[:number].argmax(axis=0)
-        driven = drive_chosen(world, contexts, episodes, policies, chosen)
+        best = choose(driven, rows[:number].argmax(axis=0))
         result["policies"][str(number)] = {
-            **summarise(driven, idm),
-            "credited saving": credited_saving(driven, idm),
+            **summarise(best, idm),
+            "credited saving": credited_saving(best, idm),
             "steps": sum(steps[:number]),
         }
         print(number, result["policies"][str(number)], flush=True)
@@ -152,24 +155,11 @@ def measure_portfolio(family: Traffic, episodes: int, work: Path) -> dict[str, A
     return result
 
 
-def drive_chosen(
-    world: TrafficWorld,
-    contexts: Sequence[dict[str, float]],
-    episodes: int,
-    policies: Sequence[Any],
-    chosen: NDArray[np.intp],
-) -> Measures:
-    """On each context the policy that was chosen for it."""
-    # All policies drive everywhere: the episodes of a context have the same seeds whoever drives.
-    used = sorted(set(chosen.tolist()))
-    driven = {
-        n: drive(world, contexts, episodes, "policy", partial(act_in_blocks, policies[n]))
-        for n in used
-    }
-    names = next(iter(driven.values()))
+def choose(driven: Sequence[Measures], chosen: NDArray[np.intp]) -> Measures:
+    """On each context the episodes of the policy that was chosen for it."""
     return {
         name: np.array([driven[n][name][i] for i, n in enumerate(chosen.tolist())])
-        for name in names
+        for name in driven[0]
     }
 
 
