@@ -72,12 +72,12 @@ def test_it_learns_to_balance():
 def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
     seen, asked = [], []
 
-    def reported(self, policy, contexts, *, episodes, seed):
+    def reported(self, family, policy, contexts, *, episodes, seed):
         seen.append(policy_bytes(policy))
         asked.append((contexts.tolist(), episodes, seed))
         return Evaluation(np.full((1, 2), float(means[len(seen) - 1])))
 
-    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", reported)
+    monkeypatch.setattr(StableBaselinesTrainer, "play", reported)
     training = trained(norm_obs=True, norm_reward=True)
     assert policy_bytes(training.policy) == seen[best]
     assert training.source_return == means[best]
@@ -260,11 +260,11 @@ def test_of_many_contexts_some_are_evaluated():
 def test_on_many_contexts_few_episodes_are_played(monkeypatch, contexts, episodes):
     played = []
 
-    def reported(self, policy, contexts, *, episodes, seed):
+    def reported(self, family, policy, contexts, *, episodes, seed):
         played.append((len(contexts), episodes))
         return Evaluation(np.ones((len(contexts), episodes)))
 
-    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", reported)
+    monkeypatch.setattr(StableBaselinesTrainer, "play", reported)
     job = TrainingJob(np.linspace(0.5, 2.0, contexts)[:, None], seed=0)
     trained(job, total_timesteps=64, eval_episodes=5)
     assert set(played) == {(min(contexts, 64), episodes)}
@@ -292,7 +292,7 @@ def test_returns_that_are_not_finite_end_the_run(noted):
 
 def test_the_mean_return_must_be_finite(monkeypatch):
     played = Evaluation(np.array([[1.0, np.inf]]))
-    monkeypatch.setattr(StableBaselinesTrainer, "evaluate", lambda *a, **k: played)
+    monkeypatch.setattr(StableBaselinesTrainer, "play", lambda *a, **k: played)
     with pytest.raises(TrainingError, match="the mean return is inf after 64 steps"):
         trained()
 

@@ -320,12 +320,12 @@ def check_gymnasium_has_no_objection(
 def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
     """What to say of an environment whose episodes might never end; None if they do.
 
-    One with a time limit of Gymnasium's is not played.
+    One with a time limit of Gymnasium's is not played, nor one of several agents.
     """
     context = space.middle()
     env = family.build(family.full_context(context), None)
     try:
-        if _has_time_limit(env):
+        if is_parallel_env(env) or _has_time_limit(env):
             return None
         env.action_space.seed(SEED)
         actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))

@@ -102,7 +102,16 @@ class Traffic(EnvironmentFamily):
             "learning_rate": 5e-4,
             "anneal_lr": True,
             "eval_episodes": 8,
-        }
+        },
+        # One policy for all places of a crossing: an observation of 560 numbers.
+        "sb3": {
+            "total_timesteps": 120_000,
+            "num_envs": 2,
+            "norm_obs": True,
+            "norm_reward": True,
+            "num_steps": 512,
+            "minibatch_size": 128,
+        },
     }
 
     def __init__(
