@@ -31,6 +31,9 @@ def main() -> None:
 
 def _leave(status: int) -> None:
     """End at once: JAX, interrupted while it compiles, crashes when Python is cleared away."""
+    shared = sys.modules.get("multiprocessing.util")
+    if shared is not None:  # Python would remark that semaphores of workers were left
+        shared._run_finalizers(0)
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
