@@ -30,6 +30,23 @@ function put(element, ...children) {
   return fill(element, {}, children);
 }
 
+// A chip that chooses something; what it does redraws it, so the focus is put back.
+function choosingChip(list, key, { pressed, colour, choose }, ...text) {
+  const click = () => {
+    choose();
+    list.querySelector(`[data-key='${key}']`).focus({ preventScroll: true });
+  };
+  const attributes = {
+    type: "button",
+    class: "chip",
+    "aria-pressed": String(pressed),
+    "data-key": key,
+    on: { click },
+  };
+  const swatch = colour && make("span", { class: "swatch", css: { background: colour } });
+  return make("li", {}, make("button", attributes, swatch || null, text));
+}
+
 // What the reader has chosen. It outlives every redrawing, so that news do not change the view.
 const state = {
   map: null,

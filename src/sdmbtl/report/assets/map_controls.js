@@ -209,29 +209,19 @@ function paintThumb(canvas, now, target) {
 function paintAside(aside, redrawAll) {
   const now = standing(returns.length),
     served = servedBy(now.who);
-  const chip = (row, text) =>
-    make(
-      "li",
-      {},
-      make(
-        "button",
-        {
-          type: "button",
-          class: "chip",
-          "aria-pressed": String(state.map.only === row),
-          "data-key": `only-${row}`,
-          on: {
-            click: () => {
-              state.map.only = state.map.only === row ? null : row;
-              redrawAll();
-              aside.querySelector(`[data-key='only-${row}']`).focus({ preventScroll: true });
-            },
-          },
-        },
-        row === null ? null : make("span", { class: "swatch", css: { background: colourOf(row) } }),
-        text,
-      ),
+  const chip = (row, text) => {
+    const choose = () => {
+      state.map.only = state.map.only === row ? null : row;
+      redrawAll();
+    };
+    const colour = row === null ? null : colourOf(row);
+    return choosingChip(
+      aside,
+      `only-${row}`,
+      { pressed: state.map.only === row, colour, choose },
+      text,
     );
+  };
   const order = returns
     .map((_, row) => row)
     .filter((row) => served[row])

@@ -219,6 +219,24 @@ function choicesLead() {
   return parts.join(" ");
 }
 
+// A table with a column for each policy; rows are elements.
+function roundsTable(heads, policies, rows) {
+  const [first, ...others] = [...heads, ...policies.map((policy) => String(policy.id))];
+  const head = make(
+    "tr",
+    {},
+    make("th", { scope: "col" }, first),
+    others.map((text) => make("th", { class: "number", scope: "col" }, text)),
+  );
+  const table = make(
+    "table",
+    { class: "heat" },
+    make("thead", {}, head),
+    make("tbody", {}, rows),
+  );
+  return make("div", { class: "scroll" }, table);
+}
+
 // The figures behind the reasons, by round: the evidence for a structure among them.
 function numbersTable() {
   const names = [...new Set(data.policies.flatMap((policy) => Object.keys(policy.numbers)))];
@@ -231,37 +249,16 @@ function numbersTable() {
       make("th", { scope: "row" }, name),
       chosen.map((policy) => make("td", {}, value(policy))),
     );
+  const rows = [
+    row("structure", (policy) => policy.structure || "–"),
+    names.map((name) =>
+      row(name.replaceAll("_", " "), (policy) => number(policy.numbers[name], 3)),
+    ),
+  ];
   return foldable(
     "numbers",
     "The numbers behind the choices",
-    make(
-      "div",
-      { class: "scroll" },
-      make(
-        "table",
-        { class: "heat" },
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            make("th", { scope: "col" }, "Policy"),
-            chosen.map((policy) =>
-              make("th", { class: "number", scope: "col" }, String(policy.id)),
-            ),
-          ),
-        ),
-        make(
-          "tbody",
-          {},
-          row("structure", (policy) => policy.structure || "–"),
-          names.map((name) =>
-            row(name.replaceAll("_", " "), (policy) => number(policy.numbers[name], 3)),
-          ),
-        ),
-      ),
-    ),
+    roundsTable(["Policy"], chosen, rows),
   );
 }
 
@@ -275,42 +272,20 @@ function scoreTable() {
       known(value) ? { css: { background: rampText(value), color: onRamp(value) } } : {},
       text,
     );
-  return make(
-    "div",
-    { class: "scroll" },
+  const rows = models.map((model) =>
     make(
-      "table",
-      { class: "heat" },
-      make(
-        "thead",
-        {},
-        make(
-          "tr",
-          {},
-          make("th", { scope: "col" }, "Model"),
-          make("th", { class: "number", scope: "col" }, "Mean"),
-          tested.map((policy) => make("th", { class: "number", scope: "col" }, String(policy.id))),
-        ),
-      ),
-      make(
-        "tbody",
-        {},
-        models.map((model) =>
-          make(
-            "tr",
-            {},
-            make("th", { scope: "row" }, model),
-            shaded(data.mean_scores[model], data.mean_scores[model].toFixed(2)),
-            tested.map((policy) => {
-              const value = policy.scores[model];
-              return shaded(
-                value,
-                known(value) ? value.toFixed(2) + (policy.model === model ? "*" : "") : "–",
-              );
-            }),
-          ),
-        ),
-      ),
+      "tr",
+      {},
+      make("th", { scope: "row" }, model),
+      shaded(data.mean_scores[model], data.mean_scores[model].toFixed(2)),
+      tested.map((policy) => {
+        const value = policy.scores[model];
+        return shaded(
+          value,
+          known(value) ? value.toFixed(2) + (policy.model === model ? "*" : "") : "–",
+        );
+      }),
     ),
   );
+  return roundsTable(["Model", "Mean"], tested, rows);
 }

@@ -216,35 +216,21 @@ function buildCurves() {
   body.append(picture, make("div", { css: { height: ".8rem" } }), chips);
   const update = () => {
     const trained = data.policies.filter((policy) => policy.curve.length);
-    put(
-      chips,
-      ...(trained.length > 1 ? trained : []).map((policy) =>
-        make(
-          "li",
-          {},
-          make(
-            "button",
-            {
-              type: "button",
-              class: "chip",
-              "aria-pressed": String(state.shown === policy.id),
-              "data-key": `curve-${policy.id}`,
-              on: {
-                click: () => {
-                  state.shown = state.shown === policy.id ? null : policy.id;
-                  update();
-                  chips
-                    .querySelector(`[data-key='curve-${policy.id}']`)
-                    .focus({ preventScroll: true });
-                },
-              },
-            },
-            make("span", { class: "swatch", css: { background: colourOf(rowOf[policy.id]) } }),
-            String(policy.id),
-          ),
-        ),
-      ),
-    );
+    const chip = (policy) => {
+      const choose = () => {
+        state.shown = state.shown === policy.id ? null : policy.id;
+        update();
+      };
+      const pressed = state.shown === policy.id,
+        colour = colourOf(rowOf[policy.id]);
+      return choosingChip(
+        chips,
+        `curve-${policy.id}`,
+        { pressed, colour, choose },
+        String(policy.id),
+      );
+    };
+    put(chips, ...(trained.length > 1 ? trained : []).map(chip));
     picture.redraw();
   };
   return update;
