@@ -62,7 +62,7 @@ def drive(
     """Play new episodes, the same for every driver."""
     world.driver = driver
     todo = [
-        WorldEpisode(context, np.zeros(0), NEW + number * episodes + episode)
+        WorldEpisode(context, NEW + number * episodes + episode)
         for number, context in enumerate(contexts)
         for episode in range(episodes)
     ]

@@ -15,7 +15,7 @@ from sdmbtl.environments import FactoryFamily, make_family, register_family
 from sdmbtl.environments.registry import _FACTORIES, can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
-from sdmbtl.trainers import Evaluation, Failure, TrainerSpec, TrainingJob, make_trainer, train
+from sdmbtl.trainers import Evaluation, Failure, TrainerSpec, TrainingJob, host, make_trainer, train
 from sdmbtl.trainers import stable_baselines as module
 from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
 from sdmbtl.trainers.stable_baselines_settings import COMMON_NAMES
@@ -174,13 +174,13 @@ def test_the_same_job_gives_the_same_policy_whatever_happened_before():
 
 def test_threads_are_put_back(monkeypatch):
     used = []
-    original = module.evaluate_in_gymnasium
+    original = host.evaluate_in_gymnasium
 
     def recorded(*arguments, **named):
         used.append(torch.get_num_threads())
         return original(*arguments, **named)
 
-    monkeypatch.setattr(module, "evaluate_in_gymnasium", recorded)
+    monkeypatch.setattr(host, "evaluate_in_gymnasium", recorded)
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:

@@ -1,21 +1,21 @@
-"""What is said between a simulation's process and who started it: a kind, a length, a content."""
+"""What is said between a simulation's process and who started it: a kind, a length, a content.
+
+A request is R (reset), S (step), M (measures) or P (picture); an answer has the same kind, or is E,
+the text of an error.
+"""
 
 from __future__ import annotations
 
 import math
 import struct
 from collections.abc import Callable
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.traffic.observation import SIZE
 from sdmbtl.traffic.simulation import Agents, Moved
-
-#: A request is R (reset), S (step), M (measures) or P (picture); an answer has the same kind, or
-#: is E, the text of an error.
-Kind = Literal[b"R", b"S", b"M", b"P", b"E"]
 
 _HEAD = struct.Struct("<cI")
 _COUNTS = struct.Struct("<III")

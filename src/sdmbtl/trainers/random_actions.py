@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
@@ -46,15 +47,19 @@ def play_random_actions(
     Raises:
         TrainingError: If an environment fails; the message names the context.
     """
+    returns = np.full((len(contexts), episodes), np.nan)
+    places = [(number, episode) for episode in range(episodes) for number in range(len(contexts))]
     world = family.build_world()
     if world is not None:
+        full = [family.full_context(space.context(vector)) for vector in contexts]
+        todo = [WorldEpisode(full[number], episode_seed(seed, number, e)) for number, e in places]
         with closing(world):
-            return _play_in_world(
-                world, family, space, contexts, episodes, most_steps, max_episode_steps, seed
-            )
-    returns = np.full((len(contexts), episodes), np.nan)
+            found = _play_in_world(world, todo, most_steps, max_episode_steps, seed)
+        for place, value in zip(places, found, strict=False):
+            returns[place] = value
+        return returns
     left = most_steps
-    for episode, number in np.ndindex(episodes, len(contexts)):
+    for number, episode in places:
         context = space.context(contexts[number])
         own_seed = episode_seed(seed, number, episode)
         with name_context_in_errors(context):
@@ -73,41 +78,24 @@ def play_random_actions(
 
 def _play_in_world(
     world: BatchedWorld,
-    family: EnvironmentFamily,
-    space: ContextSpace,
-    contexts: NDArray[np.float64],
-    episodes: int,
+    episodes: Sequence[WorldEpisode],
     most_steps: int,
     max_episode_steps: int | None,
     seed: int,
-) -> NDArray[np.float64]:
-    """The same, as many episodes at once as a world has."""
-    returns = np.full((len(contexts), episodes), np.nan)
-    todo = [(number, count) for count in range(episodes) for number in range(len(contexts))]
-    actions = np.random.default_rng(seed)
+) -> list[float]:
+    """Returns of the first episodes, as many at once as a world has, until steps are used up."""
+    rng, returns = np.random.default_rng(seed), list[float]()
     low, high = world.action_space.low, world.action_space.high
     taken = 0
 
     def act(obs: NDArray[np.float32]) -> NDArray[np.float32]:
         nonlocal taken
         taken += len(group)
-        return actions.uniform(low, high, (len(obs), *low.shape)).astype(np.float32)
+        return rng.uniform(low, high, (len(obs), *low.shape)).astype(np.float32)
 
-    for first in range(0, len(todo), world.most_episodes):
-        group = todo[first : first + world.most_episodes]
-        played = [
-            WorldEpisode(
-                family.full_context(space.context(contexts[number])),
-                np.zeros(0),
-                episode_seed(seed, number, count),
-            )
-            for number, count in group
-        ]
-        found = play_together(world, act, played, max_episode_steps, most_steps)
-        for place, value in zip(group, found, strict=True):
-            returns[place] = value
-        if taken >= most_steps:
-            break
+    while len(returns) < len(episodes) and taken < most_steps:
+        group = episodes[len(returns) : len(returns) + world.most_episodes]
+        returns += play_together(world, act, group, max_episode_steps, most_steps).tolist()
     return returns
 
 

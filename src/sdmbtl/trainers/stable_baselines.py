@@ -39,11 +39,11 @@ from sdmbtl.policies.stable_baselines_names import (
     policy_class_of,
     trust_policy_class,
 )
-from sdmbtl.trainers.base import Evaluation, Trainer, Training, TrainingJob
+from sdmbtl.trainers.base import Evaluation, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.environment_errors import name_context_in_errors
-from sdmbtl.trainers.progress import EvaluationProgress, Progress, Report
-from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+from sdmbtl.trainers.host import HostTrainer
+from sdmbtl.trainers.progress import Progress, Report
 from sdmbtl.trainers.stable_baselines_environments import BlankEnv, OneContextEachEpisode
 from sdmbtl.trainers.stable_baselines_parents import start_from_parent
 from sdmbtl.trainers.stable_baselines_settings import (
@@ -83,7 +83,7 @@ REPORTS = 100
 REPORT_EVERY = 1.0
 
 
-class StableBaselinesTrainer(Trainer):
+class StableBaselinesTrainer(HostTrainer):
     """Any algorithm of Stable-Baselines3, on any environment.
 
     During training the policy is evaluated on its contexts from time to time, for the first time
@@ -131,7 +131,6 @@ class StableBaselinesTrainer(Trainer):
     """
 
     name = "sb3"
-    evaluates_on_host = True
     starts_from_parent = True
 
     def __init__(
@@ -269,48 +268,12 @@ class StableBaselinesTrainer(Trainer):
         """
         return [self._train_one(job, progress) for job in jobs]
 
-    def evaluate(
-        self,
-        policy: Policy,
-        contexts: ArrayLike,
-        *,
-        episodes: int,
-        seed: int,
-        only: Sequence[int] | None = None,
-        progress: EvaluationProgress | None = None,
-    ) -> Evaluation:
-        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
-        kept = self.family.for_evaluation()
-        return self.play(
-            kept, policy, contexts, episodes=episodes, seed=seed, only=only, progress=progress
-        )
-
     def play(
-        self,
-        family: EnvironmentFamily,
-        policy: Policy,
-        contexts: ArrayLike,
-        *,
-        episodes: int,
-        seed: int,
-        only: Sequence[int] | None = None,
-        progress: EvaluationProgress | None = None,
+        self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
     ) -> Evaluation:
-        """The same in a family's environments: those of training have episodes of their own."""
+        """Play a policy in a family's environments; see `HostTrainer.play`."""
         with _use_one_thread():
-            return evaluate_in_gymnasium(
-                policy,
-                family,
-                self.space,
-                self.usable_contexts(contexts),
-                observe_context=self.observe_context,
-                episodes=episodes,
-                seed=seed,
-                max_episode_steps=self.max_episode_steps,
-                endless_after=self.endless_after,
-                only=only,
-                progress=progress,
-            )
+            return super().play(family, policy, contexts, **how)
 
     # -- one training run --------------------------------------------------------------------
 

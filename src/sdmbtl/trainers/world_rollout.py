@@ -27,13 +27,13 @@ class WorldEpisode(NamedTuple):
 
     Attributes:
         context: The full context.
-        coordinates: Of the context, if the policy sees them; none otherwise.
         seed: Of the episode.
+        coordinates: Of the context, if the policy sees them; none otherwise.
     """
 
     context: Mapping[str, float]
-    coordinates: NDArray[np.float64]
     seed: int
+    coordinates: NDArray[np.float64] | tuple[()] = ()
 
 
 def evaluate_in_world(
@@ -64,9 +64,9 @@ def evaluate_in_world(
 
     def episode(number: int, count: int) -> WorldEpisode:
         vector = contexts[number]
-        coordinates = space.to_unit(vector) if observe_context else np.zeros(0)
         context = family.full_context(space.context(vector))
-        return WorldEpisode(context, coordinates, episode_seed(seed, number, count))
+        coordinates = space.to_unit(vector) if observe_context else ()
+        return WorldEpisode(context, episode_seed(seed, number, count), coordinates)
 
     def play(places: Sequence[tuple[int, int]]) -> None:
         group = [episode(*place) for place in places]

@@ -31,8 +31,6 @@ class HostEnvironment:
         actions: What can be done.
         agents: Places for agents; 1 in a Gymnasium environment.
         is_parallel: Whether it is an environment of several agents.
-        most_in_world: Episodes that one simulation has side by side; None if each episode has an
-            environment of its own.
     """
 
     registered: str | None
@@ -40,7 +38,6 @@ class HostEnvironment:
     actions: FlatActions
     agents: int
     is_parallel: bool
-    most_in_world: int | None = None
 
     @property
     def distribution(self) -> Distribution:
@@ -131,7 +128,6 @@ def _examine_world(
             actions=FlatActions(world.action_space),
             agents=world.max_agents,
             is_parallel=True,
-            most_in_world=world.most_episodes,
         )
     finally:
         world.close()

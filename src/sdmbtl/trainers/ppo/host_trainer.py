@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sdmbtl.checks import known_options, truth_value, whole_number
 from sdmbtl.contexts import ContextSpace
@@ -18,9 +18,10 @@ from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import TrainerError, TrainingError
-from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.trainers.base import Evaluation, Trainer, Training, TrainingJob
+from sdmbtl.policies import MlpPolicy
+from sdmbtl.trainers.base import Evaluation, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoint
+from sdmbtl.trainers.host import HostTrainer
 from sdmbtl.trainers.parallel_rollout import evaluate_parallel
 from sdmbtl.trainers.ppo.backend import start_backend
 from sdmbtl.trainers.ppo.host_environment import examine, registered_name
@@ -34,8 +35,7 @@ from sdmbtl.trainers.ppo.recommended import RECOMMENDED
 from sdmbtl.trainers.ppo.rollout_arrays import allocate_arrays
 from sdmbtl.trainers.ppo.settings import PPOSettings
 from sdmbtl.trainers.ppo.world_lanes import WorldLanes
-from sdmbtl.trainers.progress import EvaluationProgress, Progress, Report
-from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+from sdmbtl.trainers.progress import Progress, Report
 from sdmbtl.trainers.world_rollout import evaluate_in_world
 
 #: Keeps the noise of actions apart from other random numbers of a seed.
@@ -44,7 +44,7 @@ ACTING = 0xAC7
 MOST_EVALUATED = 16
 
 
-class HostPPOTrainer(Trainer):
+class HostPPOTrainer(HostTrainer):
     """PPO with small networks: environments are stepped by Python, learning is compiled by JAX.
 
     The settings that are left out follow from the environment and the number of steps; see
@@ -84,7 +84,6 @@ class HostPPOTrainer(Trainer):
 
     name = "ppo"
     starts_from_parent = True
-    evaluates_on_host = True
     settings_class = PPOSettings
     #: In which policies are evaluated, if the family has worlds; and that family.
     _world: BatchedWorld | None = None
@@ -187,55 +186,15 @@ class HostPPOTrainer(Trainer):
         """
         return [self._train_one(job, progress, checkpoint) for job in jobs]
 
-    def evaluate(
-        self,
-        policy: Policy,
-        contexts: ArrayLike,
-        *,
-        episodes: int,
-        seed: int,
-        only: Sequence[int] | None = None,
-        progress: EvaluationProgress | None = None,
-    ) -> Evaluation:
-        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
-        kept = self.family.for_evaluation()
-        return self.play(
-            kept, policy, contexts, episodes=episodes, seed=seed, only=only, progress=progress
-        )
-
-    def play(
-        self,
-        family: EnvironmentFamily,
-        policy: Policy,
-        contexts: ArrayLike,
-        *,
-        episodes: int,
-        seed: int,
-        only: Sequence[int] | None = None,
-        progress: EvaluationProgress | None = None,
-    ) -> Evaluation:
-        """The same in a family's environments: those of training have episodes of their own."""
-        return self._player(family)(
-            policy,
-            family,
-            self.space,
-            self.usable_contexts(contexts),
-            observe_context=self.observe_context,
-            episodes=episodes,
-            seed=seed,
-            max_episode_steps=self.max_episode_steps,
-            endless_after=self.endless_after,
-            only=only,
-            progress=progress,
-        )
-
-    def _player(self, family: EnvironmentFamily) -> Callable[..., Evaluation]:
-        """What plays episodes of a family's environments."""
+    def player(self, family: EnvironmentFamily) -> Callable[..., Evaluation]:
+        """What plays episodes of a family's environments: of one agent, of several, of worlds."""
         if self._played is not family:
+            if self._world is not None:
+                self._world.close()
             self._world, self._played = family.build_world(), family
         if self._world is not None:
             return partial(evaluate_in_world, world=self._world)
-        return evaluate_parallel if self.environment.is_parallel else evaluate_in_gymnasium
+        return evaluate_parallel if self.environment.is_parallel else super().player(family)
 
     def check_environment(self) -> None:
         """Refuse what can never work; of environments of several agents the first is examined."""
