@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 
+from sdmbtl.animation import save_animation
 from sdmbtl.environments import make_family
 from sdmbtl.environments.traffic import Traffic
 from sdmbtl.policies import Policy
@@ -56,14 +56,9 @@ def main() -> None:
     policy = make_trainer("ppo", family, space).train([TrainingJob(usual, 0)])[0].policy
     rows = (draw(family, policy, driver, given.seed) for driver in ("idm", "policy"))
     line = np.full((4, 1000, 3), 255, np.uint8)
-    pictures = [
-        Image.fromarray(np.concatenate([above, line, below])).quantize(16)
-        for above, below in zip(*rows, strict=True)
-    ]
-    first, *others = pictures
-    pause = int(1000 * STEP / 4)  # four times as fast as it is
-    first.save(FIGURE, save_all=True, append_images=others, duration=pause, loop=0, optimize=True)
-    print(f"{FIGURE.name}: {len(pictures)} pictures, {FIGURE.stat().st_size:,} bytes")
+    pictures = (np.concatenate([above, line, below]) for above, below in zip(*rows, strict=True))
+    number = save_animation(pictures, FIGURE, fps=4 / STEP)  # four times as fast as it is
+    print(f"{FIGURE.name}: {number} pictures, {FIGURE.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -22,13 +22,11 @@ class Shot(NamedTuple):
         picture: (H, W, 3) what is seen.
         total: Sum of the rewards so far; of several agents the mean over them.
         step: Number of steps so far.
-        seconds: Between two pictures, if the environment says so; 0 otherwise.
     """
 
     picture: NDArray[np.uint8]
     total: float
     step: int
-    seconds: float
 
 
 def film_episode(
@@ -74,14 +72,13 @@ def _film_single(
 ) -> Iterator[Shot]:
     env = family.make(context, render_mode="rgb_array")
     with closing(env):
-        seconds = 1.0 / float(env.metadata.get("render_fps") or np.inf)
         observation, _ = env.reset(seed=seed)
         total, step, is_over = 0.0, 0, False
-        yield Shot(_check_picture(env.render(), family), total, step, seconds)
+        yield Shot(_check_picture(env.render(), family), total, step)
         while not is_over:
             observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
             total, step, is_over = total + reward, step + 1, terminated or truncated
-            yield Shot(_check_picture(env.render(), family), total, step, seconds)
+            yield Shot(_check_picture(env.render(), family), total, step)
 
 
 def _film_world(
@@ -94,7 +91,7 @@ def _film_world(
             made = world.step(np.asarray(actor.act(now.obs), np.float32))
             now, is_over, step = made.now, made.is_over, step + 1
             gained, gone = gained + float(made.reward.sum()), gone + int(made.gone.sum())
-            yield Shot(world.render(0), gained / max(gone + len(now.slots), 1), step, 0.0)
+            yield Shot(world.render(0), gained / max(gone + len(now.slots), 1), step)
 
 
 def _check_picture(picture: Any, family: EnvironmentFamily) -> NDArray[np.uint8]:
