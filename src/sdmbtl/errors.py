@@ -109,3 +109,19 @@ class ConfigurationError(StudyError, ValueError):
 
 class DamagedStudyError(StudyError):
     """The files of a study are damaged."""
+
+
+class ExecutorError(SdmbtlError, ValueError):
+    """An executor is unknown, or was configured in a way it does not support."""
+
+
+class WorkerLostError(SdmbtlError, RuntimeError):
+    """A worker died, hung or used too much memory while it worked on a task.
+
+    Attributes:
+        reason: "crashed", "killed", "memory", "time" or "node".
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason

@@ -38,7 +38,7 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
         The path to write to.
     """
     delete_leftovers(path.parent)
-    temporary = path.with_name(f".{path.name}.sdmbtl-{_host()}-{os.getpid()}.tmp")
+    temporary = _temporary_name(path)
     temporary.unlink(missing_ok=True)
     try:
         yield temporary
@@ -48,6 +48,33 @@ def replaced_atomically(path: Path) -> Iterator[Path]:
         sync_directory(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+class PreparedFile:
+    """A file that is on disk under another name, to be put in its place at once, or dropped.
+
+    Args:
+        path: Its place.
+        content: What is in it.
+    """
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        delete_leftovers(path.parent)
+        self._path, self._temporary = path, _temporary_name(path)
+        self._temporary.unlink(missing_ok=True)
+        with self._temporary.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def put(self) -> None:
+        """Put it in its place."""
+        self._temporary.replace(self._path)
+        sync_directory(self._path.parent)
+
+    def drop(self) -> None:
+        """Delete it, unless it is in its place."""
+        self._temporary.unlink(missing_ok=True)
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -124,6 +151,11 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _temporary_name(path: Path) -> Path:
+    """What a file is called while it is written."""
+    return path.with_name(f".{path.name}.sdmbtl-{_host()}-{os.getpid()}.tmp")
 
 
 def _host() -> str:

@@ -11,21 +11,21 @@ from small_study import POINTS, REGIONS, TRAINER, open_small, outcome
 from sdmbtl import ContextSpace, Levels
 from sdmbtl.environments import make_family
 from sdmbtl.errors import ConfigurationError, SelectorError, StudyError
-from sdmbtl.parallel import Workers
 from sdmbtl.policies import load_notes, load_policy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
-from sdmbtl.studies.loop import Loop
+from sdmbtl.studies.lease_holder import LeaseHolder
+from sdmbtl.studies.recording import Recorder
 from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
 
 KILLED = -signal.SIGKILL
 
 
 def jobs_of(study):
-    loop = Loop(study, lambda _: None, Workers(0))
-    return [loop._job(trial, 0) for trial in study.trials]
+    recorder = Recorder(study, lambda _: None, LeaseHolder(study))
+    return [recorder.job(trial, 0) for trial in study.trials]
 
 
 def test_a_generalist_and_specialists(finished_regions):

@@ -31,6 +31,7 @@ from sdmbtl.limits import check_limit, current_limits, naming
 from sdmbtl.lock import exclusive, find_holder
 from sdmbtl.reading import parse_json
 from sdmbtl.selectors import Trial
+from sdmbtl.studies.leases import Lease
 from sdmbtl.studies.records import (
     SCHEMA,
     Kind,
@@ -51,7 +52,7 @@ from sdmbtl.studies.records import (
 )
 from sdmbtl.transfer import scale_of
 
-VERSION = 5
+VERSION = 6
 
 _log = logging.getLogger(__name__)
 
@@ -229,12 +230,48 @@ class StudyDatabase:
                 key: parse_json(text) for _, key, _, text, _ in all_records(database, "seconds")
             }
 
+    def leases(self) -> dict[int, Lease]:
+        """The lease of each trial that was ever lent."""
+        with self._reading() as database:
+            return {
+                key: Lease.from_dict(parse_json(text))
+                for _, key, _, text, _ in all_records(database, "lease")
+            }
+
+    def set_leases(self, leases: Mapping[int, Lease]) -> None:
+        """Keep leases, by the ids of the trials."""
+        if leases:
+            with self._writing() as database:
+                for number, lease in leases.items():
+                    put_record(database, "lease", number, lease.to_dict())
+
+    def superseded(self) -> list[dict[str, Any]]:
+        """Results that came too late to count: the trial, the token, what and when."""
+        with self._reading() as database:
+            return [
+                parse_json(text) | {"row": None if data is None else to_array(data)}
+                for *_, text, data in all_records(database, "superseded")
+            ]
+
+    def add_superseded(
+        self, trial: int, token: int, what: str, row: NDArray[np.float64] | None = None
+    ) -> None:
+        """Keep a result that does not count."""
+        with self._writing() as database:
+            (count,) = database.execute(
+                "SELECT COUNT(*) FROM records WHERE kind = 'superseded'"
+            ).fetchone()
+            data = None if row is None else to_bytes(row)
+            text = {"trial": trial, "token": token, "result": what}
+            put_record(database, "superseded", count, text, data)
+
     def write(
         self,
         *trials: Trial,
         episodes: Mapping[int, NDArray[np.float64]] | None = None,
         errors: Mapping[int, Mapping[int, str]] | None = None,
         seconds: Mapping[tuple[int, str], float] | None = None,
+        leases: Mapping[int, Lease] | None = None,
     ) -> None:
         """Add trials, or change those that were read here; all of them or none.
 
@@ -246,6 +283,7 @@ class StudyDatabase:
             episodes: For trials with a new row, by id: the (N, E) returns it is the mean of.
             errors: For trials that were evaluated, by id and target: what went wrong there.
             seconds: By id and stage: how much longer that took, to be added.
+            leases: By id: to whom a trial is lent now.
 
         Raises:
             BusyError: If another process has written one of the trials since.
@@ -269,6 +307,8 @@ class StudyDatabase:
                 stages = times.setdefault(number, {})
                 stages[stage] = stages.get(stage, 0.0) + value
                 put_record(database, "seconds", number, stages)
+            for number, lease in (leases or {}).items():
+                put_record(database, "lease", number, lease.to_dict())
         self._trials |= written
 
     # -- checks and the copy -------------------------------------------------------------------

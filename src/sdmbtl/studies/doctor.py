@@ -22,7 +22,7 @@ from sdmbtl.studies.study import Study
 Level = Literal["ok", "note", "problem"]
 
 #: The kinds of records that a trial has.
-_OF_A_TRIAL: tuple[Kind, ...] = ("trial", "episodes", "errors", "seconds")
+_OF_A_TRIAL: tuple[Kind, ...] = ("trial", "episodes", "errors", "seconds", "lease")
 
 
 @dataclass(frozen=True)

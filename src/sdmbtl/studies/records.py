@@ -18,8 +18,8 @@ from sdmbtl.limits import check_limit, current_limits
 from sdmbtl.reading import parse_json
 
 # One table for all: facts by name, and by the id of a trial its record and row, the returns of its
-# episodes, the errors on targets, its times; and the seal. The checksum stands before what may be
-# long, to be found without reading it.
+# episodes, the errors on targets, its times, its lease; superseded results; and the seal. The
+# checksum stands before what may be long, to be found without reading it.
 SCHEMA = """
 CREATE TABLE records (kind TEXT, key, digest TEXT, text TEXT, data BLOB, PRIMARY KEY (kind, key))
 """
@@ -27,7 +27,7 @@ CREATE TABLE records (kind TEXT, key, digest TEXT, text TEXT, data BLOB, PRIMARY
 #: Trials that are missing are named, but no more than so many.
 _MOST_NAMED = 20
 
-Kind = Literal["fact", "trial", "episodes", "errors", "seconds", "seal"]
+Kind = Literal["fact", "trial", "episodes", "errors", "seconds", "lease", "superseded", "seal"]
 Record = tuple[Kind, Any, str, str, bytes | None]
 
 

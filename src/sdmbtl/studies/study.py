@@ -33,6 +33,8 @@ from sdmbtl.studies.environment import (
 )
 from sdmbtl.studies.evaluation import count_missing, evaluate_chosen, evaluation_workers
 from sdmbtl.studies.gathering import gather_portfolio
+from sdmbtl.studies.lease_holder import LeaseHolder
+from sdmbtl.studies.leases import Lease
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.random_actions import (
     RandomActions,
@@ -379,8 +381,8 @@ class Study(StudyViews):
             with self.alone():
                 record_rules(self.database, budget, total_steps, min_gain, patience)
             measure_random_actions(self)
-            with CallbackList([*told, *callbacks]) as tell:
-                loop = Loop(self, tell, workers, checkpoint_seconds)
+            with CallbackList([*told, *callbacks]) as tell, LeaseHolder(self) as leases:
+                loop = Loop(self, tell, workers, leases, checkpoint_seconds)
                 return loop.run(stops, budget, retrain_missing=retrain_missing)
 
     def warn_of_environment(self) -> None:
@@ -546,8 +548,8 @@ class Study(StudyViews):
         _ = self.training  # which records accepted changes, and needs the lock for that
         with self._running(eval_processes) as workers:
             before = count_missing(self)
-            with CallbackList(callbacks) as tell:
-                Loop(self, tell, workers).evaluate_missing()
+            with CallbackList(callbacks) as tell, LeaseHolder(self) as leases:
+                Loop(self, tell, workers, leases).evaluate_missing()
             return {"missing": before, "left": count_missing(self)}
 
     # -- inside --------------------------------------------------------------------------------
@@ -577,14 +579,18 @@ class Study(StudyViews):
         episodes: Mapping[int, NDArray[np.float64]] | None = None,
         errors: Mapping[int, Mapping[int, str]] | None = None,
         seconds: Mapping[tuple[int, str], float] | None = None,
+        leases: Mapping[int, Lease] | None = None,
     ) -> None:
         """Write trials to the database, then into the selector's history.
 
         Args:
             *trials: The trials, all of them or none.
-            episodes: See `StudyDatabase.write`.
-            errors: See `StudyDatabase.write`.
-            seconds: See `StudyDatabase.write`.
+            episodes: See `StudyDatabase.write`, as for what follows.
+            errors: Errors on targets.
+            seconds: Times of stages.
+            leases: To whom trials are lent.
         """
-        self.database.write(*trials, episodes=episodes, errors=errors, seconds=seconds)
+        self.database.write(
+            *trials, episodes=episodes, errors=errors, seconds=seconds, leases=leases
+        )
         self.selector.record(*trials)

@@ -1,0 +1,123 @@
+"""Training and evaluation as tasks: functions of data that any process can be sent.
+
+What goes in and comes out are numbers, texts, bytes, arrays, and lists and dicts of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.executors.reporting import report
+from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
+from sdmbtl.trainers.base import Training, TrainingJob
+from sdmbtl.trainers.checkpoint import Checkpoints
+from sdmbtl.trainers.evaluation import evaluate
+from sdmbtl.trainers.progress import Report
+from sdmbtl.trainers.spec import Failure, TrainerSpec, train
+
+
+def train_task(
+    spec: dict[str, Any],
+    jobs: Sequence[Mapping[str, Any]],
+    checkpoints: tuple[str, float] | None = None,
+) -> list[dict[str, Any]]:
+    """Train policies side by side; see `train`.
+
+    Args:
+        spec: `TrainerSpec.to_dict()`.
+        jobs: Each as `job_to_data` gives it.
+        checkpoints: Folder and seconds of the checkpoints; None for none.
+
+    Returns:
+        For each job what `training_from_data` reads.
+    """
+    specification = TrainerSpec.from_dict(spec)
+    kept = None if checkpoints is None else Checkpoints(Path(checkpoints[0]), checkpoints[1])
+
+    def tell(progress: Report) -> None:
+        report(asdict(progress))
+
+    results = train(specification, [job_from_data(job) for job in jobs], tell, kept)
+    return [_training_to_data(result) for result in results]
+
+
+def evaluate_task(
+    spec: dict[str, Any],
+    policy: bytes,
+    contexts: NDArray[np.float64],
+    numbers: Sequence[int],
+    episodes: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Evaluate a policy on some contexts; see `evaluate`.
+
+    Args:
+        spec: `TrainerSpec.to_dict()`.
+        policy: Bytes of a policy file.
+        contexts: (n, D) all contexts, among which those that are evaluated have their numbers: what
+            comes out depends on the number, not on which others are evaluated beside.
+        numbers: Which of them to evaluate.
+        episodes: Number of episodes on each.
+        seed: As for `evaluate`.
+
+    Returns:
+        "returns", (len(numbers), episodes), and "errors" by the number of the context.
+    """
+    played = evaluate(
+        TrainerSpec.from_dict(spec),
+        _load_once(policy),
+        contexts,
+        episodes=episodes,
+        seed=seed,
+        only=numbers,
+        progress=lambda done, _: report({"done": done}),
+    )
+    return {"returns": played.returns[list(numbers)], "errors": dict(played.errors)}
+
+
+def job_to_data(job: TrainingJob) -> dict[str, Any]:
+    """A job as data."""
+    return {
+        "contexts": np.array(job.contexts),
+        "seed": job.seed,
+        "attempt": job.attempt,
+        "parent": None if job.parent is None else policy_bytes(job.parent),
+        "steps": job.steps,
+    }
+
+
+def job_from_data(data: Mapping[str, Any]) -> TrainingJob:
+    """The job that `job_to_data` described."""
+    parent = data["parent"]
+    return TrainingJob(**{**data, "parent": None if parent is None else policy_from_bytes(parent)})
+
+
+def training_from_data(data: Mapping[str, Any]) -> Training | Failure:
+    """What `train_task` returned for a job."""
+    if "error" in data:
+        return Failure(**data)
+    curve = [(int(steps), float(value)) for steps, value in data["curve"]]
+    return Training(**{**data, "policy": policy_from_bytes(data["policy"]), "curve": curve})
+
+
+def _training_to_data(result: Training | Failure) -> dict[str, Any]:
+    if isinstance(result, Failure):
+        return {"error": result.error, "attempt": result.attempt}
+    return {
+        "policy": policy_bytes(result.policy),
+        "steps": int(result.steps),
+        "source_return": float(result.source_return),
+        "curve": [(int(steps), float(value)) for steps, value in result.curve],
+    }
+
+
+@lru_cache(maxsize=1)
+def _load_once(content: bytes) -> Policy:
+    return policy_from_bytes(content)
