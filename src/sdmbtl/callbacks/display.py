@@ -45,6 +45,8 @@ class RunDisplay(ABC):
             self._finished(event.trial, event.warning)
         elif event.stage == "failed":
             self._failed(event.trial)
+        elif event.stage == "lost":
+            self._lost(event.trial)
         elif event.stage == "continued":
             self._continued(event)
         else:
@@ -95,6 +97,14 @@ class RunDisplay(ABC):
         self.add_line(
             " " * len(self._round(self._done)),
             f"{self._named(trial)}  attempt {len(errors)} failed, {then}: {printable(errors[-1])}",
+            warning=True,
+        )
+
+    def _lost(self, trial: Trial) -> None:
+        lost = () if trial.run is None else trial.run.lost
+        self.add_line(
+            " " * len(self._round(self._done)),
+            f"{self._named(trial)}  begun again: {printable(lost[-1])}",
             warning=True,
         )
 
@@ -194,7 +204,7 @@ def activity(event: Event) -> str:
         return f"evaluating {event.steps:,} of {event.total_steps:,} targets"
     if event.stage == "compiling":
         return "compiling ..."
-    training = ("asked", "failed", "continued", "training")
+    training = ("asked", "failed", "lost", "continued", "training")
     return "training ..." if event.stage in training else "evaluating ..."
 
 

@@ -29,6 +29,8 @@ class TrainingRun:
     Attributes:
         attempt: Number of the present, or last, attempt at training.
         errors: Messages of the attempts that failed.
+        lost: What became of workers that were lost during the present attempt, which is then
+            begun again, with the same seed, by another one.
         steps: Environment steps that were taken, once trained.
         training_return: Mean return on its own source in training, once trained.
         curve: (steps, mean return) during training.
@@ -39,6 +41,7 @@ class TrainingRun:
 
     attempt: int = 0
     errors: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
     steps: int | None = None
     training_return: float | None = None
     curve: tuple[tuple[int, float], ...] = ()
@@ -50,8 +53,8 @@ class TrainingRun:
         """Read back what `asdict` gave; lists become tuples again."""
         curve = tuple((int(steps), float(value)) for steps, value in data["curve"])
         company = tuple((int(number), int(attempt)) for number, attempt in data["company"])
-        errors = tuple(data["errors"])
-        return cls(**{**data, "errors": errors, "curve": curve, "company": company})
+        texts = {name: tuple(data[name]) for name in ("errors", "lost")}
+        return cls(**{**data, **texts, "curve": curve, "company": company})
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class StudyDatabase:
         return exclusive(
             self.path.with_suffix(".run.lock"),
             doing="running the study",
-            meanwhile="; status, ask and tell may be used meanwhile",
+            meanwhile="; status, ask and tell may be used meanwhile, and --join works beside it",
             error=StudyError,
             busy=BusyError,
         )

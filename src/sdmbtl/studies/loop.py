@@ -65,7 +65,7 @@ class Loop:
     ) -> str:
         """Continue until a rule holds; returns why it stopped."""
         if retrain_missing:
-            self._retrain_missing()
+            self.retrain_missing()
         rounds = Rounds(self.study, self.tell, self.leases, rules, budget)
         while True:
             self.study.refresh()
@@ -83,7 +83,7 @@ class Loop:
             self._work(trials)
             rounds.count_failures(t.id for t in trials)
 
-    def _retrain_missing(self) -> None:
+    def retrain_missing(self) -> None:
         """Train finished policies again whose file is missing or damaged.
 
         Each in the company in which it was trained, so that the same comes out.

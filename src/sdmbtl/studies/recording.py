@@ -164,6 +164,7 @@ class Recorder:
                 run = run_of(trained)
                 what = f"policy {run.policy_sha256} with a training return of {run.training_return}"
                 self._supersede(trained.id, what)
+            self.leases.forget(trained.id)
             return False
         return self.is_unchanged(trained.updated(status="pending"))
 
@@ -238,15 +239,30 @@ class Recorder:
 
     # -- both ----------------------------------------------------------------------------------
 
+    def keep(self, trial: Trial) -> bool:
+        """Record a change of a pending trial; returns whether it is still this process's."""
+        with self.study.alone():
+            if not self._is_ours(trial):
+                return False
+            self.study.record(self.merged(trial))
+        return True
+
     def give_up(self, trial: Trial, error: str) -> None:
         """Record that a pending trial has failed."""
         run = replace(run_of(trial), errors=(*run_of(trial).errors, error))
         with self.study.alone():
-            if self.leases.is_lost(trial.id) or not self.is_unchanged(trial):
+            if not self._is_ours(trial):
                 return
             failed = self.study.trials[trial.id].updated(run=run, status="failed")
             self.study.record(failed, leases=self.leases.give_back(trial.id))
         self.tell(Event("failed", failed))
+
+    def _is_ours(self, trial: Trial) -> bool:
+        """Whether a trial is still worked on here, and nobody has reported anything of it."""
+        if self.leases.is_lost(trial.id):
+            self.leases.forget(trial.id)
+            return False
+        return self.is_unchanged(trial)
 
     def has_its_parent(self, trial: Trial) -> bool:
         """Whether the policy that a trial starts from is here; if it never will be, give up.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
@@ -36,6 +36,8 @@ from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.studies.leases import Lease
 from sdmbtl.studies.loop import Loop
+from sdmbtl.studies.parallel_loop import ParallelLoop
+from sdmbtl.studies.parallel_plan import ParallelOptions, ParallelPlan
 from sdmbtl.studies.random_actions import (
     RandomActions,
     measure_random_actions,
@@ -340,12 +342,17 @@ class Study(StudyViews):
         checkpoint_seconds: float | None = 60.0,
         retrain_missing: bool = False,
         eval_processes: int | None = None,
+        **parallel: Unpack[ParallelOptions],
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
 
         May be interrupted at any moment and called again, here or in another process: the same
         contexts are chosen and the same returns come out. Others may ask and tell meanwhile; what
         they asked for is theirs to train, see `adopt_pending`.
+
+        With several `jobs`, policies are trained at once: as soon as one is done the next context
+        is chosen, for which those under way count. What is chosen then depends on the order in
+        which they are done.
 
         Args:
             budget: Number of finished policies, those of earlier runs included.
@@ -364,26 +371,46 @@ class Study(StudyViews):
             checkpoint_seconds: Time between two checkpoints of a training run; None for none.
             retrain_missing: First train policies again whose file is missing or damaged.
             eval_processes: Processes that evaluate a policy; as many as cores if left out.
+            **parallel: Keywords, all of them optional.
+            jobs: Number of policies, or of groups of `batch`, that are trained at once.
+            executor: "serial" (this process), "processes", "ray", or an `Executor`, which is left
+                open. With several jobs "processes" if left out.
+            executor_options: Its settings, such as {"address": "auto"}.
+            run_limit: Seconds that one training run may take before it counts as hanging.
+            worker_retries: How often what a lost worker did is given to another one.
+            join: Work beside other processes that run the study, here or on other machines.
+            lease_seconds: How long a process may be silent before others take over its policies.
 
         Returns:
             Why it stopped, in words.
 
         Raises:
-            BusyError: If another process runs the study.
+            BusyError: If another process runs the study, and `join` is not set.
             StudyError: If several training runs in a row failed, or the disk is full.
-            MissingPackageError: If tensorboard is asked for and not installed.
+            ExecutorError: If an executor is unknown or a setting is not one of it.
+            MissingPackageError: If tensorboard or Ray is asked for and not installed.
         """
+        plan = ParallelPlan.of(parallel)
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         self.warn_of_environment()  # a study that cannot train says so before anything is chosen
-        with self._running(eval_processes) as workers:
+        with self._running(eval_processes, join=plan.join) as workers:
             told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
             told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.alone():
                 record_rules(self.database, budget, total_steps, min_gain, patience)
             measure_random_actions(self)
-            with CallbackList([*told, *callbacks]) as tell, LeaseHolder(self) as leases:
+            with (
+                CallbackList([*told, *callbacks]) as tell,
+                LeaseHolder(self, plan.lease_seconds) as leases,
+            ):
                 loop = Loop(self, tell, workers, leases, checkpoint_seconds)
-                return loop.run(stops, budget, retrain_missing=retrain_missing)
+                if plan.is_serial:
+                    return loop.run(stops, budget, retrain_missing=retrain_missing)
+                if retrain_missing:
+                    loop.retrain_missing()
+                with plan.opened_executor(self) as executor:
+                    options = (checkpoint_seconds, plan.worker_retries)
+                    return ParallelLoop(self, tell, executor, leases, *options).run(stops, budget)
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
@@ -555,10 +582,11 @@ class Study(StudyViews):
     # -- inside --------------------------------------------------------------------------------
 
     @contextmanager
-    def _running(self, eval_processes: int | None) -> Iterator[Workers]:
-        """Be the one process that trains and evaluates, with one connection and helpers."""
+    def _running(self, eval_processes: int | None, *, join: bool = False) -> Iterator[Workers]:
+        """Be the one process that trains and evaluates, or join it; with one connection."""
         workers = evaluation_workers(eval_processes)
-        with self.database.running(), self.database.opened(), workers:
+        alone = nullcontext() if join else self.database.running()
+        with alone, self.database.opened(), workers:
             self.refresh()
             yield workers
 

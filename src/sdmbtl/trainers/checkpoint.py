@@ -116,6 +116,10 @@ class Checkpoint:
             warnings.warn(f"The run begins anew, without its checkpoint: {error}", stacklevel=2)
             return None
 
+    def delete(self) -> None:
+        """Delete it, when what it was for is recorded."""
+        self.path.unlink(missing_ok=True)
+
     @contextmanager
     def kept(self, take: Callable[[], Snapshot]) -> Iterator[None]:
         """Write where the run is when that is due, and at once if it is interrupted meanwhile."""

@@ -176,9 +176,10 @@ def _evaluate_elsewhere(
 ) -> Evaluation:
     """What a worker process does; it makes trainer and policy once."""
     trainer = TrainerSpec.from_dict(spec).make_trainer()
-    return _evaluate_part(trainer, _load_once(policy), None, contexts, episodes, seed, only)
+    return _evaluate_part(trainer, load_once(policy), None, contexts, episodes, seed, only)
 
 
 @lru_cache(maxsize=1)
-def _load_once(content: bytes) -> Policy:
+def load_once(content: bytes) -> Policy:
+    """The policy in the bytes of a file; the last one is kept, as it is asked for again."""
     return policy_from_bytes(content)

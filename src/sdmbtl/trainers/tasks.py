@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.executors.reporting import report
-from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
+from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.trainers.base import Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoints
-from sdmbtl.trainers.evaluation import evaluate
+from sdmbtl.trainers.evaluation import evaluate, load_once
 from sdmbtl.trainers.progress import Report
 from sdmbtl.trainers.spec import Failure, TrainerSpec, train
 
@@ -72,7 +71,7 @@ def evaluate_task(
     """
     played = evaluate(
         TrainerSpec.from_dict(spec),
-        _load_once(policy),
+        load_once(policy),
         contexts,
         episodes=episodes,
         seed=seed,
@@ -116,8 +115,3 @@ def _training_to_data(result: Training | Failure) -> dict[str, Any]:
         "source_return": float(result.source_return),
         "curve": [(int(steps), float(value)) for steps, value in result.curve],
     }
-
-
-@lru_cache(maxsize=1)
-def _load_once(content: bytes) -> Policy:
-    return policy_from_bytes(content)
