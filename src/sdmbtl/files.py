@@ -23,6 +23,12 @@ _KINDS = {
 #: Name of a file that is being written, with the host and the number of the process that does.
 _TEMPORARY = re.compile(r"\..+\.sdmbtl-(?P<host>.+)-(?P<process>\d+)\.tmp(-journal|-wal|-shm)?")
 
+#: File systems that other machines write to as well; locks on them are not to be relied on.
+_NETWORK_FILE_SYSTEMS = (
+    *("nfs", "nfs4", "lustre", "gpfs", "beegfs", "ceph", "glusterfs", "fuse.glusterfs"),
+    *("cifs", "smb3", "fuse.sshfs", "afs", "orangefs", "panfs"),
+)
+
 #: Seconds after which a file that another host was writing is taken for left over.
 _ABANDONED = 24 * 3600.0
 
@@ -151,6 +157,26 @@ def sync_directory(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def network_file_system(path: Path, table: Path = Path("/proc/self/mountinfo")) -> str | None:
+    """The kind of network file system that a path is on; None for a disk, or if it is not known.
+
+    Args:
+        path: The path; it need not exist.
+        table: The table of what is mounted.
+    """
+    try:
+        lines = table.read_text().splitlines()
+    except OSError:
+        return None
+    place, best = path.resolve(), (-1, "")
+    for line in lines:
+        before, _, after = line.partition(" - ")
+        mounted = Path(before.split()[4].replace("\\040", " "))
+        if place.is_relative_to(mounted):
+            best = max(best, (len(mounted.parts), after.split()[0]))
+    return best[1] if best[1] in _NETWORK_FILE_SYSTEMS else None
 
 
 def _temporary_name(path: Path) -> Path:

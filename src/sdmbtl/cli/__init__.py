@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sdmbtl import __version__
-from sdmbtl.cli.ask_tell import ask, targets, tell
+from sdmbtl.cli.ask_tell import ask, renew, targets, tell
 from sdmbtl.cli.bench import bench
 from sdmbtl.cli.compare import compare
 from sdmbtl.cli.curves import curves
@@ -23,6 +23,7 @@ from sdmbtl.cli.plot import plot
 from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.report import report, watch
 from sdmbtl.cli.run import resume, run
+from sdmbtl.cli.serve import serve
 from sdmbtl.cli.status import status
 from sdmbtl.cli.study import doctor, evaluate
 from sdmbtl.cli.trainers import trainers
@@ -54,7 +55,7 @@ def _root(
 for _panel, _commands in {
     "Train": (run, resume, status, curves, evaluate, portfolio),
     "Show": (report, watch, plot, play),
-    "Train elsewhere": (ask, tell, forget, targets),
+    "Train elsewhere": (ask, tell, renew, serve, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
     "Compare": (compare, matrix, describe, figures),
 }.items():

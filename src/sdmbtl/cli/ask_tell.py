@@ -32,8 +32,8 @@ from sdmbtl.cli.output import (
     print_lines,
     result_console,
 )
-from sdmbtl.contexts import Source
-from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
+from sdmbtl.cli.reports import ASKED_OF_REGIONS, ask_trials, describe_asked, tell_reports
+from sdmbtl.studies.spool import Spool, is_spool
 from sdmbtl.summary import summary
 from sdmbtl.wording import figure
 
@@ -45,15 +45,9 @@ if TYPE_CHECKING:
 #: What became of a training run.
 Outcome = Literal["finished", "failed", "cancelled"]
 
-#: What is printed of a trial that was asked for.
-ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
-
-#: What is printed besides, unless it is a point that is trained from scratch as usual.
-ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
-
 #: What an object that is reported may have: also all that `sdmbtl ask` prints.
 _REPORT_KEYS = (
-    *("id", "context", "returns", "source_return", "attributes"),
+    *("id", "context", "returns", "source_return", "attributes", "lease"),
     *("strategy", "structure", "model", "reason", "numbers"),
     *ASKED_OF_REGIONS,
 )
@@ -80,6 +74,14 @@ def ask(
     specialist_steps: SpecialistStepsOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed of a new study.", min=0)] = None,
     n: Annotated[int, typer.Option("-n", help="How many at once.", min=1)] = 1,
+    lease: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="After this time, 2h for example, it is given to whoever asks next with --lease, "
+            "unless it is reported, or held with 'sdmbtl renew', until then.",
+        ),
+    ] = None,
     attribute: AttributeOption = None,
     wait: WaitOption = 30.0,
 ) -> None:
@@ -88,7 +90,9 @@ def ask(
     Each is printed as one line of JSON, however many there are:
     'sdmbtl ask DIR -n 4 | jq .context'. It is pending until 'sdmbtl tell'
     reports what became of it; one way is to send the same line back with
-    "returns" added. With --selector generalist-first, or a --width above 0,
+    "returns" added. With --lease the line has the number of the "lease" too,
+    and what comes after it has run out is kept, but does not count.
+    With --selector generalist-first, or a --width above 0,
     a line may also have a "region" to train on, a "parent" to start from,
     and "steps".
     """
@@ -101,6 +105,12 @@ def ask(
             "give --space FILE.toml too. A study that is there keeps its own."
         )
     attributes = arguments.settings(attribute or (), "--attribute")
+    seconds = None if lease is None else arguments.seconds(lease, "--lease")
+    if is_spool(path):
+        asked = {"do": "ask", "n": n, "lease": seconds, "attributes": attributes}
+        for line in Spool(path).request(asked, wait):
+            print_json(line, in_one_line=True)
+        return
     if space is None:
         study = Study.open(path, wait=wait)
     else:
@@ -114,19 +124,25 @@ def ask(
             seed=seed or 0,
             wait=wait,
         )
-    for trial in study.ask(n):
-        if attributes:
-            trial = study.annotate(trial, **attributes)
+    for trial in ask_trials(study, n, seconds, attributes):
         _explain(trial, study)
-        print_json(_asked(trial), in_one_line=True)
+        print_json(describe_asked(study, trial), in_one_line=True)
 
 
-def _asked(trial: Trial) -> dict[str, Any]:
-    """What is printed of a trial: of a region, or a start from a parent, more than of a point."""
-    asked = {key: getattr(trial, key) for key in ASKED}
-    usual = {} if trial.width else {"width", "region"}
-    more = {key: getattr(trial, key) for key in ASKED_OF_REGIONS if key not in usual}
-    return asked | {key: value for key, value in more.items() if value is not None}
+def renew(
+    path: StudyArgument,
+    number: Annotated[int, typer.Option("--id", help="Which policy.")],
+    lease: Annotated[int, typer.Option(help="The number that 'sdmbtl ask --lease' printed.")],
+    wait: WaitOption = 30.0,
+) -> None:
+    """Hold a lease for its time from now on; fails if it was given to somebody else."""
+    from sdmbtl.studies import Study
+
+    if not Study.open(path, wait=wait).renew(number, lease):
+        raise ArgumentError(
+            f"Lease {lease} of policy {number} has run out and was given to somebody else, or the "
+            "policy was reported. Stop training it: its result would not count."
+        )
 
 
 def _explain(trial: Trial, study: Study) -> None:
@@ -211,6 +227,9 @@ def tell(
     ] = False,
     reason: ReasonOption = None,
     attribute: AttributeOption = None,
+    lease: Annotated[
+        int | None, typer.Option(help="The lease it was asked with, unless the file says so.")
+    ] = None,
     wait: WaitOption = 30.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -225,21 +244,17 @@ def tell(
     what: Outcome = "failed" if failed else "cancelled" if cancelled else "finished"
     _check_options(row, what, error, both=failed and cancelled, twice=repeat and replace)
     _check_reason(reason, replace=replace)
-    reports = _reports(row, number, context)
+    reports = _reports(row, number, context, lease)
     attributes = arguments.settings(attribute or (), "--attribute")
-    study = Study.open(path, wait=wait)
     how: TellOptions = {"status": what, "repeat": repeat, "correct": replace, "reason": reason}
-    recorded = []
-    for place, report in enumerate(reports):
-        try:
-            trial = _tell(study, report, error, how)
-            if attached := {**report.get("attributes", {}), **attributes}:
-                study.annotate(trial, **attached)
-        except SdmbtlError as problem:
-            raise _with_place(problem, place, len(reports)) from None
-        source = study.space.in_words(trial.source)
-        recorded.append(f"Policy {trial.id}, {source}: recorded as {what}.")
-    _show(study, recorded, as_json=as_json)
+    if is_spool(path):
+        told = {"do": "tell", "reports": reports, "error": error, "how": how}
+        print_lines(
+            result_console(), *Spool(path).request({**told, "attributes": attributes}, wait)
+        )
+        return
+    study = Study.open(path, wait=wait)
+    _show(study, tell_reports(study, reports, error, how, attributes), as_json=as_json)
 
 
 def _show(study: Study, recorded: list[str], *, as_json: bool) -> None:
@@ -274,7 +289,7 @@ def _check_reason(reason: str | None, *, replace: bool) -> None:
 
 
 def _reports(
-    row: str | None, number: int | None, context: list[str] | None
+    row: str | None, number: int | None, context: list[str] | None, lease: int | None
 ) -> list[dict[str, Any]]:
     """What is to be reported, as objects; what the options say of the only one comes first."""
     documents = [{"returns": None}] if row is None else arguments.json_documents(row)
@@ -282,12 +297,15 @@ def _reports(
     if isinstance(only, list) and only and all(isinstance(inner, dict) for inner in only):
         documents = only
     reports = [_report(document) for document in documents]
-    if number is None and not context:
-        return reports
-    if len(reports) > 1:
-        raise ArgumentError("--id and --context name one policy. Write 'id' into each row instead.")
     named: dict[str, Any] = {} if number is None else {"id": number}
     named |= {"context": arguments.context(context)} if context else {}
+    named |= {} if lease is None else {"lease": lease}
+    if not named:
+        return reports
+    if len(reports) > 1:
+        raise ArgumentError(
+            "--id, --context and --lease name one policy. Write 'id' into each row instead."
+        )
     for key, value in named.items():
         if reports[0].get(key, value) != value:
             raise ArgumentError(
@@ -311,90 +329,16 @@ def _report(document: Any) -> dict[str, Any]:
             f"'returns'. Got {got} instead."
         )
     known_options("a row", document, _REPORT_KEYS, error=ArgumentError)
-    number = document.get("id", 0)
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise ArgumentError(
-            "The 'id' of a row is the whole number of a policy, as 'sdmbtl ask' printed it. "
-            f"Got {short_text(number)} instead."
-        )
+    for key, what in (("id", "a policy"), ("lease", "its lease")):
+        number = document.get(key, 0)
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise ArgumentError(
+                f"The {key!r} of a row is the whole number of {what}, as 'sdmbtl ask' printed it. "
+                f"Got {short_text(number)} instead."
+            )
     if not isinstance(document.get("context", {}), dict):
         raise ArgumentError(
             "The 'context' of a row is an object with a value for each dimension. "
             f"Got {short_text(document['context'])} instead."
         )
     return document
-
-
-def _tell(study: Study, report: Mapping[str, Any], error: str | None, how: TellOptions) -> Trial:
-    trial = _meant(study, report)
-    if how["repeat"] and isinstance(trial, int):
-        trial = next((t.source for t in study.trials if t.id == trial), trial)
-    options: TellOptions = {**how, "source_return": report.get("source_return")}
-    try:
-        return study.tell(trial, report["returns"], error=error, **options)
-    except DuplicateTellError as problem:
-        if isinstance(trial, int) and study.trials[trial].status == "forgotten":
-            raise ArgumentError(
-                f"Policy {trial} was forgotten. To record it again, give --replace."
-            ) from problem
-        raise ArgumentError(
-            f"This was reported before; 'sdmbtl status {quote(str(study.path))}' shows what is "
-            "recorded. To replace it, give --replace; if its context was trained once more, "
-            "--repeat."
-        ) from None
-
-
-def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
-    """Which policy is meant: by number, by its source, or the only one that is pending.
-
-    Raises:
-        ArgumentError: If none is meant, or the number and the source are not of the same policy.
-    """
-    source = _reported_source(study, report)
-    if "id" in report:
-        number: int = report["id"]
-        known = {trial.id: trial for trial in study.trials}
-        if source is not None and number in known and not _is_same(study, known[number], source):
-            raise ArgumentError(
-                f"Policy {number} is the one for {study.space.in_words(known[number].source)}, but "
-                f"the row is for {study.space.in_words(source)}. Correct the id or the context."
-            )
-        return number
-    if source is not None:
-        return source
-    pending = study.pending
-    if len(pending) == 1:
-        return pending[0].id
-    place = quote(str(study.path))
-    if not pending:
-        raise ArgumentError(
-            f"No policy is pending. Ask for one with 'sdmbtl ask {place}', or give the context "
-            "of a policy that was trained without being asked for: --context."
-        )
-    listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
-    raise ArgumentError(f"{len(pending)} policies are pending. Say which one it is:{listed}")
-
-
-def _reported_source(study: Study, report: Mapping[str, Any]) -> Source | None:
-    """The source that a row names by its context, None if it has none."""
-    if "context" not in report:
-        return None
-    center = arguments.as_shown(dict(report["context"]), study.space)
-    how = {key: report[key] for key in ("width", "parent", "steps") if key in report}
-    return Source.at(study.space.vector(center), **how)
-
-
-def _is_same(study: Study, trial: Trial, source: Source) -> bool:
-    """Whether a row's source is that of a trial, up to rounding; of a region its centre will do."""
-    if source == Source(source.center):
-        return study.selector.history.has_center(trial, source)
-    return trial in study.selector.history.with_source(source)
-
-
-def _with_place(problem: SdmbtlError, place: int, number: int) -> SdmbtlError:
-    """Of several rows, which one has a problem; those before it are recorded."""
-    if number == 1:
-        return problem
-    kept = f"; {place} before it {'is' if place == 1 else 'are'} recorded" if place else ""
-    kind = BusyError if isinstance(problem, BusyError) else ArgumentError
-    return kind(f"Row {place + 1} of {number}{kept}: {problem}")

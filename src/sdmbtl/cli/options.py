@@ -167,6 +167,41 @@ EvalProcessesOption = Annotated[
         show_default="all cores",
     ),
 ]
+JobsOption = Annotated[
+    int,
+    typer.Option(
+        "--jobs",
+        "-j",
+        help="Policies that are trained at once, each in a process of its own. The next context is "
+        "chosen as soon as one is done.",
+        min=1,
+    ),
+]
+ExecutorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Where they are trained: 'serial' (this process), 'processes', or 'ray'.",
+        show_default="serial for one job",
+    ),
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Of a Ray cluster, 'auto' for the one of this machine; without it, one is started."
+    ),
+]
+RunLimitOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="After this time a training run is taken to hang: 2h, 30m."),
+]
+MemoryLimitOption = Annotated[
+    float | None,
+    typer.Option(help="GiB of memory that a process may use before it is ended.", min=0.0),
+]
+JoinOption = Annotated[
+    bool,
+    typer.Option("--join", help="Work beside others that run the same study, also elsewhere."),
+]
 EpisodesOption = Annotated[
     int, training_option(help="Episodes for each policy on each target.", min=1)
 ]

@@ -13,6 +13,7 @@ from warnings import catch_warnings
 
 import typer
 
+from sdmbtl.checks import known_name
 from sdmbtl.cli import arguments, options
 from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.config import ConfigOption
@@ -20,11 +21,13 @@ from sdmbtl.cli.output import note, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
+from sdmbtl.executors import executor_names
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.studies import Study
+    from sdmbtl.studies.parallel_plan import ParallelOptions
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,68 @@ class Output:
         return given
 
 
+@dataclass(frozen=True)
+class Parallel:
+    """How much is done at once, and where, as given; checked as the limits are."""
+
+    jobs: int
+    executor: str | None
+    address: str | None
+    run_limit: str | None
+    memory_limit: float | None
+    join: bool
+
+    def __post_init__(self) -> None:
+        if self.executor is not None:
+            known_name("--executor", self.executor, executor_names(), error=ArgumentError)
+        if self.address is not None and self.executor != "ray":
+            raise ArgumentError("--address is of a Ray cluster: give --executor ray too.")
+        if self.memory_limit is not None and self._name != "processes":
+            raise ArgumentError(
+                "--memory-limit is for processes of this machine: give --jobs or --executor "
+                "processes too. Ray has a limit of its own."
+            )
+        if self.run_limit is not None and self._name == "serial":
+            raise ArgumentError(
+                "--run-limit ends a process that hangs: give --jobs or --executor processes too."
+            )
+        _ = self.keywords
+
+    @property
+    def _name(self) -> str:
+        return self.executor or ("processes" if self.jobs > 1 else "serial")
+
+    @property
+    def keywords(self) -> ParallelOptions:
+        """As keywords of `Study.run`."""
+        limit = self.memory_limit
+        settings = {
+            "address": self.address,
+            "memory_limit": None if limit is None else max(int(limit * 2**30), 1),
+        }
+        return {
+            "jobs": self.jobs,
+            "executor": self.executor,
+            "executor_options": {k: v for k, v in settings.items() if v is not None},
+            "run_limit": None
+            if self.run_limit is None
+            else arguments.seconds(self.run_limit, "--run-limit"),
+            "join": self.join,
+        }
+
+    def to_options(self) -> str:
+        """The options that give it again."""
+        given = {
+            "--jobs": self.jobs if self.jobs > 1 else None,
+            "--executor": self.executor,
+            "--address": self.address,
+            "--run-limit": self.run_limit,
+            "--memory-limit": self.memory_limit,
+        }
+        words = [f" {name} {quote(str(value))}" for name, value in given.items() if value]
+        return "".join(words) + (" --join" if self.join else "")
+
+
 def run(
     env: options.EnvArgument,
     out: options.OutOption = None,
@@ -110,6 +175,12 @@ def run(
     log_every: options.LogEveryOption = "30s",
     tensorboard: options.TensorBoardOption = None,
     eval_processes: options.EvalProcessesOption = None,
+    jobs: options.JobsOption = 1,
+    executor: options.ExecutorOption = None,
+    address: options.AddressOption = None,
+    run_limit: options.RunLimitOption = None,
+    memory_limit: options.MemoryLimitOption = None,
+    join: options.JoinOption = False,
     space: options.SpaceOption = None,
     levels: options.LevelsOption = None,
     option: options.FamilyOption = None,
@@ -137,6 +208,7 @@ def run(
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
+    parallel = Parallel(jobs, executor, address, run_limit, memory_limit, join)
     settings: dict[str, Any] = {
         "selector": selector,
         "selector_options": arguments.settings(selector_option or (), "--selector-option"),
@@ -151,9 +223,10 @@ def run(
         "accept_changes": accept_changes,
     }
     for path, own_seed in _list_studies(env, out, seed, seeds).items():
-        with _stoppable(path, limits, output) as signals:
+        with _stoppable(path, limits, output, parallel) as signals:
             family = arguments.family(env, space, levels, option, physics)
-            _run(_open(path, family, seed=own_seed, **settings), limits, output, signals)
+            study = _open(path, family, seed=own_seed, **settings)
+            _run(study, limits, output, parallel, signals)
 
 
 def _list_studies(env: str, out: Path | None, seed: int, seeds: int | None) -> dict[Path, int]:
@@ -197,6 +270,12 @@ def resume(
     tensorboard: options.TensorBoardOption = None,
     wait: options.WaitOption = 30.0,
     eval_processes: options.EvalProcessesOption = None,
+    jobs: options.JobsOption = 1,
+    executor: options.ExecutorOption = None,
+    address: options.AddressOption = None,
+    run_limit: options.RunLimitOption = None,
+    memory_limit: options.MemoryLimitOption = None,
+    join: options.JoinOption = False,
 ) -> None:
     """Continue a study with the settings it was made with.
 
@@ -206,7 +285,8 @@ def resume(
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
-    with _stoppable(path, limits, output, trust=trust) as signals:
+    parallel = Parallel(jobs, executor, address, run_limit, memory_limit, join)
+    with _stoppable(path, limits, output, parallel, trust=trust) as signals:
         study = opened_with_environment(path, accept_changes=accept_changes, trust=trust, wait=wait)
         if not limits.given and not study.stop_rules:
             raise ArgumentError(
@@ -221,7 +301,7 @@ def resume(
             _ = study.training
             count = study.adopt_pending()
             note(f"{counted(count, 'pending policy', 'pending policies')} will be trained here.")
-        _run(study, limits, output, signals, retrain_missing=retrain_missing)
+        _run(study, limits, output, parallel, signals, retrain_missing=retrain_missing)
 
 
 def _open(path: Path, family: EnvironmentFamily, **settings: Any) -> Study:
@@ -233,13 +313,13 @@ def _open(path: Path, family: EnvironmentFamily, **settings: Any) -> Study:
 
 @contextmanager
 def _stoppable(
-    path: Path, limits: Limits, output: Output, *, trust: bool = False
+    path: Path, limits: Limits, output: Output, parallel: Parallel, *, trust: bool = False
 ) -> Iterator[StopSignals]:
     """A signal ends the run, saying what is kept and how to continue."""
     signals = StopSignals()
     # Without a time, which is about one run alone, all limits are on record.
     again = "" if limits.time is None else limits.to_options()
-    options = f"{again}{output.to_options()}{' --trust' if trust else ''}"
+    options = f"{again}{output.to_options()}{parallel.to_options()}{' --trust' if trust else ''}"
     with signals.ending_with(lambda: _interrupted(path, options)):
         yield signals
 
@@ -248,6 +328,7 @@ def _run(
     study: Study,
     limits: Limits,
     output: Output,
+    parallel: Parallel,
     signals: StopSignals,
     *,
     retrain_missing: bool = False,
@@ -272,6 +353,7 @@ def _run(
         tensorboard=output.tensorboard,
         retrain_missing=retrain_missing,
         eval_processes=output.eval_processes,
+        **parallel.keywords,
     )
     status = {**study.status(), "stopped": reason}
     if output.as_json:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from pathlib import Path
 from typing import Literal
 
 from sdmbtl.errors import StudyError
-from sdmbtl.files import obstacle
+from sdmbtl.files import network_file_system, obstacle
 from sdmbtl.limits import current_limits
 
 FileState = Literal["intact", "missing", "damaged"]
@@ -77,3 +78,16 @@ def file_state(path: Path, root: Path, sha256: str | None) -> FileState:
 def has_database(path: Path) -> bool:
     """Whether there is the database of a study, or its backup."""
     return any(os.path.lexists(path / name) for name in ("study.db", "study.backup.db"))
+
+
+def warn_of_network(path: Path) -> None:
+    """Warn of a study on a network file system, where locks may not keep processes apart."""
+    kind = network_file_system(path)
+    if kind is not None:
+        warnings.warn(
+            f"The study in {str(path)!r} is on a network file system ({kind}), where the locks "
+            "of its database are not to be relied on. As long as one process uses it, that is "
+            "fine. For many, put it on a disk of one machine and let that answer the others: "
+            "sdmbtl serve STUDY --spool DIR",
+            stacklevel=3,
+        )

@@ -38,6 +38,7 @@ def study_status(study: Study) -> dict[str, Any]:
     with study.database.opened():
         facts, timing = study.database.facts(), _timing(study)
         errors = study.database.errors()
+        superseded = len(study.database.superseded())
     random = recorded_random_actions(facts)
     rounds = _rounds(study, errors, random)
     finished = [r for r in rounds if r["status"] == "finished"]
@@ -59,6 +60,7 @@ def study_status(study: Study) -> dict[str, Any]:
         "pending": sum(r["status"] == "pending" for r in rounds),
         "failed": sum(r["status"] == "failed" for r in rounds),
         "forgotten": sum(r["status"] == "forgotten" for r in rounds),
+        "superseded": superseded,
         "failed_evaluations": sum(r["failed_targets"] for r in rounds),
         "steps": sum(r["steps"] or 0 for r in rounds),
         "performance": study.performance,

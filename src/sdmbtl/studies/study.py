@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import StudyError
 from sdmbtl.limits import naming
@@ -25,7 +24,7 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
 from sdmbtl.studies.creation import create_study
 from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
-from sdmbtl.studies.directory import FileState, check_there, file_state, is_study
+from sdmbtl.studies.directory import check_there, is_study, warn_of_network
 from sdmbtl.studies.environment import (
     check_identity,
     recorded_environments,
@@ -35,18 +34,23 @@ from sdmbtl.studies.evaluation import count_missing, evaluate_chosen, evaluation
 from sdmbtl.studies.gathering import gather_portfolio
 from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.studies.leases import Lease
+from sdmbtl.studies.lending import (
+    keep_superseded,
+    lend_again,
+    new_leases,
+    renew_lease,
+    returned_lease,
+)
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.parallel_loop import ParallelLoop
 from sdmbtl.studies.parallel_plan import ParallelOptions, ParallelPlan
 from sdmbtl.studies.random_actions import (
-    RandomActions,
     measure_random_actions,
-    recorded_random_actions,
 )
-from sdmbtl.studies.stopping import StopRule, record_rules, recorded_rules, stop_rules
+from sdmbtl.studies.state import StudyState
+from sdmbtl.studies.stopping import StopRule, record_rules, stop_rules
 from sdmbtl.studies.trust import StudyTrust
-from sdmbtl.studies.views import StudyViews
-from sdmbtl.transfer import as_episodes, bounded
+from sdmbtl.transfer import as_episodes
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -55,7 +59,7 @@ if TYPE_CHECKING:
     from sdmbtl.trainers.progress import EvaluationProgress
 
 
-class Study(StudyViews):
+class Study(StudyState):
     """A directory with a database and policy files, and the loop that fills them.
 
     Make or resume one with `Study.open`. What is recorded is in the database; in memory the
@@ -147,6 +151,7 @@ class Study(StudyViews):
             StudyError: If it is damaged, or there is none and nothing to make one from.
         """
         path = Path(path)
+        warn_of_network(path)
         if env is None and space is None:
             return cls(check_there(path), accept_changes=accept_changes, trust=trust, wait=wait)
         known = is_study(path)
@@ -162,128 +167,7 @@ class Study(StudyViews):
             create_study(path, given.configuration, given.training, wait)
         return cls(path, given, accept_changes=accept_changes, wait=wait)
 
-    # -- what is known -------------------------------------------------------------------------
-
-    @property
-    def trials(self) -> tuple[Trial, ...]:
-        """Every trial so far, in order."""
-        return self.selector.trials
-
-    @property
-    def pending(self) -> list[Trial]:
-        """The trials that were asked and not reported yet."""
-        return self.selector.pending
-
-    @property
-    def n_finished(self) -> int:
-        """Number of finished policies."""
-        return sum(t.status == "finished" for t in self.trials)
-
-    @property
-    def steps(self) -> int:
-        """Environment steps that the finished policies took in training."""
-        runs = [t.run for t in self.trials if t.status == "finished" and t.run is not None]
-        return sum(run.steps or 0 for run in runs)
-
-    def refresh(self) -> None:
-        """Take over what was recorded since, by another process."""
-        recorded, known = self.database.trials(self.space), self.trials
-        if len(recorded) < len(known):  # an older copy was put in its place
-            self.selector.load_trials(recorded)
-        else:
-            new = [t for t in recorded if t.id >= len(known) or t is not known[t.id]]
-            self.selector.record(*new)
-
-    @property
-    def trained(self) -> list[Trial]:
-        """The trials that have a policy file on record, without those that were forgotten."""
-        return [t for t in self.trials if t.has_policy and t.status != "forgotten"]
-
-    @property
-    def performance(self) -> float:
-        """Mean over the targets of the best return so far; NaN before the first policy."""
-        return self.selector.performance
-
-    @property
-    def returns(self) -> NDArray[np.float64]:
-        """(k, N, E) returns of the finished policies on every target in every episode.
-
-        NaN where a policy was reported with fewer episodes, or not evaluated.
-        """
-        finished = list(self.episodes().values())
-        episodes = max((r.shape[1] for r in finished), default=self.configuration.episodes)
-        returns = np.full((len(finished), len(self.space), episodes), np.nan)
-        for each, played in zip(returns, finished, strict=True):
-            each[:, : played.shape[1]] = played
-        return returns
-
-    def episodes(self) -> dict[int, NDArray[np.float64]]:
-        """(N, E) returns of each finished trial, by id; of a reported row, E = 1."""
-        stored = self.database.episodes()
-        rows = {t.id: t.row for t in self.trials if t.row is not None}
-        return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
-
-    @property
-    def return_range(self) -> tuple[float, float] | None:
-        """Lowest and highest return of an episode, if known."""
-        known = self.configuration.return_range
-        return None if known is None else (known[0], known[1])
-
-    @property
-    def return_span(self) -> float:
-        """Width of the range of returns: the known one, otherwise of those seen; 0 if none is."""
-        if self.return_range is not None:
-            return self.return_range[1] - self.return_range[0]
-        returns = self.selector.rows.returns
-        seen = returns[np.isfinite(returns)]
-        with np.errstate(over="ignore"):
-            return bounded(float(np.ptp(seen))) if len(seen) else 0.0
-
-    def share(self, value: float) -> float | None:
-        """A return as a share of the range of returns; None if either is not known."""
-        return share_of_range(value, self.return_range)
-
-    def remaining_gain(self, policies: int = 3) -> float | None:
-        """How much the mean best return is expected to rise by some more policies.
-
-        It is what the selector expects, but no more than the known range of returns leaves.
-
-        Args:
-            policies: Number of further policies, pending ones not counted.
-
-        Returns:
-            The rise; None if the selector does not estimate it, or knows too little yet.
-        """
-        gain = self.selector.remaining_gain(policies)
-        if gain is None or self.return_range is None:
-            return gain
-        return min(gain, max(self.return_range[1] - self.performance, 0.0))
-
-    @property
-    def random_actions(self) -> RandomActions | None:
-        """What random actions do, as measured before the first policy; None if they were not."""
-        return recorded_random_actions(self.database.facts())
-
-    def seconds(self) -> dict[int, dict[str, float]]:
-        """For each trial by id the seconds of its stages: choosing, training, evaluation."""
-        return self.database.seconds()
-
-    @property
-    def stop_rules(self) -> dict[str, Any]:
-        """What the last run was asked to stop at, as keywords of `run`; its time left out.
-
-        The `budget` is the largest number of policies that was asked for so far.
-        """
-        return recorded_rules(self.database.facts())
-
-    def policy_path(self, number: int) -> Path:
-        """File of the policy with this id."""
-        return self.path / "policies" / f"{number:04d}.safetensors"
-
-    def policy_state(self, trial: Trial) -> FileState:
-        """What became of a policy's file; nothing but a file of the study is opened."""
-        expected = None if trial.run is None else trial.run.policy_sha256
-        return file_state(self.policy_path(trial.id), self.path, expected)
+    # -- the environments ----------------------------------------------------------------------
 
     @property
     def training(self) -> TrainerSpec:
@@ -422,19 +306,37 @@ class Study(StudyViews):
     # -- ask and tell --------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None) -> Trial: ...
+    def ask(self, n: None = None, *, lease: float | None = None) -> Trial: ...
     @overload
-    def ask(self, n: int) -> list[Trial]: ...
-    def ask(self, n: int | None = None) -> Trial | list[Trial]:
+    def ask(self, n: int, *, lease: float | None = None) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, lease: float | None = None) -> Trial | list[Trial]:
         """Choose the next source, or the next `n`, to be trained elsewhere.
 
         They are pending until reported; as `Selector.ask`.
+
+        Args:
+            n: How many; one, not in a list, if left out.
+            lease: Seconds after which they are given to whoever asks next with a lease, unless
+                they are reported or renewed until then; see `lease_of`. None for never.
         """
+        count = 1 if n is None else n
         with self.alone():
-            trials = self.selector.next_trials(1 if n is None else n)
-            self.record(*trials)
+            trials = lend_again(self, count, lease)
+            new = self.selector.next_trials(count - len(trials)) if len(trials) < count else []
+            self.record(*new, leases=new_leases(new, lease))
+            trials += new
             self.database.back_up()  # they are being trained: their ids must not be given to others
         return trials[0] if n is None else trials
+
+    def lease_of(self, trial: Trial | int) -> int | None:
+        """The number of the lease that a trial has now, to be given to `tell` and `renew`."""
+        lease = self.database.leases().get(trial if isinstance(trial, int) else trial.id)
+        return None if lease is None or lease.holder is None else lease.token
+
+    def renew(self, trial: Trial | int, lease: int) -> bool:
+        """Hold a lease for its number of seconds from now; returns whether it was not lost."""
+        with self.alone():
+            return renew_lease(self, trial if isinstance(trial, int) else trial.id, lease)
 
     def tell(
         self,
@@ -442,6 +344,7 @@ class Study(StudyViews):
         returns: ArrayLike | None = None,
         *,
         error: str | None = None,
+        lease: int | None = None,
         **options: Unpack[TellOptions],
     ) -> Trial:
         """Report what became of a trial that was trained elsewhere; as `Selector.tell`.
@@ -451,6 +354,8 @@ class Study(StudyViews):
             returns: (N,) mean return on every target, NaN where not evaluated, or (N, E) the
                 return of each episode.
             error: What went wrong, for "failed".
+            lease: The number of the lease that it was asked with. If it was given to somebody else
+                meanwhile, what is reported is kept as superseded and does not count.
             **options: Keywords, all of them optional.
             status: "finished", "failed" or "cancelled".
             source_return: J(pi_x, x), for a source that is not an evaluated target.
@@ -465,13 +370,21 @@ class Study(StudyViews):
         with self.alone():
             played = None if returns is None else as_episodes(returns, self.space)
             row = None if played is None else mean_over_episodes(played)
+            status = options.get("status", "finished")
+            late = keep_superseded(self, trial, lease, status, row)
+            if late is not None:
+                return late
             reported = self.selector.reported_trial(trial, row, **options)
             if any(reported is known for known in self.trials):
                 return reported  # skipped
             if error:
                 run = reported.run or TrainingRun()
                 reported = reported.updated(run=replace(run, errors=(*run.errors, error)))
-            self.record(reported, episodes={} if played is None else {reported.id: played})
+            self.record(
+                reported,
+                episodes={} if played is None else {reported.id: played},
+                leases=returned_lease(self, reported.id),
+            )
             self.database.back_up()
         return reported
 
