@@ -169,7 +169,8 @@ def test_ray_is_named_where_it_is_missing(monkeypatch):
 
 
 def test_nothing_of_ray_is_imported_unless_asked_for():
-    code = "import sys, sdmbtl, sdmbtl.studies, sdmbtl.executors, sdmbtl.cli; print('ray' in sys.modules)"
+    modules = "sys, sdmbtl, sdmbtl.studies, sdmbtl.executors, sdmbtl.cli"
+    code = f"import {modules}; print('ray' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

@@ -18,6 +18,7 @@ from sdmbtl.cli.options import (
     ContextOption,
     InitOption,
     JsonOption,
+    LeaseOption,
     ReasonOption,
     SpecialistStepsOption,
     StudyArgument,
@@ -33,7 +34,6 @@ from sdmbtl.cli.output import (
     result_console,
 )
 from sdmbtl.cli.reports import ASKED_OF_REGIONS, ask_trials, describe_asked, tell_reports
-from sdmbtl.studies.spool import Spool, is_spool
 from sdmbtl.summary import summary
 from sdmbtl.wording import figure
 
@@ -74,14 +74,7 @@ def ask(
     specialist_steps: SpecialistStepsOption = None,
     seed: Annotated[int | None, typer.Option(help="Seed of a new study.", min=0)] = None,
     n: Annotated[int, typer.Option("-n", help="How many at once.", min=1)] = 1,
-    lease: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="After this time, 2h for example, it is given to whoever asks next with --lease, "
-            "unless it is reported, or held with 'sdmbtl renew', until then.",
-        ),
-    ] = None,
+    lease: LeaseOption = None,
     attribute: AttributeOption = None,
     wait: WaitOption = 30.0,
 ) -> None:
@@ -97,6 +90,7 @@ def ask(
     and "steps".
     """
     from sdmbtl.studies import Study
+    from sdmbtl.studies.spool import Spool, is_spool
 
     how = (width, init, specialist_steps) != ("auto", "auto", None)
     if space is None and (selector is not None or seed is not None or how):
@@ -111,19 +105,14 @@ def ask(
         for line in Spool(path).request(asked, wait):
             print_json(line, in_one_line=True)
         return
-    if space is None:
-        study = Study.open(path, wait=wait)
-    else:
-        study = Study.open(
-            path,
-            space=space,
-            selector=selector or "auto",
-            width=arguments.width(width),
-            init=arguments.init(init),
-            specialist_steps=specialist_steps,
-            seed=seed or 0,
-            wait=wait,
-        )
+    made: dict[str, Any] = {
+        "selector": selector or "auto",
+        "width": arguments.width(width),
+        "init": arguments.init(init),
+        "specialist_steps": specialist_steps,
+        "seed": seed or 0,
+    }
+    study = Study.open(path, space=space, wait=wait, **({} if space is None else made))
     for trial in ask_trials(study, n, seconds, attributes):
         _explain(trial, study)
         print_json(describe_asked(study, trial), in_one_line=True)
@@ -240,6 +229,7 @@ def tell(
     meant. The file may also have "source_return" and "attributes".
     """
     from sdmbtl.studies import Study
+    from sdmbtl.studies.spool import Spool, is_spool
 
     what: Outcome = "failed" if failed else "cancelled" if cancelled else "finished"
     _check_options(row, what, error, both=failed and cancelled, twice=repeat and replace)

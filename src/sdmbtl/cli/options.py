@@ -167,6 +167,32 @@ EvalProcessesOption = Annotated[
         show_default="all cores",
     ),
 ]
+RetryFailedOption = Annotated[
+    bool,
+    typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
+]
+RetrainMissingOption = Annotated[
+    bool,
+    typer.Option(
+        "--retrain-missing",
+        help="First train policies again whose file is missing or damaged.",
+    ),
+]
+AdoptPendingOption = Annotated[
+    bool,
+    typer.Option(
+        "--adopt-pending",
+        help="Train here what 'sdmbtl ask' gave out and nobody has reported.",
+    ),
+]
+LeaseOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TIME",
+        help="After this time, 2h for example, it is given to whoever asks next with --lease, "
+        "unless it is reported, or held with 'sdmbtl renew', until then.",
+    ),
+]
 JobsOption = Annotated[
     int,
     typer.Option(

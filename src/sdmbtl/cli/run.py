@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings
-
-import typer
 
 from sdmbtl.checks import known_name
 from sdmbtl.cli import arguments, options
@@ -96,6 +94,55 @@ class Output:
         if self.tensorboard is not None:
             given += f" --tensorboard {quote(str(self.tensorboard))}"
         return given
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How contexts are chosen, as given."""
+
+    selector: str
+    selector_option: list[str] | None
+    width: str
+    init: str
+    specialist_steps: int | None
+    batch: int
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """As keywords of `Study.open`."""
+        return {
+            "selector": self.selector,
+            "selector_options": arguments.settings(self.selector_option or (), "--selector-option"),
+            "width": arguments.width(self.width),
+            "init": arguments.init(self.init),
+            "specialist_steps": self.specialist_steps,
+            "batch": self.batch,
+        }
+
+
+@dataclass(frozen=True)
+class Training:
+    """How policies are trained, as given."""
+
+    trainer: str
+    set: list[str] | None
+    steps: int | None
+    observe_context: bool
+    episodes: int
+    retries: int
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """As keywords of `Study.open`."""
+        options = arguments.trainer_options(
+            self.set, self.steps, observe_context=self.observe_context
+        )
+        return {
+            "trainer": self.trainer,
+            "trainer_options": options,
+            "episodes": self.episodes,
+            "retries": self.retries,
+        }
 
 
 @dataclass(frozen=True)
@@ -209,19 +256,9 @@ def run(
     limits = Limits(budget, total_steps, time, min_gain, patience)
     output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
     parallel = Parallel(jobs, executor, address, run_limit, memory_limit, join)
-    settings: dict[str, Any] = {
-        "selector": selector,
-        "selector_options": arguments.settings(selector_option or (), "--selector-option"),
-        "width": arguments.width(width),
-        "init": arguments.init(init),
-        "specialist_steps": specialist_steps,
-        "trainer": trainer,
-        "trainer_options": arguments.trainer_options(set_, steps, observe_context=observe_context),
-        "episodes": episodes,
-        "batch": batch,
-        "retries": retries,
-        "accept_changes": accept_changes,
-    }
+    choice = Choice(selector, selector_option, width, init, specialist_steps, batch)
+    training = Training(trainer, set_, steps, observe_context, episodes, retries)
+    settings = {**choice.keywords, **training.keywords, "accept_changes": accept_changes}
     for path, own_seed in _list_studies(env, out, seed, seeds).items():
         with _stoppable(path, limits, output, parallel) as signals:
             family = arguments.family(env, space, levels, option, physics)
@@ -244,24 +281,9 @@ def resume(
     time: options.TimeOption = None,
     min_gain: options.MinGainOption = None,
     patience: options.PatienceOption = 3,
-    retry_failed: Annotated[
-        bool,
-        typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
-    ] = False,
-    retrain_missing: Annotated[
-        bool,
-        typer.Option(
-            "--retrain-missing",
-            help="First train policies again whose file is missing or damaged.",
-        ),
-    ] = False,
-    adopt_pending: Annotated[
-        bool,
-        typer.Option(
-            "--adopt-pending",
-            help="Train here what 'sdmbtl ask' gave out and nobody has reported.",
-        ),
-    ] = False,
+    retry_failed: options.RetryFailedOption = False,
+    retrain_missing: options.RetrainMissingOption = False,
+    adopt_pending: options.AdoptPendingOption = False,
     accept_changes: options.AcceptChangesOption = False,
     trust: options.TrustOption = False,
     as_json: options.JsonOption = False,

@@ -60,12 +60,8 @@ class Loop:
         if checkpoint_seconds is not None:
             self.checkpoints = Checkpoints.of_study(study.path, checkpoint_seconds)
 
-    def run(
-        self, rules: Sequence[StopRule], budget: int | None, *, retrain_missing: bool = False
-    ) -> str:
+    def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
         """Continue until a rule holds; returns why it stopped."""
-        if retrain_missing:
-            self.retrain_missing()
         rounds = Rounds(self.study, self.tell, self.leases, rules, budget)
         while True:
             self.study.refresh()

@@ -16,7 +16,20 @@ if TYPE_CHECKING:
 
 
 class ParallelOptions(TypedDict, total=False):
-    """Keywords of `Study.run`; see there."""
+    """Keywords of `Study.run` that are about several processes, all of them optional.
+
+    Attributes:
+        jobs: Number of policies, or of groups of `batch`, that are trained at once.
+        executor: "serial" (this process), "processes", "ray", or an `Executor`, which is left
+            open. With several jobs "processes" if left out.
+        executor_options: Its settings, such as {"address": "auto"}.
+        run_limit: Seconds that one training run may take before it counts as hanging.
+        worker_retries: How often what a lost worker did is given to another one.
+        join: Work beside other processes that run the study, here or on other machines.
+        lease_seconds: How long a process may be silent before others take over its policies.
+        eval_processes: Processes that evaluate a policy that was trained in this process; as many
+            as cores if left out.
+    """
 
     jobs: int | None
     executor: str | Executor | None
@@ -25,11 +38,12 @@ class ParallelOptions(TypedDict, total=False):
     worker_retries: int
     join: bool
     lease_seconds: float
+    eval_processes: int | None
 
 
 @dataclass(frozen=True)
 class ParallelPlan:
-    """The keywords of `Study.run` that are about several processes, checked; see there."""
+    """What `ParallelOptions` come to, checked; see there."""
 
     jobs: int | None = None
     executor: str | Executor | None = None
@@ -38,6 +52,7 @@ class ParallelPlan:
     worker_retries: int = 2
     join: bool = False
     lease_seconds: float = 60.0
+    eval_processes: int | None = None
 
     @classmethod
     def of(cls, options: ParallelOptions) -> ParallelPlan:

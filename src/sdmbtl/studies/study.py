@@ -42,11 +42,11 @@ from sdmbtl.studies.lending import (
     returned_lease,
 )
 from sdmbtl.studies.loop import Loop
-from sdmbtl.studies.parallel_loop import ParallelLoop
 from sdmbtl.studies.parallel_plan import ParallelOptions, ParallelPlan
 from sdmbtl.studies.random_actions import (
     measure_random_actions,
 )
+from sdmbtl.studies.runner import Runner
 from sdmbtl.studies.state import StudyState
 from sdmbtl.studies.stopping import StopRule, record_rules, stop_rules
 from sdmbtl.studies.trust import StudyTrust
@@ -86,6 +86,7 @@ class Study(StudyState):
         wait: float = 30.0,
         trust: bool = False,
     ) -> None:
+        warn_of_network(path)
         self.path = path
         self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db", wait)
@@ -151,7 +152,6 @@ class Study(StudyState):
             StudyError: If it is damaged, or there is none and nothing to make one from.
         """
         path = Path(path)
-        warn_of_network(path)
         if env is None and space is None:
             return cls(check_there(path), accept_changes=accept_changes, trust=trust, wait=wait)
         known = is_study(path)
@@ -225,7 +225,6 @@ class Study(StudyState):
         tensorboard: str | Path | None = None,
         checkpoint_seconds: float | None = 60.0,
         retrain_missing: bool = False,
-        eval_processes: int | None = None,
         **parallel: Unpack[ParallelOptions],
     ) -> str:
         """Choose, train and evaluate until a stop rule holds.
@@ -234,36 +233,22 @@ class Study(StudyState):
         contexts are chosen and the same returns come out. Others may ask and tell meanwhile; what
         they asked for is theirs to train, see `adopt_pending`.
 
-        With several `jobs`, policies are trained at once: as soon as one is done the next context
-        is chosen, for which those under way count. What is chosen then depends on the order in
-        which they are done.
-
         Args:
             budget: Number of finished policies, those of earlier runs included.
             total_steps: Environment steps of finished policies, those of earlier runs included.
             time_limit: Seconds for this run; a policy that would end later is not begun.
             min_gain: Stop when the next `patience` policies are expected to add less than this
                 share of the range of returns, or the last ones did; see `NoGain`.
-            patience: See `min_gain`.
+            patience: See there.
             rules: Further rules.
-            callbacks: Each is called with every `Event`; one that is a context manager is entered
-                and left with the run. An error of one is logged, and the run continues.
-            progress: Whether the run is shown, on the terminal or in the notebook. "auto": where
-                there is one, unless `logging` shows the level INFO of the logger "sdmbtl".
+            callbacks: Called with every `Event`; context managers are entered and left with the
+                run. An error of one is logged, and the run continues.
+            progress: Whether the run is shown. "auto": unless `logging` shows "sdmbtl" at INFO.
             log_every: Seconds between two lines that say what happens; None for none of them.
-            tensorboard: Directory for TensorBoard; see `TensorBoardWriter`.
+            tensorboard: Directory for TensorBoard.
             checkpoint_seconds: Time between two checkpoints of a training run; None for none.
             retrain_missing: First train policies again whose file is missing or damaged.
-            eval_processes: Processes that evaluate a policy; as many as cores if left out.
-            **parallel: Keywords, all of them optional.
-            jobs: Number of policies, or of groups of `batch`, that are trained at once.
-            executor: "serial" (this process), "processes", "ray", or an `Executor`, which is left
-                open. With several jobs "processes" if left out.
-            executor_options: Its settings, such as {"address": "auto"}.
-            run_limit: Seconds that one training run may take before it counts as hanging.
-            worker_retries: How often what a lost worker did is given to another one.
-            join: Work beside other processes that run the study, here or on other machines.
-            lease_seconds: How long a process may be silent before others take over its policies.
+            **parallel: What is done at once, and where: see `ParallelOptions`.
 
         Returns:
             Why it stopped, in words.
@@ -271,30 +256,20 @@ class Study(StudyState):
         Raises:
             BusyError: If another process runs the study, and `join` is not set.
             StudyError: If several training runs in a row failed, or the disk is full.
-            ExecutorError: If an executor is unknown or a setting is not one of it.
             MissingPackageError: If tensorboard or Ray is asked for and not installed.
         """
         plan = ParallelPlan.of(parallel)
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         self.warn_of_environment()  # a study that cannot train says so before anything is chosen
-        with self._running(eval_processes, join=plan.join) as workers:
-            told: list[Callback] = [*make_displays(self, progress, log_every, budget, time_limit)]
-            told += [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
+        with self._running(plan.eval_processes, join=plan.join) as workers:
+            shown = make_displays(self, progress, log_every, budget, time_limit)
+            written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.alone():
                 record_rules(self.database, budget, total_steps, min_gain, patience)
             measure_random_actions(self)
-            with (
-                CallbackList([*told, *callbacks]) as tell,
-                LeaseHolder(self, plan.lease_seconds) as leases,
-            ):
-                loop = Loop(self, tell, workers, leases, checkpoint_seconds)
-                if plan.is_serial:
-                    return loop.run(stops, budget, retrain_missing=retrain_missing)
-                if retrain_missing:
-                    loop.retrain_missing()
-                with plan.opened_executor(self) as executor:
-                    options = (checkpoint_seconds, plan.worker_retries)
-                    return ParallelLoop(self, tell, executor, leases, *options).run(stops, budget)
+            with CallbackList([*shown, *written, *callbacks]) as tell:
+                runner = Runner(self, tell, workers, plan, checkpoint_seconds)
+                return runner.run(stops, budget, retrain_missing=retrain_missing)
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
