@@ -71,7 +71,6 @@ class Output:
     quiet: bool
     log_every: str
     tensorboard: Path | None
-    eval_processes: int | None
 
     def __post_init__(self) -> None:
         _ = self.log_seconds
@@ -90,10 +89,9 @@ class Output:
 
     def to_options(self) -> str:
         """The options that give it again."""
-        given = "" if self.eval_processes is None else f" --eval-processes {self.eval_processes}"
-        if self.tensorboard is not None:
-            given += f" --tensorboard {quote(str(self.tensorboard))}"
-        return given
+        if self.tensorboard is None:
+            return ""
+        return f" --tensorboard {quote(str(self.tensorboard))}"
 
 
 @dataclass(frozen=True)
@@ -155,6 +153,7 @@ class Parallel:
     run_limit: str | None
     memory_limit: float | None
     join: bool
+    eval_processes: int | None
 
     def __post_init__(self) -> None:
         if self.executor is not None:
@@ -192,6 +191,7 @@ class Parallel:
             if self.run_limit is None
             else arguments.seconds(self.run_limit, "--run-limit"),
             "join": self.join,
+            "eval_processes": self.eval_processes,
         }
 
     def to_options(self) -> str:
@@ -202,6 +202,7 @@ class Parallel:
             "--address": self.address,
             "--run-limit": self.run_limit,
             "--memory-limit": self.memory_limit,
+            "--eval-processes": self.eval_processes,
         }
         words = [f" {name} {quote(str(value))}" for name, value in given.items() if value]
         return "".join(words) + (" --join" if self.join else "")
@@ -254,8 +255,8 @@ def run(
     To continue, give the same command again, or 'sdmbtl resume DIR'.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
-    parallel = Parallel(jobs, executor, address, run_limit, memory_limit, join)
+    output = Output(as_json, quiet, log_every, tensorboard)
+    parallel = Parallel(jobs, executor, address, run_limit, memory_limit, join, eval_processes)
     choice = Choice(selector, selector_option, width, init, specialist_steps, batch)
     training = Training(trainer, set_, steps, observe_context, episodes, retries)
     settings = {**choice.keywords, **training.keywords, "accept_changes": accept_changes}
@@ -306,8 +307,8 @@ def resume(
     out is left to who asked for it.
     """
     limits = Limits(budget, total_steps, time, min_gain, patience)
-    output = Output(as_json, quiet, log_every, tensorboard, eval_processes)
-    parallel = Parallel(jobs, executor, address, run_limit, memory_limit, join)
+    output = Output(as_json, quiet, log_every, tensorboard)
+    parallel = Parallel(jobs, executor, address, run_limit, memory_limit, join, eval_processes)
     with _stoppable(path, limits, output, parallel, trust=trust) as signals:
         study = opened_with_environment(path, accept_changes=accept_changes, trust=trust, wait=wait)
         if not limits.given and not study.stop_rules:
@@ -374,7 +375,6 @@ def _run(
         log_every=output.log_seconds,
         tensorboard=output.tensorboard,
         retrain_missing=retrain_missing,
-        eval_processes=output.eval_processes,
         **parallel.keywords,
     )
     status = {**study.status(), "stopped": reason}
