@@ -35,6 +35,10 @@ MEANINGS = {
     "MountainCar": "minus the number of steps until the car is on the hill",
     "Traffic": "the mean over the controlled vehicles of speed, less standing, less CO2 (see "
     "[traffic.md](traffic.md))",
+    "Crop": "the value of the grain less the costs of nitrogen, water and each application, in "
+    "$/ha (see [crop.md](crop.md))",
+    "CropPlanning": "the same over 19 years of one crop and sowing week a year, in 1,000 $/ha (see "
+    "[crop.md](crop.md))",
     "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
 }
 ROUNDS = (1, 3, 6, 12)

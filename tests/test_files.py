@@ -4,10 +4,18 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
-from sdmbtl.files import free_name, obstacle, replaced_atomically, write_atomically
+from sdmbtl.files import (
+    PreparedFile,
+    free_name,
+    network_file_system,
+    obstacle,
+    replaced_atomically,
+    write_atomically,
+)
 
 DAY = 24 * 3600
 
@@ -84,3 +92,39 @@ def test_free_names(tmp_path):
     assert free_name(tmp_path / "a").name == "a"
     (tmp_path / "a").symlink_to(tmp_path / "nowhere")
     assert free_name(tmp_path / "a").name == "a.2"
+
+
+MOUNTS = """\
+22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
+23 22 0:30 / /home rw - nfs4 server:/home rw
+24 23 0:31 / /home/me/local rw - xfs /dev/sdb rw
+25 22 0:32 / /big\\040disk rw - lustre server:/big rw
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/var/study", None),
+        ("/home/me/study", "nfs4"),
+        ("/home/me/local/study", None),
+        ("/big disk/study", "lustre"),
+        ("/homely/study", None),
+    ],
+)
+def test_network_file_systems_are_told_by_the_mount_table(tmp_path, path, kind):
+    table = tmp_path / "mountinfo"
+    table.write_text(MOUNTS)
+    assert network_file_system(Path(path), table) == kind
+    assert network_file_system(Path(path), tmp_path / "none") is None
+
+
+def test_a_prepared_file_is_put_in_its_place_or_dropped(tmp_path):
+    place = tmp_path / "file"
+    kept = PreparedFile(place, b"new")
+    assert not place.exists()
+    kept.put()
+    kept.drop()
+    assert place.read_bytes() == b"new"
+    PreparedFile(place, b"other").drop()
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
