@@ -14,6 +14,7 @@ from sdmbtl.errors import BusyError, StudyError, TrainerError, WorkerLostError
 from sdmbtl.executors import Executor, ProcessExecutor, TaskFuture
 from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine
+from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.trainers import Failure
 
 HERE = Path(__file__).parent
@@ -231,6 +232,25 @@ def test_a_second_process_joins_only_if_told_to(tmp_path, planned):
         )
     study.refresh()
     assert study.n_finished == 2
+
+
+def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
+    study = make_study(tmp_path / "study", batch=1)
+    study.ask()
+    study.adopt_pending()
+    waits = []
+
+    def watch(event):
+        if event.stage == "waiting":
+            waits.append(event.trial.id)
+            other.__exit__()  # it gives up what it held
+
+    with LeaseHolder(study, 1e6) as other:
+        assert [t.id for t in other.claim(study.pending)] == [0]
+        mine = Study.open(study.path)
+        mine.run(2, executor=planned(1), callbacks=[watch], progress=False, log_every=None)
+    assert waits == [0]
+    assert mine.n_finished == len(mine.trials) == 2
 
 
 def test_a_result_of_a_lease_that_was_lost_is_superseded(tmp_path, planned, monkeypatch, caplog):

@@ -204,6 +204,8 @@ def activity(event: Event) -> str:
         return f"evaluating {event.steps:,} of {event.total_steps:,} targets"
     if event.stage == "compiling":
         return "compiling ..."
+    if event.stage == "waiting":
+        return "another process works on it ..."
     training = ("asked", "failed", "lost", "continued", "training")
     return "training ..." if event.stage in training else "evaluating ..."
 

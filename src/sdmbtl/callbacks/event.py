@@ -22,6 +22,7 @@ Stage = Literal[
     "trained",
     "evaluating",
     "lost",
+    "waiting",
     "failed",
     "finished",
 ]
@@ -36,7 +37,8 @@ class Event:
             "continued": training continues from a checkpoint. "training": steps were done.
             "saved": the policy file is written, "trained": and recorded. "evaluating": on the
             targets. "finished": the row is recorded. "failed": an attempt at training went wrong.
-            "lost": a worker died or hung; what it worked on is begun again.
+            "lost": a worker died or hung; what it worked on is begun again. "waiting": another
+            process works on it, and there is nothing else to do.
         trial: The policy it is about, as recorded; of several that are trained side by side the
             first, until they are saved.
         steps: Environment steps done, while training; targets done, while evaluating.

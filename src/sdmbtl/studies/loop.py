@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Seconds between two looks at what other processes do, when the rest is theirs.
-WAIT_FOR_OTHERS = 0.5
-
 
 class Loop:
     """Trains and evaluates what a study's selector chooses, one round after another, here.
@@ -74,7 +71,7 @@ class Loop:
             except ExhaustedError:
                 return rounds.exhausted()
             if not trials:
-                time.sleep(WAIT_FOR_OTHERS)
+                rounds.wait_for_others()
                 continue
             self._work(trials)
             rounds.count_failures(t.id for t in trials)

@@ -17,7 +17,6 @@ from sdmbtl.errors import ExhaustedError, WorkerLostError
 from sdmbtl.executors import Executor, TaskFuture
 from sdmbtl.selectors import Trial
 from sdmbtl.studies.lease_holder import LeaseHolder
-from sdmbtl.studies.loop import WAIT_FOR_OTHERS
 from sdmbtl.studies.recording import Company, Recorder, run_of
 from sdmbtl.studies.rounds import Rounds, check_checkpoints
 from sdmbtl.studies.row_evaluation import RowEvaluation
@@ -124,7 +123,7 @@ class ParallelLoop:
             elif reason is not None:
                 return reason
             else:  # the rest is other processes'
-                time.sleep(WAIT_FOR_OTHERS)
+                rounds.wait_for_others()
 
     # -- giving work ---------------------------------------------------------------------------
 

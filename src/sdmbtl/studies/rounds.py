@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: After so many contexts in a row whose training failed, something is wrong with the set-up.
 GIVE_UP_AFTER = 3
 
+#: Seconds between two looks at what other processes do, when the rest is theirs.
+WAIT_FOR_OTHERS = 0.5
+
 
 class Rounds:
     """Asks the selector for trials, lends those that are left over, and says when to stop.
@@ -93,6 +96,12 @@ class Rounds:
         for trial in asked:
             self.tell(Event("asked", trial))
         return asked
+
+    def wait_for_others(self) -> None:
+        """Pause while what is left is other processes'."""
+        for trial in self.study.pending[:1]:
+            self.tell(Event("waiting", trial))
+        time.sleep(WAIT_FOR_OTHERS)
 
     def exhausted(self) -> str:
         """Why to stop when there is nothing left to ask for."""

@@ -167,6 +167,7 @@ def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> 
         "training_return": _own_return(trial, run),
         "attempts": run.attempt + 1,
         "errors": list(run.errors),
+        "lost_workers": list(run.lost),
         "failed_targets": len(errors),
         "first_target_error": errors[min(errors)] if errors else None,
         "earlier": trial.earlier,
