@@ -146,7 +146,7 @@ def test_workers_end_with_their_process(tmp_path):
         ("rays", {}, "Did you mean 'ray'"),
         ("serial", {"workers": 2}, "one task at a time"),
         ("processes", {"workers": 0}, "'workers'"),
-        ("processes", {"address": "auto"}, "has no setting 'address'"),
+        ("processes", {"address": "auto"}, "Unknown option 'address'"),
         ("processes", {"time_limit": -1.0}, "'time_limit'"),
         ("processes", {"memory_limit": 0}, "'memory_limit'"),
     ],

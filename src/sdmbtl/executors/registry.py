@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
-from sdmbtl.checks import known_name
+from sdmbtl.checks import known_name, known_options
 from sdmbtl.errors import ExecutorError
 from sdmbtl.executors.base import Executor
 from sdmbtl.executors.process_executor import ProcessExecutor
@@ -37,16 +38,15 @@ def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:
             f"The executor 'serial' does one task at a time. Got workers={workers!r}; use "
             "'processes' for more."
         )
-    try:
-        if name == "serial":
-            return SerialExecutor(**given)
-        if name == "processes":
-            return ProcessExecutor(workers, **given)
+    kind = _executor_class(name)
+    settings = tuple(n for n in inspect.signature(kind).parameters if n != "workers")
+    known_options(name, given, settings, error=ExecutorError)
+    return kind(**given) if name == "serial" else kind(workers, **given)
+
+
+def _executor_class(name: str) -> type[Executor]:
+    if name == "ray":
         from sdmbtl.executors.ray_executor import RayExecutor
 
-        return RayExecutor(workers, **given)
-    except TypeError:
-        raise ExecutorError(
-            f"The executor {name!r} has no setting {' or '.join(map(repr, given))}. 'processes' "
-            "has time_limit and memory_limit, 'ray' has time_limit, address, cpus and gpus."
-        ) from None
+        return RayExecutor
+    return {"serial": SerialExecutor, "processes": ProcessExecutor}[name]
