@@ -37,6 +37,7 @@ def test_wageningen_is_that_of_pcse():
     found = load_weather("wageningen")
     assert set(found.years) <= set(range(1976, 2000))
     assert 1978 not in found.years  # has two days twice
+    assert len(found.years) == 17
     assert np.isfinite(found.days).all()
     first = found.days[found.years.index(1997), 0]
     np.testing.assert_allclose(first[:4], [3.88, -15.4, -8.4, 0.0])
