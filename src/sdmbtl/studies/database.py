@@ -51,7 +51,7 @@ from sdmbtl.studies.records import (
 )
 from sdmbtl.transfer import scale_of
 
-VERSION = 5
+VERSION = 6
 
 _log = logging.getLogger(__name__)
 
