@@ -34,6 +34,7 @@ SHORTER = {
     "gym:LunarLander-v3": ["--set", "num_envs=2", "--set", "num_steps=64", "--episodes", "1"],
     "--dim": ["--matrices", "2", "--rounds", "6"],
     "real": ["--matrices", "1"],
+    "figures": ["--timed", "2"],
     "matrix": ["--multi-task", "", "--levels", "2"],
 }
 
