@@ -54,6 +54,13 @@ def test_drawn_matrices_beside_the_seeds(command, tmp_path, matrices):
     assert not (tmp_path / "cpu-time-selectors.png").exists()
 
 
+def test_as_json(command, tmp_path):
+    given = ["--data", "synthetic", "--format", "png", "-o", tmp_path]
+    (figure,) = command.json("figures", *given)["figures"]
+    assert figure["file"] == str(tmp_path / "transfer-matrices-synthetic.png")
+    assert figure["caption"].endswith("Figure 13 of the paper.")
+
+
 def test_nothing_is_written_if_something_cannot_be_read(command, tmp_path):
     out = tmp_path / "figures"
     wrong = tmp_path / "wrong.json"

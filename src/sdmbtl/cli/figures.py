@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdmbtl.cli.output import note
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import note, print_json
 from sdmbtl.files import write_atomically
 
 if TYPE_CHECKING:
@@ -71,25 +72,37 @@ def figures(
         Path, typer.Option("--out", "-o", metavar="DIR", help="Where the figures are written.")
     ] = Path("figures"),
     kind: Annotated[Format, typer.Option("--format", help="Of the files.")] = Format.pdf,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw the paper's figures, of transfer matrices and of benchmarks.
 
     Each file is named by what it shows; captions.txt has their captions, with
     the number of the paper's figure where there is one.
     """
-    from sdmbtl.plots import save_axes
-
     # Everything is read before anything is written: a wrong name costs nothing then.
     found = [*_of_matrices(data, matrices, timed), *_of_benchmarks(results or [])]
+    captions = {}
+    for path, caption in _draw(found, out, kind):
+        captions[path] = caption
+        if not as_json:
+            note(f"Drawn: {path}")
+    lines = "".join(f"{path.name}: {caption}\n" for path, caption in captions.items())
+    write_atomically(out / "captions.txt", lines.encode())
+    if as_json:
+        print_json({"figures": [{"file": str(p), "caption": c} for p, c in captions.items()]})
+    else:
+        note(f"The captions are in {out / 'captions.txt'}.")
+
+
+def _draw(figures: list[PaperFigure], out: Path, kind: Format) -> Iterator[tuple[Path, str]]:
+    """Write each figure: its file and its caption."""
+    from sdmbtl.plots import save_axes
+
     out.mkdir(parents=True, exist_ok=True)
-    captions = []
-    for figure in found:
+    for figure in figures:
         path = out / f"{figure.name}.{kind.value}"
         save_axes(figure.draw().axes[0], path)
-        captions.append(f"{path.name}: {' '.join(figure.caption.split())}")
-        note(f"Drawn: {path}")
-    write_atomically(out / "captions.txt", "".join(f"{line}\n" for line in captions).encode())
-    note(f"The captions are in {out / 'captions.txt'}.")
+        yield path, " ".join(figure.caption.split())
 
 
 def _of_matrices(data: str | None, matrices: int, timed: int) -> Iterator[PaperFigure]:
