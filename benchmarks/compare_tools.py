@@ -1,12 +1,18 @@
-"""Optuna's samplers choose contexts, beside our selectors, on known transfer matrices.
+"""Tools of others beside ours: Optuna's samplers choose contexts, Syllabus replays levels.
 
-    python benchmarks/compare_tools.py [--matrices 10]        # needs optuna, cmaes and torch
+    python benchmarks/compare_tools.py [--matrices 10]     # needs optuna, cmaes, torch, syllabus-rl
+    python benchmarks/compare_tools.py --only replay       # one part; the other stays as it is
 
-A sampler suggests the level of each dimension. It is told the mean over all targets of the best
-return so far, or what its context has added to that; every policy is kept, as for the selectors.
-What it suggests twice is trained twice. Real data: matrices whose rows are drawn from the seeds,
-scaled to 0..1. Synthetic: the paper's 3D configurations with noise 5. Written to
-results/compare-tools.json.
+**Optuna**, on known transfer matrices. A sampler suggests the level of each dimension. It is told
+the mean over all targets of the best return so far, or what its context has added to that; every
+policy is kept, as for the selectors. What it suggests twice is trained twice. Real data: matrices
+whose rows are drawn from the seeds, scaled to 0..1. Synthetic: the paper's 3D configurations with
+noise 5.
+
+**Syllabus**: how likely its prioritised level replay takes each of some levels, by their scores,
+and how often ours does (what stale levels get on top is left out; ours has none).
+
+Written to results/compare-tools.json.
 """
 
 from __future__ import annotations
@@ -23,6 +29,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.benchmarks import paper_configurations, simulate
 from sdmbtl.contexts import ContextSpace, Levels
+from sdmbtl.contexts.regions import draw_lowest
 from sdmbtl.files import write_atomically
 from sdmbtl.matrices import load_matrix, matrix_names
 from sdmbtl.seeds import derived_seed
@@ -36,6 +43,8 @@ STARTUP = 3
 #: Matrices of each synthetic configuration.
 SYNTHETIC = 2
 OURS = ("random", "m/gp-mbtl", "auto")
+#: Of the comparison with Syllabus; the temperature is that of our draws.
+LEVELS, DRAWS, TEMPERATURE = 20, 100_000, 0.3
 
 Floats = NDArray[np.float64]
 #: (space, (N, N) returns, seed) -> performance after each policy.
@@ -43,10 +52,24 @@ Method = Callable[[ContextSpace, Floats, int], list[float]]
 
 
 def main() -> None:
-    """Measure and write."""
+    """Measure both parts, or one of them, and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--matrices", type=int, default=10)
-    matrices = parser.parse_args().matrices
+    parser.add_argument("--only", choices=("samplers", "replay"), help="measure this part alone")
+    given = parser.parse_args()
+    document = json.loads(RESULT.read_text()) if given.only else {}
+    if given.only != "replay":
+        document["samplers"] = compare_samplers(given.matrices)
+    if given.only != "samplers":
+        document["replay"] = compare_replay()
+        print(document["replay"])
+    found = versions(("sdmbtl", "numpy", "optuna", "cmaes", "torch", "syllabus-rl"))
+    document["software"] = {**document.get("software", {}), **found}
+    write_atomically(RESULT, json.dumps(document, indent=1).encode())
+
+
+def compare_samplers(matrices: int) -> dict[str, Any]:
+    """Performance of selectors and samplers on each data set, with each number of policies."""
     methods = {**{name: ours(name) for name in OURS}, **optuna_methods()}
     measured: dict[str, dict[str, list[float]]] = {}
     for data, space, made in problems(matrices):
@@ -56,16 +79,35 @@ def main() -> None:
         }
         curves["myopic-oracle"] = np.mean([best_next(m) for m in made], axis=0)
         measured[data] = {
-            n: [round(float(c[k - 1]), 4) for k in POLICIES] for n, c in curves.items()
+            name: [round(float(curve[k - 1]), 4) for k in POLICIES]
+            for name, curve in curves.items()
         }
         print(data, measured[data], flush=True)
-    document = {
+    return {
         "policies": POLICIES,
-        "matrices": {"real": matrices, "synthetic, each of 8": SYNTHETIC},
+        "matrices": {"real": matrices, "synthetic": 8 * SYNTHETIC},
         "performance": measured,
-        "software": versions(("sdmbtl", "numpy", "optuna", "cmaes", "torch")),
     }
-    write_atomically(RESULT, json.dumps(document, indent=1).encode())
+
+
+def compare_replay() -> dict[str, float]:
+    """How far two distributions over levels are apart: Syllabus's, and what ours draws."""
+    from syllabus.curricula.plr.task_sampler import TaskSampler
+
+    returns = np.random.default_rng(0).normal(size=LEVELS)
+    theirs = TaskSampler(list(range(LEVELS)), 1, temperature=TEMPERATURE, staleness_coef=0.0)
+    theirs.task_scores = (-returns).astype(np.float32)  # a high score is a level to replay
+    theirs.unseen_task_weights = np.zeros(LEVELS)
+    rng = np.random.default_rng(1)
+    drawn = [int(draw_lowest(returns, 1, rng, TEMPERATURE)[0]) for _ in range(DRAWS)]
+    shares = np.bincount(drawn, minlength=LEVELS) / DRAWS
+    distance = 0.5 * float(np.abs(shares - theirs.sample_weights()).sum())
+    return {
+        "levels": LEVELS,
+        "draws": DRAWS,
+        "temperature": TEMPERATURE,
+        "total variation distance": round(distance, 4),
+    }
 
 
 def problems(matrices: int) -> Iterator[tuple[str, ContextSpace, list[Floats]]]:

@@ -21,6 +21,7 @@ import numpy as np
 import scipy
 
 import crop_tables
+import tools_table
 from generalists import comparison
 from scoreboard.goals import Goal, goals
 from scoreboard.scoreboard import Scoreboard
@@ -514,6 +515,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "crop-agreement": crop_tables.agreement_table,
     "crop-profits": crop_tables.profits_table,
     "crop-gains": crop_tables.gains_table,
+    "tools": tools_table.tools_table,
+    "tools-replay": tools_table.replay_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 
