@@ -11,7 +11,6 @@ RESULT = Path(__file__).parent.parent / "results" / "compare-tools.json"
 #: Name in the result file -> title of its column.
 COLUMNS = {
     "random": "random",
-    "Optuna random": "Optuna random",
     "Optuna QMC": "QMC",
     "Optuna TPE": "TPE",
     "Optuna TPE, told the gain": "TPE, gain",
@@ -46,7 +45,7 @@ def tools_table() -> str:
             for name in COLUMNS
         ]
         cells = [f"{round(float(score), 2) + 0.0:.2f}" for score in scores]
-        lines.append(f"| **share of the way, {count} policies** | " + " | ".join(cells) + " |")
+        lines.append(f"| **share, {count} policies** | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -55,5 +55,5 @@ def test_the_share_of_the_way_leaves_out_where_choosing_does_not_matter(tmp_path
     assert list(by_name)[:2] == ["much", "(nothing)"]
     assert by_name["much"]["`auto`"] == "0.500"
     for count in (6, 12):
-        shares = by_name[f"**share of the way, {count} policies**"]
+        shares = by_name[f"**share, {count} policies**"]
         assert (shares["random"], shares["`auto`"], shares["oracle"]) == ("0.00", "0.75", "1.00")
