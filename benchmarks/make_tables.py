@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+import crop_tables
+import tools_table
 from generalists import comparison
 from scoreboard.goals import Goal, goals
 from scoreboard.scoreboard import Scoreboard
@@ -507,6 +509,14 @@ TABLES: dict[str, Callable[[], str]] = {
     "traffic-speed": traffic_speed_table,
     "traffic-crossing": traffic_crossing_table,
     "traffic-portfolio": traffic_portfolio_table,
+    "crop-models": crop_tables.models_table,
+    "crop-balances": crop_tables.balances_table,
+    "crop-speed": crop_tables.speed_table,
+    "crop-agreement": crop_tables.agreement_table,
+    "crop-profits": crop_tables.profits_table,
+    "crop-gains": crop_tables.gains_table,
+    "tools": tools_table.tools_table,
+    "tools-replay": tools_table.replay_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 

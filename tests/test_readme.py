@@ -10,13 +10,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
+from typer.core import TyperGroup
 
 from sdmbtl import ContextSpace
+from sdmbtl.cli import app
 from sdmbtl.selectors import PredictiveSelector
 
 ROOT = Path(__file__).parent.parent
 #: The pages whose code blocks run, one after the other, in one folder.
-PAGES = ("README.md", "docs/selectors.md", "docs/environments.md", "docs/command-line.md")
+PAGES = (
+    *("README.md", "docs/selectors.md", "docs/environments.md", "docs/command-line.md"),
+    "docs/report.md",
+)
 #: The pages that run each in a folder of its own, with the number of their commands.
 PAGES_ALONE = {
     "docs/tutorial.md": 6,
@@ -24,6 +30,18 @@ PAGES_ALONE = {
     "docs/choosing.md": 0,
     "docs/faq.md": 0,
     "docs/reproducing.md": 2,
+    "docs/matrices.md": 0,
+    "docs/regions.md": 0,
+    "docs/results.md": 2,
+    "docs/trainers.md": 1,
+}
+#: Pages that take minutes, because what they train is compiled first; otherwise the same.
+PAGES_SLOW = {"docs/crop.md": 3, "docs/traffic.md": 1}
+#: Pages whose blocks other tests run, and one that says itself that it is not run.
+ELSEWHERE = {
+    "docs/structures.md": "test_the_model_of_ones_own_works, here",
+    "docs/recipes.md": "tests/environments/test_recipes.py, tests/callbacks/test_recipes.py",
+    "docs/cyclesgym.md": "**Not run here.**",
 }
 
 #: What makes the long commands short; the pages show them as users will give them.
@@ -34,7 +52,12 @@ SHORTER = {
     "gym:LunarLander-v3": ["--set", "num_envs=2", "--set", "num_steps=64", "--episodes", "1"],
     "--dim": ["--matrices", "2", "--rounds", "6"],
     "real": ["--matrices", "1"],
+    "figures": ["--timed", "2"],
     "matrix": ["--multi-task", "", "--levels", "2"],
+    "Crop": ["--levels", "2", "--steps", "2048", "--episodes", "1"],
+    "CropPlanning": ["--steps", "760", "--episodes", "1"],
+    "Traffic": ["--levels", "2", "--steps", "256", "--episodes", "1"],
+    "sb3": ["--budget", "1", "--set", "num_envs=2", "--set", "num_steps=64"],
 }
 
 
@@ -92,8 +115,9 @@ def run_page(page, folder):
         for command in commands(text) if language == "console" else []:
             if command[1] == "tell":
                 (folder / command[3]).write_text(json.dumps([-500.0] * 18))
-            if command[1:3] == ["bench", "show"]:
-                shutil.copy(ROOT / command[3], folder / command[3])
+            for file in (word for word in command if word.startswith("results/")):
+                (folder / "results").mkdir(exist_ok=True)
+                shutil.copy(ROOT / file, folder / file)
             printed += run(shorter(command), folder)
             ran += 1
     return printed, ran
@@ -106,6 +130,57 @@ def test_a_page_runs_by_itself(page, tmp_path, monkeypatch):
     assert ran == PAGES_ALONE[page]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES_SLOW)
+def test_a_slow_page_runs_by_itself(page, tmp_path, monkeypatch):
+    pytest.importorskip("libsumo" if "traffic" in page else "pcse")
+    monkeypatch.chdir(tmp_path)
+    _, ran = run_page(page, tmp_path)
+    assert ran == PAGES_SLOW[page]
+
+
+def test_no_page_has_code_that_nobody_runs():
+    pages = [path for path in (ROOT / "docs").glob("*.md") if path.name != "index.md"]
+    with_code = {
+        f"docs/{path.name}"
+        for path in pages
+        if {"python", "console"} & {language for language, _ in blocks(f"docs/{path.name}")}
+    }
+    assert with_code == {*PAGES[1:], *PAGES_ALONE, *PAGES_SLOW, *ELSEWHERE}
+    assert ELSEWHERE["docs/cyclesgym.md"] in (ROOT / "docs" / "cyclesgym.md").read_text()
+    for page in with_code:  # a block that is indented, or has options, would not be found
+        assert len(re.findall("```", (ROOT / page).read_text())) == 2 * len(blocks(page)), page
+
+
+def test_every_command_on_every_page_is_understood():
+    """Also those of blocks that are too long to be run: their options exist."""
+    group, parsed = typer.main.get_command(app), 0
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for _, text in blocks(page.relative_to(ROOT)):
+            for words in commands(text):
+                command, arguments = group, words[1:]
+                while arguments and isinstance(command, TyperGroup):
+                    command, arguments = command.commands[arguments[0]], arguments[1:]
+                command.make_context(" ".join(words), list(arguments))
+                parsed += 1
+    assert parsed > 60
+
+
+def test_the_commands_of_the_results_page_print_tables():
+    """Those that are scripts: all in one process, as each takes seconds to start."""
+    page = "\n".join(text for _, text in blocks("docs/results.md"))
+    scripts = [line.split()[1:] for line in page.splitlines() if line.startswith("python ")]
+    assert len(scripts) == 6
+    code = "import runpy, sys\nsys.path.insert(0, 'benchmarks')\n"
+    for path, *arguments in scripts:
+        code += f"sys.argv = {[path, *arguments]}\nrunpy.run_path({path!r}, run_name='__main__')\n"
+        code += "print('-- end --')\n"
+    made = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    printed = made.stdout.split("-- end --\n")[:-1]
+    assert [len(text) > 200 for text in printed] == [True] * 6
+
+
 def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
     """One folder, one Python session for each page: as a reader would go through them."""
     monkeypatch.chdir(tmp_path)
@@ -113,7 +188,7 @@ def test_everything_runs_in_order(tmp_path, capsys, monkeypatch):
     for page in PAGES:
         more, count = run_page(page, tmp_path)
         printed, ran = printed + more, ran + count
-    assert ran == 41
+    assert ran == 43
     for text in (
         "3 policies on 27 targets",  # run
         "27 targets: mean best return",  # status

@@ -31,6 +31,7 @@ class Limits:
         array_bytes: Memory of the arrays that are read from one file, as numbers of 64 bits.
         text_bytes: A text of JSON, in a file or as a part of one; a record in a study's database.
         toml_bytes: A TOML file.
+        weather_bytes: A CSV file of daily weather; a century takes about 2 MB.
         values: Values in a text of JSON.
         nesting: Lists and tables inside one another, in JSON and TOML.
         records: Records of one kind in the database of a study.
@@ -45,6 +46,7 @@ class Limits:
     array_bytes: int = 4 * 2**30
     text_bytes: int = 256 * 2**20
     toml_bytes: int = 4 * 2**20
+    weather_bytes: int = 8 * 2**20
     values: int = 20_000_000
     nesting: int = 100
     records: int = 1_000_000

@@ -1,5 +1,7 @@
 """`sdmbtl play` on a study of its own."""
 
+import json
+
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
@@ -35,6 +37,18 @@ def test_the_generalist_and_the_chosen_one_act_side_by_side(study, tmp_path):
     with Image.open(out) as image:
         assert image.size == (1206, 444)
         assert 1 < image.n_frames <= 16
+
+
+def test_as_json(study, tmp_path):
+    out = tmp_path / "play.gif"
+    words = ["--policy", "0", "--policy", "1", "--steps", "8", "--context", "length=0.3"]
+    done = invoke(study, *words, "-o", out, "--json")
+    found = json.loads(done.stdout)
+    assert found["context"]["length"] == 0.3
+    assert [(p["policy"], p["return"]) for p in found["played"]] == [(0, 7.0), (1, 7.0)]
+    assert (found["file"], found["seed"]) == (str(out), 0)
+    with Image.open(out) as image:
+        assert image.n_frames == found["pictures"]
 
 
 def test_without_anything_it_is_the_middle_and_the_best(study, tmp_path):

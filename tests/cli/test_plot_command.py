@@ -13,6 +13,13 @@ def test_a_figure_is_written(command, trained, tmp_path, what):
         assert len(image.convert("RGB").getcolors(1_000_000)) > 10
 
 
+def test_as_json(command, trained, tmp_path):
+    file = tmp_path / "map.png"
+    found = command.json("plot", trained[0], "-o", file)
+    assert found == {"path": str(trained[0]), "what": "map", "figure": str(file)}
+    assert file.exists()
+
+
 def test_a_map_through_a_context(command, trained, tmp_path):
     file = tmp_path / "map.svg"
     context = "length=0.1 masscart=5 masspole=0.02"

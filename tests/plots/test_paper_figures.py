@@ -6,11 +6,22 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, Interval, TransferMatrices
-from sdmbtl.benchmarks import BenchmarkResult, Distribution
+from sdmbtl.benchmarks import (
+    BenchmarkResult,
+    CpuTime,
+    Distribution,
+    illustrated_configurations,
+)
 from sdmbtl.benchmarks.result import ProblemResult, RoundsTo, SelectorResult, Statistics
 from sdmbtl.errors import FigureError
 from sdmbtl.matrices import TransferDataset
-from sdmbtl.plots import benchmark_figures, distribution_figure, transfer_figures
+from sdmbtl.plots import (
+    benchmark_figures,
+    cpu_time_figure,
+    distribution_figure,
+    synthetic_figure,
+    transfer_figures,
+)
 from sdmbtl.plots.benchmark_figures import choices_figure, score_figure
 from sdmbtl.plots.transfer_figures import mean_transfer, mean_transfer_figure
 from sdmbtl.report import benchmark_data
@@ -142,3 +153,26 @@ def test_drawn_matrices_are_a_histogram_and_seeds_are_lines():
     (axes,) = planned.draw().axes
     assert [line.get_xdata()[0] for line in axes.lines] == [0.5, 0.7]
     assert sum(bar.get_height() for bar in axes.patches) == 40
+
+
+def test_the_synthetic_matrices_are_those_of_the_configurations():
+    problems = illustrated_configurations()
+    assert [problem.noise for problem in problems] == [0.0] * 4 + [30.0] * 4
+    panels = synthetic_figure(problems).draw().axes
+    for panel, problem in zip(panels, problems, strict=True):
+        np.testing.assert_array_equal(panel.images[0].get_array(), problem.matrix(0))
+        assert f"f(x) {problem.f.capitalize()}" in panel.get_title()
+    assert panels[5].get_title().startswith("noise 30\n")
+
+
+def test_the_cpu_time_of_each_round_in_milliseconds():
+    measured = [
+        CpuTime("first", 8, {"m-mbtl": np.array([0.001, 0.002]), "auto": np.array([0.5, 0.25])}),
+        CpuTime("second", 9, {"m-mbtl": np.array([0.003])}),
+    ]
+    figure = cpu_time_figure(lambda: measured)
+    first, second = figure.draw().axes
+    lines = {line.get_label(): list(line.get_ydata()) for line in first.lines}
+    assert lines == {"m-mbtl": [1.0, 2.0], "auto": [500.0, 250.0]}
+    assert second.get_title() == "second, 9 targets"
+    assert figure.caption.endswith("Figure 4 of the paper.")

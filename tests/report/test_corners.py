@@ -15,8 +15,8 @@ GRID = ContextSpace(length=range(6), mass=[0.1, 1.0, 10.0], wind=[0.0, 1.0])
     ("condition", "words"),
     [
         (lambda length, mass, wind: length >= 4, "length ≥ 4"),
-        (lambda length, mass, wind: mass <= 0.1, "mass ≤ 0.1"),
-        (lambda length, mass, wind: (length <= 1) & (mass >= 10), "length ≤ 1 and mass ≥ 10"),
+        (lambda length, mass, wind: mass <= 0.1, "mass = 0.1"),
+        (lambda length, mass, wind: (length <= 1) & (mass >= 10), "length ≤ 1 and mass = 10"),
     ],
 )
 def test_a_corner_is_found(condition, words):

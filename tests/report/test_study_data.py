@@ -118,6 +118,8 @@ def test_regions_have_boxes(tmp_path):
     assert [p.kind for p in data.policies] == ["whole", "region", "point"]
     assert data.policies[1].box == [[0.75, 1.0], [0.0, 0.25]]
     assert data.policies[2].box == [[0.5, 0.5], [1.0, 1.0]]
+    trained = data.cards[3].lines[0]
+    assert trained == "1 policy on the whole space, 1 on regions, 1 on single contexts"
 
 
 def test_long_curves_and_errors_are_cut(tmp_path):

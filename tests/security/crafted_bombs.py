@@ -7,6 +7,7 @@ megabytes, and none takes long to make.
 import hashlib
 import io
 import json
+import os
 import pickle
 import shutil
 import sqlite3
@@ -231,6 +232,41 @@ JSON = {
     "overflow": "[1e999, 1, 2, 3]",
     "not_utf8": b"\xff\xfe[1]",
     "zeros": bytes(1000),
+}
+
+_WEATHER = "year,day,radiation,tmin,tmax,rain,et0\n"
+WEATHER = {
+    "endless_line": _WEATHER + "1," * 2**21,
+    "endless_header": "year," * 2**20,
+    "endless_number": _WEATHER + "9" * 2**22,
+    "endless_field": _WEATHER + '1,1,"' + "a" * 2**20,
+    "large": _WEATHER + "1,1,1,1,1,1,1\n" * 2**20,
+    "many_rows": _WEATHER + "1,1,1,1,1,1,1\n" * 2**19,
+    "many_years": _WEATHER + "".join(f"{year},1,1,1,1,1,1\n" for year in range(1, 9999)),
+    "no_year": _WEATHER + "nan,1,1,1,1,1,1\n",
+    "no_numbers": _WEATHER + "1,1,nan,nan,nan,nan,nan\n",
+    "huge": _WEATHER + "1e308,1e308,1e308,1e308,1e308,1e308,1e308\n",
+    "long": _WEATHER + f"{LONG},{LONG},1,1,1,1,1\n",
+    "infinite": _WEATHER + "1,inf,inf,-inf,inf,inf,inf\n",
+    "zeros": "\0" * 1000,
+}
+
+
+def weather_pipe(path):
+    """A pipe that nobody writes into."""
+    os.mkfifo(path.with_suffix(".csv"))
+
+
+def weather_link(path):
+    """A file without an end."""
+    path.with_suffix(".csv").symlink_to("/dev/zero")
+
+
+WEATHER_PLACES = {
+    "pipe": weather_pipe,
+    "device": weather_link,
+    "directory": lambda path: path.with_suffix(".csv").mkdir(),
+    "not_utf8": lambda path: path.with_suffix(".csv").write_bytes(b"\xff\xfe" * 100),
 }
 
 

@@ -14,6 +14,7 @@ import crafted_bombs as bombs
 
 from sdmbtl.benchmarks import BenchmarkResult
 from sdmbtl.contexts import load_space
+from sdmbtl.environments.crops.weather import load_weather
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.matrices.region_recipe import RegionRecipe
 from sdmbtl.policies import load_policy
@@ -41,6 +42,10 @@ def cases(folder):
         yield f"recipe {name}", make, RegionRecipe.load
     for name, text in bombs.JSON.items():
         yield f"result {name}", writing(text), BenchmarkResult.load
+    for name, text in bombs.WEATHER.items():
+        yield f"weather {name}", writing_weather(text), read_weather
+    for name, make in bombs.WEATHER_PLACES.items():
+        yield f"weather {name}", make, read_weather
     study = bombs.make_study(folder / "study")
     for name, change in bombs.STUDIES.items():
         yield f"study {name}", copying(study, change), read_study
@@ -52,6 +57,14 @@ def cases(folder):
 def writing(content):
     content = content if isinstance(content, bytes) else content.encode()
     return lambda path: path.write_bytes(content)
+
+
+def writing_weather(text):
+    return lambda path: path.with_suffix(".csv").write_text(text)
+
+
+def read_weather(path):
+    return load_weather(str(path.with_suffix(".csv")))
 
 
 def copying(original, change):

@@ -28,6 +28,7 @@ FILES = {
     "archive": bombs.SB3_ARCHIVES,
     "recipe": bombs.RECIPES,
     "result": bombs.JSON,
+    "weather": {**bombs.WEATHER, **bombs.WEATHER_PLACES},
     "study": bombs.STUDIES,
     "portfolio": bombs.PORTFOLIOS,
 }
@@ -94,6 +95,14 @@ def test_files_of_rows(name, tmp_path):
 def test_spaces(name, tmp_path):
     (tmp_path / "space.toml").write_text(bombs.TOML[name])
     assert "space.toml" in refused("ask", tmp_path / "new", "--space", tmp_path / "space.toml")
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("name", ["endless_line", "huge", "large"])
+def test_weather(name, tmp_path):
+    (tmp_path / "it.csv").write_text(bombs.WEATHER[name])
+    option = ["--option", f"site={tmp_path / 'it.csv'}"]
+    assert "it.csv" in refused("run", "Crop", *option, "--out", tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 

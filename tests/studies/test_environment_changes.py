@@ -6,7 +6,8 @@ import pytest
 from gymnasium import spaces
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import GymnasiumFamily
+from sdmbtl.environments import GymnasiumFamily, make_family
+from sdmbtl.environments.crops.weather import load_weather
 from sdmbtl.errors import ConfigurationError, FamilyError, SdmbtlError, TrainerError, TrainingError
 from sdmbtl.studies import Study
 from sdmbtl.studies.environment import ENVIRONMENTS
@@ -126,6 +127,21 @@ def test_a_gymnasium_environment_in_one_line(tmp_path):
     assert np.isfinite(again.evaluate(seed=3)).all()
     env = again.portfolio().make_env({"gravity": 15, "mass": 2}, trust=True)
     assert (env.unwrapped._env.unwrapped.g, env.unwrapped._env.unwrapped.m) == (15.0, 2.0)
+
+
+def test_an_edit_of_a_weather_file_must_be_accepted(tmp_path):
+    weather = tmp_path / "mine.csv"
+    days = [f"{year},{day},15,5,20,1.5,3" for year in (1, 2, 3) for day in range(1, 366)]
+    weather.write_text("\n".join(["year,day,radiation,tmin,tmax,rain,et0", *days]))
+    Study.open(tmp_path / "study", make_family("Crop", site=str(weather)))
+    _ = Study.open(tmp_path / "study").training
+    weather.write_text(weather.read_text().replace("15,5,20", "15,5,21"))
+    load_weather.cache_clear()  # as in another process
+    edited = Study.open(tmp_path / "study")
+    with pytest.raises(ConfigurationError, match="content of .*mine.csv has changed"):
+        edited.run(budget=1)
+    _ = Study.open(tmp_path / "study", accept_changes=True).training
+    _ = Study.open(tmp_path / "study").training
 
 
 def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):

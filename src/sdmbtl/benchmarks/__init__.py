@@ -1,6 +1,7 @@
 """Benchmarks: problems, the simulation of a selector on them, metrics, tables."""
 
 from sdmbtl.benchmarks.benchmark import Benchmark
+from sdmbtl.benchmarks.cpu_time import CpuTime, measure_cpu_time
 from sdmbtl.benchmarks.distribution import Distribution, measure_distribution
 from sdmbtl.benchmarks.matrix_problem import MatrixProblem
 from sdmbtl.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
@@ -12,12 +13,14 @@ from sdmbtl.benchmarks.simulate_regions import RegionSimulation, simulate_region
 from sdmbtl.benchmarks.synthetic import (
     SyntheticProblem,
     further_configurations,
+    illustrated_configurations,
     paper_configurations,
 )
 
 __all__ = [
     "Benchmark",
     "BenchmarkResult",
+    "CpuTime",
     "Distribution",
     "MatrixProblem",
     "Problem",
@@ -26,6 +29,8 @@ __all__ = [
     "SyntheticProblem",
     "further_configurations",
     "greedy_sources",
+    "illustrated_configurations",
+    "measure_cpu_time",
     "measure_distribution",
     "paper_configurations",
     "real_benchmark",

@@ -162,6 +162,17 @@ def further_configurations(dim: int, noise: float = 0.0) -> tuple[SyntheticProbl
     )
 
 
+def illustrated_configurations() -> tuple[SyntheticProblem, ...]:
+    """The eight configurations of which the paper shows a matrix: four, without and with noise."""
+    kinds: tuple[tuple[Effect, Effect, str], ...] = (
+        ("constant", "constant", "l1"),
+        ("constant", "linear", "non-distance"),
+        ("linear", "constant", "l1"),
+        ("linear", "linear", "l1"),
+    )
+    return tuple(SyntheticProblem(3, *kind, noise) for noise in (0.0, 30.0) for kind in kinds)
+
+
 @cache
 def _grid(dim: int) -> ContextSpace:
     _check_dim(dim)

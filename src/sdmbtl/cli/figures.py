@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdmbtl.cli.output import note
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import note, print_json
 from sdmbtl.files import write_atomically
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 #: What is run on drawn matrices, and for how many policies.
 SELECTOR, POLICIES = "m/gp-mbtl", 12
+#: Whose CPU time is measured.
+TIMED = ("m-mbtl", "gp-mbtl", "m/gp-mbtl", "auto")
+#: The name that stands for the paper's synthetic matrices among those of data sets.
+SYNTHETIC = "synthetic"
 
 
 class Format(StrEnum):
@@ -41,8 +46,9 @@ def figures(
         str | None,
         typer.Option(
             metavar="NAMES",
-            help="Data sets, or paths of matrices, separated by commas; '' for none.",
-            show_default="all that come with sdmbtl",
+            help="Data sets, or paths of matrices, separated by commas; 'synthetic' for the "
+            "paper's synthetic ones; '' for none.",
+            show_default="all that come with sdmbtl, and the synthetic ones",
         ),
     ] = None,
     matrices: Annotated[
@@ -53,39 +59,75 @@ def figures(
             "M/GP-MBTL is run; 0 leaves that figure out.",
         ),
     ] = 100,
+    timed: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="K",
+            help="Policies that selectors choose on each data set while their CPU time is "
+            "measured; 0 leaves that figure out.",
+        ),
+    ] = 30,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", help="Where the figures are written.")
     ] = Path("figures"),
     kind: Annotated[Format, typer.Option("--format", help="Of the files.")] = Format.pdf,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw the paper's figures, of transfer matrices and of benchmarks.
 
     Each file is named by what it shows; captions.txt has their captions, with
     the number of the paper's figure where there is one.
     """
+    # Everything is read before anything is written: a wrong name costs nothing then.
+    found = [*_of_matrices(data, matrices, timed), *_of_benchmarks(results or [])]
+    captions = {}
+    for path, caption in _draw(found, out, kind):
+        captions[path] = caption
+        if not as_json:
+            note(f"Drawn: {path}")
+    lines = "".join(f"{path.name}: {caption}\n" for path, caption in captions.items())
+    write_atomically(out / "captions.txt", lines.encode())
+    if as_json:
+        print_json({"figures": [{"file": str(p), "caption": c} for p, c in captions.items()]})
+    else:
+        note(f"The captions are in {out / 'captions.txt'}.")
+
+
+def _draw(figures: list[PaperFigure], out: Path, kind: Format) -> Iterator[tuple[Path, str]]:
+    """Write each figure: its file and its caption."""
     from sdmbtl.plots import save_axes
 
-    # Everything is read before anything is written: a wrong name costs nothing then.
-    found = [*_of_matrices(data, matrices), *_of_benchmarks(results or [])]
     out.mkdir(parents=True, exist_ok=True)
-    captions = []
-    for figure in found:
+    for figure in figures:
         path = out / f"{figure.name}.{kind.value}"
         save_axes(figure.draw().axes[0], path)
-        captions.append(f"{path.name}: {' '.join(figure.caption.split())}")
-        note(f"Drawn: {path}")
-    write_atomically(out / "captions.txt", "".join(f"{line}\n" for line in captions).encode())
-    note(f"The captions are in {out / 'captions.txt'}.")
+        yield path, " ".join(figure.caption.split())
 
 
-def _of_matrices(data: str | None, matrices: int) -> Iterator[PaperFigure]:
-    from sdmbtl.benchmarks import measure_distribution
+def _of_matrices(data: str | None, matrices: int, timed: int) -> Iterator[PaperFigure]:
+    from sdmbtl.benchmarks import illustrated_configurations, measure_cpu_time, measure_distribution
     from sdmbtl.matrices import load_matrix, matrix_names
-    from sdmbtl.plots import distribution_figure, transfer_figures
+    from sdmbtl.plots import (
+        cpu_time_figure,
+        distribution_figure,
+        synthetic_figure,
+        transfer_figures,
+    )
 
-    names = matrix_names() if data is None else [n.strip() for n in data.split(",") if n.strip()]
-    for name in names:
-        dataset = load_matrix(name)
+    every = [*matrix_names(), SYNTHETIC]
+    names = every if data is None else [n.strip() for n in data.split(",") if n.strip()]
+    datasets = [load_matrix(name) for name in names if name != SYNTHETIC]
+    if SYNTHETIC in names:
+        yield synthetic_figure(illustrated_configurations())
+    if timed and datasets:
+        yield cpu_time_figure(
+            lambda: [
+                measure_cpu_time(dataset, TIMED, policies=min(timed, len(dataset.space)))
+                for dataset in datasets
+            ]
+        )
+    for dataset in datasets:
         yield from transfer_figures(dataset)
         if matrices and len(dataset.matrices) > 1:
             policies = min(POLICIES, len(dataset.space))

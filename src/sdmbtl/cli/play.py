@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdmbtl.cli import arguments
-from sdmbtl.cli.options import ContextOption, TrustOption
-from sdmbtl.cli.output import say, warnings_as_notes
+from sdmbtl.cli.options import ContextOption, JsonOption, TrustOption
+from sdmbtl.cli.output import print_json, say, warnings_as_notes
 from sdmbtl.cli.portfolio import open_portfolio
 from sdmbtl.wording import counted, shown_context
 
@@ -48,11 +48,14 @@ def play(
     steps: Annotated[int, typer.Option(help="Steps that are shown at most.", min=1)] = 1000,
     speed: Annotated[float, typer.Option(help="How many times as fast as it is.", min=0.01)] = 1.0,
     trust: TrustOption = False,
+    as_json: JsonOption = False,
 ) -> None:
     """See policies act in a context: the generalist and the one that is chosen, side by side.
 
     What --context leaves out is in the middle of the space.
     """
+    from sdmbtl.animation import film_episode, show_episode
+
     with warnings_as_notes():
         found = open_portfolio(path, trust=trust)
     where = found.space.middle()
@@ -61,27 +64,46 @@ def play(
         where = found.space.context(found.space.vector(arguments.as_shown(given, found.space)))
     chosen = policy or _choose(found, where)
     family = found.make_family("--trust.", trust=trust)
-    say(f"{family.name} with {shown_context(where)}, seed {seed}")
-    actors = {_title(found, number): found.actor(number, where) for number in chosen}
+    if not as_json:
+        say(f"{family.name} with {shown_context(where)}, seed {seed}")
+    actors = {n: found.actor(n, where) for n in chosen}
+    titles = {n: _title(found, n) for n in chosen}
     if window:
-        from sdmbtl.animation import show_episode
-
-        for title, actor in actors.items():
-            say(f"{title}: return {show_episode(family, actor, where, seed):.4g}")
+        pictures = 0
+        returns = {n: show_episode(family, actor, where, seed) for n, actor in actors.items()}
+    else:
+        films = {n: film_episode(family, actor, where, seed) for n, actor in actors.items()}
+        pictures, returns = _save_films(films, titles, out, speed * _fps(family), every, steps)
+    file = None if window else out
+    if as_json:
+        played = [{"policy": number, "return": total} for number, total in returns.items()]
+        about = {"context": where, "seed": seed, "played": played}
+        print_json({**about, "file": file and str(file), "pictures": pictures})
         return
-    from sdmbtl.animation import film_episode, film_side_by_side, save_animation
+    for number, total in returns.items():
+        say(f"{titles[number]}: return {total:.4g}")
+    if file:
+        say(f"{counted(pictures, 'picture')} in {file}")
+
+
+def _save_films(
+    films: Mapping[int, Iterable[Shot]],
+    titles: Mapping[int, str],
+    out: Path,
+    fps: float,
+    every: int,
+    steps: int,
+) -> tuple[int, dict[int, float]]:
+    """Write films side by side: the number of pictures, and the return of each policy."""
+    from sdmbtl.animation import film_side_by_side, save_animation
 
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pictures need no display, and no remarks
-    returns: dict[str, float] = {}
-    films = {
-        title: _select(film_episode(family, actor, where, seed), every, steps, title, returns)
-        for title, actor in actors.items()
+    returns: dict[int, float] = {}
+    shown = {
+        titles[number]: _select(film, every, steps, number, returns)
+        for number, film in films.items()
     }
-    pictures = film_side_by_side(films)
-    number = save_animation(pictures, out, speed * _fps(family) / every)
-    for title, total in returns.items():
-        say(f"{title}: return {total:.4g}")
-    say(f"{counted(number, 'picture')} in {out}")
+    return save_animation(film_side_by_side(shown), out, fps / every), returns
 
 
 def _choose(portfolio: Portfolio, context: dict[str, float]) -> list[int]:
@@ -97,12 +119,12 @@ def _title(portfolio: Portfolio, number: int) -> str:
 
 
 def _select(
-    shots: Iterable[Shot], every: int, steps: int, title: str, returns: dict[str, float]
+    shots: Iterable[Shot], every: int, steps: int, policy: int, returns: dict[int, float]
 ) -> Iterator[Shot]:
     """Every so many moments and the last; what the episode came to is noted."""
     last = None
     for number, shot in enumerate(islice(shots, steps)):
-        returns[title] = shot.total
+        returns[policy] = shot.total
         last = shot if number % every else None
         if last is None:
             yield shot

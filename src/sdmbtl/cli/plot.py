@@ -10,8 +10,8 @@ import typer
 
 from sdmbtl.cli import arguments
 from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import ContextOption, StudyArgument
-from sdmbtl.cli.output import note
+from sdmbtl.cli.options import ContextOption, JsonOption, StudyArgument
+from sdmbtl.cli.output import note, print_json
 
 
 class What(StrEnum):
@@ -35,6 +35,7 @@ def plot(
     ] = None,
     y: Annotated[str | None, typer.Option(metavar="NAME", help="The dimension up.")] = None,
     context: ContextOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Draw a figure of a study, also while it runs.
 
@@ -50,4 +51,7 @@ def plot(
         raise ArgumentError(f"--x, --y and --context belong to a map. Got --what {what.value}.")
     axes = getattr(Study.open(path).plot, what.value)(**given)
     save_axes(axes, out)
-    note(f"Wrote {out}.")
+    if as_json:
+        print_json({"path": str(path), "what": what.value, "figure": str(out)})
+    else:
+        note(f"Wrote {out}.")

@@ -10,7 +10,7 @@ import gymnasium
 from sdmbtl.checks import finite_number
 from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.crops.varieties import variety_of
-from sdmbtl.environments.crops.weather import Years, years_of
+from sdmbtl.environments.crops.weather import Years, is_own_file, load_weather, years_of
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
 
@@ -164,6 +164,10 @@ class Crop(EnvironmentFamily):
             return self
         settings = self.settings()["options"]
         return type(self)(**{**settings, "years": "test"})
+
+    def data_fingerprints(self) -> dict[str, str]:
+        """That of the weather, if it is a file of one's own."""
+        return {self.site: load_weather(self.site).fingerprint()} if is_own_file(self.site) else {}
 
     def options(self) -> dict[str, Any]:
         """The crop, the place, the years, the doses and the model."""

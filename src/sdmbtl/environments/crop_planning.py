@@ -38,8 +38,8 @@ class CropPlanning(EnvironmentFamily):
         "temperature": 0.0,
         "radiation": 1.0,
         "soil": 0.15,
-        # 4.53 $ for a bushel of maize and 5.05 $ for one of wheat, as in the same American season,
-        # for a kg of dry grain.
+        # For a kg of dry grain: 4.53 $ for a bushel of maize, as in CyclesGym; 5.05 $ for one of
+        # wheat, which is our choice.
         "maize_price": 0.211,
         "wheat_price": 0.215,
     }

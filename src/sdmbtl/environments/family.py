@@ -132,6 +132,13 @@ class EnvironmentFamily(ABC):
         """The class or function whose code makes the environments."""
         return type(self)
 
+    def data_fingerprints(self) -> dict[str, str]:
+        """Files that the options name -> a hash of what was read from each.
+
+        A study notices by them when such a file was edited.
+        """
+        return {}
+
     def settings(self) -> dict[str, Any]:
         """Describe the family as JSON data: `make_family(name, **options)` makes it again."""
         options = self.options()

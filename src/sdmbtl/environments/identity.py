@@ -1,7 +1,8 @@
 """Which code the environments of a family are, to notice when it is no longer the same.
 
-Three things are looked at: the source of one's own code, which is hashed; what Gymnasium has on
-record of the environment; and the releases of the packages it comes from.
+Four things are looked at: the source of one's own code, which is hashed; the content of files that
+the environments are made from; what Gymnasium has on record of the environment; and the releases of
+the packages it comes from.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
 
     Returns:
         "source": a hash of each module of one's own, or of a function that has no module;
+        "data": a hash of the content of each file that the family's options name;
         "spec": name, longest episode and arguments, of a registered environment;
         "packages": the versions of what it comes from.
     """
@@ -48,6 +50,7 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
     close_env(env)
     return {
         "source": {**_source(made), **_source(maker)},
+        "data": family.data_fingerprints(),
         "spec": spec,
         "packages": versions(sorted({*_packages(maker), *_packages(made)}), python=False),
     }
@@ -60,11 +63,12 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[s
         Changes of one's own code or of the environment, and other releases of packages.
     """
     changes = []
-    before, after = recorded["source"], now["source"]
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            how = "has changed" if name in before else "is new"
-            changes.append(f"source of {name} {how if name in after else 'is no longer used'}")
+    for part, word in (("source", "source"), ("data", "content")):
+        before, after = recorded[part], now[part]
+        for name in sorted({*before, *after}):
+            if before.get(name) != after.get(name):
+                how = "has changed" if name in before else "is new"
+                changes.append(f"{word} of {name} {how if name in after else 'is no longer used'}")
     changes += differences(recorded["spec"], now["spec"], "environment")
     return changes, [
         f"{name} {recorded['packages'].get(name, 'none')} -> {now['packages'].get(name, 'none')}"

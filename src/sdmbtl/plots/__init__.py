@@ -16,7 +16,9 @@ from sdmbtl.plots.panels import matrix_figure
 from sdmbtl.plots.paper_figures import (
     PaperFigure,
     benchmark_figures,
+    cpu_time_figure,
     distribution_figure,
+    synthetic_figure,
     transfer_figures,
 )
 from sdmbtl.plots.portfolio_figure import portfolio_figure
@@ -26,10 +28,12 @@ __all__ = [
     "PaperFigure",
     "StudyPlots",
     "benchmark_figures",
+    "cpu_time_figure",
     "distribution_figure",
     "matrix_figure",
     "portfolio_figure",
     "save_axes",
     "save_figure",
+    "synthetic_figure",
     "transfer_figures",
 ]

@@ -9,12 +9,14 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from sdmbtl.errors import FigureError
 from sdmbtl.plots.colours import POLICIES
 
 if TYPE_CHECKING:
     # A figure is drawn of a result that somebody else has read: benchmarks are not loaded here.
+    from sdmbtl.benchmarks.cpu_time import CpuTime
     from sdmbtl.benchmarks.distribution import Distribution
     from sdmbtl.benchmarks.result import BenchmarkResult, ProblemResult
     from sdmbtl.report.benchmark_data import BenchmarkData
@@ -160,7 +162,25 @@ def distribution_figure(found: Distribution) -> Figure:
         axes.axvline(value, color=POLICIES[5], lw=1.5, label=label)
     axes.set_xlabel(f"performance of {found.selector} with {found.policies} policies")
     axes.set_ylabel("matrices")
-    axes.legend(fontsize=SMALL, frameon=False)
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    # Outside: lines and bars may be anywhere.
+    figure.legend(fontsize=SMALL, frameon=False, loc="outside upper center", ncols=2)
+    return figure
+
+
+def cpu_time_figure(measured: Sequence[CpuTime]) -> Figure:
+    """CPU time of each round: a panel for each data set, a curve for each selector."""
+    colours = _colours([name for found in measured for name in found.seconds])
+
+    def draw(panel: Axes, number: int) -> None:
+        for name, seconds in measured[number].seconds.items():
+            rounds = np.arange(1, len(seconds) + 1)
+            panel.plot(rounds, 1000 * seconds, color=colours[name], lw=1.2, label=name)
+        panel.set_yscale("log")
+        panel.set_xlabel("round", fontsize=SMALL)
+
+    figure = _panels([f"{found.data}, {found.targets} targets" for found in measured], draw)
+    figure.supylabel("CPU time of a round, ms", fontsize=SMALL + 1)
     return figure
 
 

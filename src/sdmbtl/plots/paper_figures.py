@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,18 +14,22 @@ from sdmbtl.plots import benchmark_figures as of_benchmark
 from sdmbtl.plots import transfer_figures as of_matrix
 
 if TYPE_CHECKING:
+    from sdmbtl.benchmarks.cpu_time import CpuTime
     from sdmbtl.benchmarks.distribution import Distribution
     from sdmbtl.benchmarks.result import BenchmarkResult
+    from sdmbtl.benchmarks.synthetic import SyntheticProblem
     from sdmbtl.report.benchmark_data import BenchmarkData
 
 #: Kind of figure and data -> the paper's figure that shows the same of the same kind of data.
 PAPER = {
     ("f-g-h", "cartpole"): 2,
     ("f-g-h", "bipedal-walker"): 2,
+    ("cpu-time", "selectors"): 4,
     ("transfer-matrix", "cartpole"): 5,
     ("transfer-by-dimension", "cartpole"): 6,
     ("transfer-matrix", "bipedal-walker"): 7,
     ("transfer-by-dimension", "bipedal-walker"): 8,
+    ("transfer-matrices", "synthetic"): 13,
     ("choices", "synthetic-3d-noise5"): 14,
     ("curves", "synthetic-3d-noise5"): 15,
     ("score", "synthetic-3d-noise5"): 16,
@@ -35,6 +39,7 @@ PAPER = {
     ("choices", "real"): 20,
     ("score", "real"): 21,
     ("seeds-and-drawn", "cartpole"): 23,
+    ("seeds-and-drawn", "cartpole-wide"): 23,
     ("seeds-and-drawn", "bipedal-walker"): 23,
 }
 #: Whose choices are shown: the selector that detects a structure in each round.
@@ -153,4 +158,28 @@ def distribution_figure(name: str, measure: Callable[[], Distribution]) -> Paper
         name,
         "performance on the seeds, and on matrices whose rows are drawn from them.",
         lambda: of_benchmark.distribution_figure(measure()),
+    )
+
+
+def synthetic_figure(problems: Sequence[SyntheticProblem]) -> PaperFigure:
+    """The figure of one matrix of each configuration of synthetic data."""
+    return PaperFigure(
+        "transfer-matrices",
+        "synthetic",
+        "the return of every policy on every target, by configuration; brighter is higher.",
+        lambda: of_matrix.synthetic_matrices_figure(problems),
+    )
+
+
+def cpu_time_figure(measure: Callable[[], Sequence[CpuTime]]) -> PaperFigure:
+    """The figure of what selectors cost on some data sets.
+
+    Args:
+        measure: Measures it, when the figure is drawn.
+    """
+    return PaperFigure(
+        "cpu-time",
+        "selectors",
+        "CPU time of each round on this machine, without training: the choice and its row.",
+        lambda: of_benchmark.cpu_time_figure(measure()),
     )

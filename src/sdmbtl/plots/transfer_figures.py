@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -12,6 +15,9 @@ from sdmbtl.errors import FigureError
 from sdmbtl.matrices import TransferDataset
 from sdmbtl.plots.colours import MAP
 from sdmbtl.transfer import Decomposition
+
+if TYPE_CHECKING:
+    from sdmbtl.benchmarks.synthetic import SyntheticProblem
 
 #: Inches of a panel, and of what stands beside it.
 PANEL, MARGIN = 2.6, 0.9
@@ -31,6 +37,27 @@ def transfer_matrix_figure(dataset: TransferDataset) -> Figure:
     axes.set_ylabel("source")
     axes.set_title(dataset.name, fontsize=10)
     figure.colorbar(image, ax=axes, label="mean return")
+    return figure
+
+
+def synthetic_matrices_figure(problems: Sequence[SyntheticProblem]) -> Figure:
+    """A matrix of each configuration of synthetic data, four in a row, on its own scale."""
+    across = min(4, len(problems))
+    down = -(-len(problems) // across)
+    size = (PANEL * across, (PANEL + 0.3) * down)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(down, across, squeeze=False).ravel()
+    for panel, problem in zip(panels, problems, strict=False):
+        matrix = problem.matrix(0)
+        # The extremes of the noise would leave the rest of the matrix in one colour.
+        low, high = np.percentile(matrix, [1, 99])
+        panel.imshow(matrix, cmap=MAP, vmin=low, vmax=high, interpolation="antialiased")
+        words = ", ".join(f"{part} {kind}" for part, kind in problem.labels.items())
+        panel.set_title(f"noise {problem.noise:g}\n{words}", fontsize=SMALL - 1)
+        panel.set_xticks([])
+        panel.set_yticks([])
+        panel.set_xlabel("target", fontsize=SMALL)
+        panel.set_ylabel("source", fontsize=SMALL)
     return figure
 
 

@@ -65,6 +65,23 @@ class Policy(ABC):
             "of the library that it comes from."
         )
 
+    def to_stable_baselines3(self, path: str | Path) -> list[Path]:
+        """Write the policy as a model of Stable-Baselines3, which its own `load` reads.
+
+        Args:
+            path: The file of the model, a .zip.
+
+        Returns:
+            The files that were written.
+
+        Raises:
+            PolicyError: If it is not a policy of Stable-Baselines3.
+        """
+        raise PolicyError(
+            f"A policy of the kind {self.kind!r} is no model of Stable-Baselines3, so that "
+            f"{str(path)!r} cannot be written. Train with --trainer sb3, or use 'to_onnx'."
+        )
+
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The weights by name."""

@@ -288,6 +288,23 @@ class StableBaselinesPolicy(Policy):
             return int(actions)
         return actions
 
+    def to_stable_baselines3(self, path: str | Path) -> list[Path]:
+        """Write the policy as a model of Stable-Baselines3, which its own `load` reads.
+
+        The statistics of normalised observations go into a second file beside it, for
+        `VecNormalize.load`. Both are in that library's formats, which have pickles: whoever gets
+        them has to trust you. Weights that an exported policy no longer has are drawn anew.
+
+        Args:
+            path: The file of the model, a .zip.
+
+        Returns:
+            The files that were written.
+        """
+        from sdmbtl.policies.stable_baselines_model import save_model
+
+        return save_model(self, path)
+
     def weights(self) -> dict[str, torch.Tensor]:
         """The state dict of the network; of an exported policy, without what only training needs.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -47,9 +48,28 @@ class Member:
             PolicyError: If this kind of policy cannot be one.
             MissingPackageError: If onnx is not installed.
         """
+        return self._here().to_onnx()
+
+    def to_stable_baselines3(self, path: str | Path) -> list[Path]:
+        """Write the policy as a model of Stable-Baselines3, which its own `load` reads.
+
+        Args:
+            path: The file of the model, a .zip.
+
+        Returns:
+            The files that were written: the model, and the statistics of observations if they
+            were normalised, for `VecNormalize.load`.
+
+        Raises:
+            PortfolioError: If it was trained elsewhere, so that it is not here.
+            PolicyError: If it is not a policy of Stable-Baselines3.
+        """
+        return self._here().to_stable_baselines3(path)
+
+    def _here(self) -> Policy:
         if self.policy is None:
             raise PortfolioError(f"Policy {self.id} was trained elsewhere, and is not here.")
-        return self.policy.to_onnx()
+        return self.policy
 
 
 def checked_member(member: Member, space: ContextSpace) -> Member:

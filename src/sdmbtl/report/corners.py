@@ -23,7 +23,7 @@ class Corner:
     """A part of the space: one or two dimensions at or beyond a value.
 
     Attributes:
-        words: Such as "mass >= 2 and length <= 0.1".
+        words: Such as "mass ≥ 2 and length = 0.1", if there is nothing below 0.1.
         targets: Number of targets in it.
         found: How many of those that were looked for are in it.
     """
@@ -81,6 +81,8 @@ def _sides(space: ContextSpace) -> Iterator[_Side]:
         if len(values) > MOST_CUTS:
             values = np.quantile(values, np.linspace(0, 1, MOST_CUTS), method="nearest")
         for low in values[1:]:
-            yield _Side(number, f"{name} ≥ {low:.3g}", column >= low)
+            sign = "=" if low == values[-1] else "≥"  # nothing is beyond the last
+            yield _Side(number, f"{name} {sign} {low:.3g}", column >= low)
         for high in values[:-1]:
-            yield _Side(number, f"{name} ≤ {high:.3g}", column <= high)
+            sign = "=" if high == values[0] else "≤"
+            yield _Side(number, f"{name} {sign} {high:.3g}", column <= high)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,8 @@ from sdmbtl.wording import (
 
 #: A target is badly covered if its best return is this share of the range below the best known.
 BADLY = 0.25
+#: What policies are trained on, in words.
+KINDS = {"whole": "the whole space", "region": "regions", "point": "single contexts"}
 #: So many of the worst targets are listed.
 MOST_LISTED = 8
 
@@ -99,7 +101,11 @@ def headline(status: Mapping[str, Any]) -> str:
 
 
 def cards(
-    status: Mapping[str, Any], weak: WeakSpots, space: ContextSpace, next_gain: float | None
+    status: Mapping[str, Any],
+    weak: WeakSpots,
+    space: ContextSpace,
+    next_gain: float | None,
+    kinds: Sequence[str],
 ) -> tuple[Card, ...]:
     """The four things to know first.
 
@@ -108,12 +114,13 @@ def cards(
         weak: What is badly covered.
         space: The context space.
         next_gain: What the next policy is expected to add to the mean best return, if known.
+        kinds: What each finished policy was trained on, a key of `KINDS`.
     """
     return (
         _coverage_card(status),
         _weak_card(status, weak, space),
         _outlook_card(status, next_gain),
-        _training_card(status),
+        _training_card(status, kinds),
     )
 
 
@@ -171,9 +178,9 @@ def _outlook_card(status: Mapping[str, Any], next_gain: float | None) -> Card:
     return Card(f"{label}, after those pending" if status["pending"] else label, value, (*lines,))
 
 
-def _training_card(status: Mapping[str, Any]) -> Card:
+def _training_card(status: Mapping[str, Any], kinds: Sequence[str]) -> Card:
     seconds = status["timing"]["seconds"]
-    lines = []
+    lines = _trained_on(status, kinds)
     if seconds:
         lines.append(", ".join(f"{stage} {duration(value)}" for stage, value in seconds.items()))
     lines += [
@@ -190,3 +197,16 @@ def _training_card(status: Mapping[str, Any]) -> Card:
     if status["environment"] is None:
         return Card("Trained elsewhere", f"{status['policies']} reported", (*lines,))
     return Card("Training", f"{status['steps']:,} steps", (*lines,))
+
+
+def _trained_on(status: Mapping[str, Any], kinds: Sequence[str]) -> list[str]:
+    """How many policies were trained on what, and which of them learnt nothing there."""
+    lines, counts = [], {kind: kinds.count(kind) for kind in dict.fromkeys(kinds)}
+    if counts:
+        (first, number), *rest = counts.items()
+        words = [f"{counted(number, 'policy', 'policies')} on {KINDS[first]}"]
+        lines.append(", ".join([*words, *(f"{count} on {KINDS[kind]}" for kind, count in rest)]))
+    useless = [str(entry["id"]) for entry in status["rounds"] if entry["no_better_than_random"]]
+    if useless:
+        lines.append(f"No better than random actions where trained: {', '.join(useless)}")
+    return lines

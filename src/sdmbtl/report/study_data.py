@@ -198,20 +198,22 @@ def study_data(study: Study) -> StudyData:
     finished = [trial for trial in study.trials if trial.row is not None]
     packed = np.array([trial.row for trial in finished]).reshape(len(finished), len(space))
     failures = _failures(status, errors)
+    policies = tuple(
+        _policy(trial, entry, space, status["timing"]["by_trial"])
+        for trial, entry in zip(study.trials, status["rounds"], strict=True)
+    )
+    kinds = [policy.kind for policy in policies if policy.status == "finished"]
     random = status["random_actions"]
     return StudyData(
         title=status["environment"] or study.path.name,
         headline=headline(status),
-        cards=cards(status, weak, space, next_gain),
+        cards=cards(status, weak, space, next_gain, kinds),
         summary=tuple(summary(status)),
         running=status["running_process"] is not None,
         space=_space(space),
         returns=returns,
         range_known=study.return_range is not None,
-        policies=tuple(
-            _policy(trial, entry, space, status["timing"]["by_trial"])
-            for trial, entry in zip(study.trials, status["rounds"], strict=True)
-        ),
+        policies=policies,
         rows=PackedRows.of(packed, tuple(trial.id for trial in finished)),
         weak=weak,
         random=None if random is None else random["performance"],

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
+#: What an identity has.
+PARTS = ("source", "data", "spec", "packages")
 
 
 def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
@@ -54,7 +56,7 @@ def _is_record(data: object) -> bool:
         isinstance(data.get("policies"), int)
         and isinstance(changes, list)
         and all(isinstance(change, str) for change in changes)
-        and all(isinstance(parts.get(part), Mapping) for part in ("source", "spec", "packages"))
+        and all(isinstance(parts.get(part), Mapping) for part in PARTS)
     )
 
 

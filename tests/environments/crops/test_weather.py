@@ -37,6 +37,7 @@ def test_wageningen_is_that_of_pcse():
     found = load_weather("wageningen")
     assert set(found.years) <= set(range(1976, 2000))
     assert 1978 not in found.years  # has two days twice
+    assert len(found.years) == 17
     assert np.isfinite(found.days).all()
     first = found.days[found.years.index(1997), 0]
     np.testing.assert_allclose(first[:4], [3.88, -15.4, -8.4, 0.0])
@@ -64,6 +65,17 @@ def test_a_file_of_ones_own(tmp_path):
     np.testing.assert_array_equal(found.days[1, 200], [15, 5, 20, 1.5, 3])
 
 
+def test_the_fingerprint_is_that_of_the_numbers(tmp_path):
+    def fingerprint(rows):
+        load_weather.cache_clear()
+        return load_weather(written(tmp_path, rows)).fingerprint()
+
+    first = fingerprint(rows_of())
+    assert fingerprint([row.replace("1.5", "1.50") for row in reversed(rows_of())]) == first
+    assert fingerprint(change(rows_of(), 5, "2001,6,15,5,20,1.6,3")) != first
+    assert fingerprint(rows_of((2001, 2002, 2004))) != first
+
+
 def change(rows, number, row):
     return [row if i == number else old for i, old in enumerate(rows)]
 
@@ -81,6 +93,10 @@ def change(rows, number, row):
         (change(rows_of(), 5, "2001,6,15,25,20,1,3"), HEADER, "'tmin' .* not be above 'tmax'"),
         (change(rows_of(), 5, "2001,5,15,5,20,1,3"), HEADER, "has a day of 2001 twice"),
         (change(rows_of(), 5, "2001,0,15,5,20,1,3"), HEADER, "whole number from 1 to 366"),
+        (change(rows_of(), 5, "nan,6,15,5,20,1,3"), HEADER, "Line 7 .*'year' .* Got 'nan' instead"),
+        (change(rows_of(), 5, "2001,inf,15,5,20,1,3"), HEADER, "'day' must be a whole number"),
+        (change(rows_of(), 5, "1e300,6,15,5,20,1,3"), HEADER, "from 1 to 9999. Got '1e300'"),
+        (change(rows_of(), 5, "2001,6,15,5,20,1e300,3"), HEADER, "'rain' .* from 0 to 1000"),
         (rows_of((2001, 2002)), HEADER, "at least 3 whole years.* Got 2"),
         ([], HEADER, "has no days"),
     ],

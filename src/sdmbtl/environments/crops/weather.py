@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -14,9 +15,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import did_you_mean
+from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.environments.crops.radiation import penman_monteith
 from sdmbtl.errors import FamilyError, MissingPackageError
+from sdmbtl.reading import read_bytes
 
 #: Days of a year here: the last one of a leap year is left out.
 DAYS = 365
@@ -27,6 +29,9 @@ COLUMNS = ("radiation", "tmin", "tmax", "rain", "et0")
 
 #: Which years of a record episodes are drawn from.
 Years = Literal["train", "test", "all"]
+
+#: What the columns of a file are that say which day a row is of, and what they may be.
+DATES = {"year": (1, 9999), "day": (1, DAYS + 1)}
 
 #: What is possible of each, wherever on Earth.
 POSSIBLE = {
@@ -51,6 +56,12 @@ class Weather:
     place: str
     years: tuple[int, ...]
     days: NDArray[np.float64]
+
+    def fingerprint(self) -> str:
+        """A short hash of the years and their days."""
+        digest = hashlib.sha256(repr(self.years).encode())
+        digest.update(self.days.astype("<f8").tobytes())
+        return digest.hexdigest()[:16]
 
     def split(self) -> tuple[list[int], list[int]]:
         """Positions of the years for training, and of those that are kept for tests.
@@ -92,7 +103,7 @@ def load_weather(site: str) -> Weather:
         FamilyError: If there is no such site, or the file is not usable.
         MissingPackageError: If the package that ships the weather is not installed.
     """
-    if site.endswith(".csv"):
+    if is_own_file(site):
         return _read_csv(Path(site))
     if site not in SITES:
         raise FamilyError(
@@ -100,6 +111,11 @@ def load_weather(site: str) -> Weather:
             f"Got {site!r} instead.{did_you_mean(site, SITES)}"
         )
     return SITES[site]()
+
+
+def is_own_file(site: str) -> bool:
+    """Whether a site is a file of one's own, and not the name of a place."""
+    return site.endswith(".csv")
 
 
 def _champion() -> Weather:
@@ -148,12 +164,9 @@ def _read_cabo(path: Path) -> NDArray[np.float64]:
 
 
 def _read_csv(path: Path, place: str | None = None) -> Weather:
-    if not path.is_file():
-        raise FamilyError(f"There is no weather file {str(path)!r}. Check its path.")
-    opened = gzip.open if path.suffix == ".gz" else open
-    with opened(path, "rt", newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        expected = ("year", "day", *COLUMNS)
+    reader = csv.DictReader(_text_of(path).splitlines())
+    expected = (*DATES, *COLUMNS)
+    try:
         missing = [name for name in expected if name not in (reader.fieldnames or ())]
         if missing:
             raise FamilyError(
@@ -161,9 +174,34 @@ def _read_csv(path: Path, place: str | None = None) -> Weather:
                 f"It lacks {', '.join(missing)}."
             )
         rows = [_numbers(path, number, row, expected) for number, row in enumerate(reader, 2)]
+    except csv.Error as error:
+        raise FamilyError(
+            f"The weather file {str(path)!r} must have commas between numbers. After line "
+            f"{reader.line_num} it cannot be read: {error}."
+        ) from None
     if not rows:
         raise FamilyError(f"The weather file {str(path)!r} has no days; give at least 3 years.")
     return _complete(place or str(path), np.array(rows), whole_only=False)
+
+
+def _text_of(path: Path) -> str:
+    """The text of a weather file, which is not too large.
+
+    Raises:
+        FamilyError: If there is no such file, or it has no text.
+        LimitError: If it is too large.
+    """
+    if not path.exists():
+        raise FamilyError(f"There is no weather file {str(path)!r}. Check its path.")
+    if not path.is_file():  # reading a pipe could wait for ever
+        raise FamilyError(f"The weather file {str(path)!r} must be a file of text. It is not one.")
+    try:
+        content = read_bytes(path, "weather_bytes")
+        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FamilyError(
+            f"The weather file {str(path)!r} must be a text in UTF-8 that can be read. {error}."
+        ) from None
 
 
 def _numbers(
@@ -171,13 +209,21 @@ def _numbers(
 ) -> list[float]:
     values = []
     for name in names:
+        given = row[name] or ""
         try:
-            values.append(float(row[name] or ""))
+            value = float(given)
         except ValueError:
             raise FamilyError(
                 f"Line {line} of the weather file {str(path)!r}: {name!r} must be a number. "
-                f"Got {row[name]!r} instead."
+                f"Got {short_text(given)} instead."
             ) from None
+        low, high = DATES.get(name, (-np.inf, np.inf))
+        if name in DATES and not (low <= value <= high and value.is_integer()):
+            raise FamilyError(
+                f"Line {line} of the weather file {str(path)!r}: {name!r} must be a whole number "
+                f"from {low} to {high}. Got {short_text(given)} instead."
+            )
+        values.append(value)
     return values
 
 
@@ -195,8 +241,10 @@ def _complete(place: str, table: NDArray[np.float64], *, whole_only: bool) -> We
         rows = table[table[:, 0] == year]
         rows = rows[rows[:, 1] <= DAYS]
         order = np.full((DAYS, len(COLUMNS)), np.nan)
-        if not whole_only:
-            _check_days(place, int(year), rows[:, 1])
+        if not whole_only and len(np.unique(rows[:, 1])) < len(rows):
+            raise FamilyError(
+                f"The weather of {place!r} has a day of {int(year)} twice. Remove one of them."
+            )
         order[rows[:, 1].astype(int) - 1] = rows[:, 2:]
         gaps = np.flatnonzero(~np.isfinite(order).all(axis=1))
         if whole_only and (len(gaps) or len(rows) > DAYS):
@@ -215,19 +263,6 @@ def _complete(place: str, table: NDArray[np.float64], *, whole_only: bool) -> We
             f"for tests. Got {len(years)}."
         )
     return Weather(place, tuple(years), np.stack(days))
-
-
-def _check_days(place: str, year: int, numbers: NDArray[np.float64]) -> None:
-    wrong = numbers[(numbers < 1) | (numbers != np.round(numbers))]
-    if len(wrong):
-        raise FamilyError(
-            f"A 'day' of the weather of {place!r} must be a whole number from 1 to 366. "
-            f"{year} has {wrong[0]:g}."
-        )
-    if len(np.unique(numbers)) < len(numbers):
-        raise FamilyError(
-            f"The weather of {place!r} has a day of {year} twice. Remove one of them."
-        )
 
 
 def _check_values(place: str, year: int, days: NDArray[np.float64]) -> None:

@@ -42,8 +42,8 @@ function mapLead() {
     return "Each line is a policy. Marks at the bottom are the contexts and ranges that policies were trained on.";
   const what = isGrid() ? "Each cell is a target" : "Each dot is a target";
   return (
-    `${what}. Its colour is the policy that does best there, pale where even that one does badly; hatched targets are badly covered. ` +
-    "Outlines and stars show what the policies were trained on." +
+    `${what}. Its colour is the policy that does best there, whose number stands once in its area; pale where even that one does badly; hatched targets are badly covered. ` +
+    "Outlines and stars, with a number in the corner, show what the policies were trained on." +
     (many && isGrid() ? " The sliders choose the slice." : "")
   );
 }
