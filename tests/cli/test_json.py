@@ -9,6 +9,8 @@ from sdmbtl.cli import app
 WITHOUT = {
     "ask": "prints JSON always",
     "curves": "writes CSV, which is data",
+    "renew": "says by its exit status whether the lease holds",
+    "serve": "answers requests until it is ended",
     "watch": "serves a page until it is ended",
     "bench synthetic": "writes a JSON file; its tables have --format",
     "bench real": "writes a JSON file; its tables have --format",
