@@ -12,7 +12,7 @@ from sdmbtl.contexts.target_list import SAME_CONTEXT
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.seeds import seed_sequence
 from sdmbtl.selectors.trial import Status, Trial
-from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer import ObservedRows, scale_of
 
 
 class History:
@@ -83,7 +83,7 @@ class History:
         Otherwise rows, learning curves and the range of returns are divided by a power of two, the
         `scale` of what is returned.
         """
-        scale = self.rows.scale
+        scale = self._rows_scale()
         if scale == 1.0:
             return self
         limits = self.return_range
@@ -96,6 +96,14 @@ class History:
         twin.sample = self.sample
         twin.whole = twin if self.sample is None else self.whole
         return twin
+
+    def _rows_scale(self) -> float:
+        """The scale of the rows, which are not put together for it: they may be long."""
+        if self._rows is not None:
+            return self._rows.scale
+        rows = [trial.row for trial in self._trials if trial.row is not None]
+        own = [t.source_return for t in self._trials if t.source_return is not None]
+        return scale_of(own, *rows)
 
     def on_sample(self, sample: TargetSample | None) -> History:
         """The same history on the targets of a sample; itself without one.
