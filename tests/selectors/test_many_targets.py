@@ -1,4 +1,4 @@
-"""Choices among very many targets: computed on a sample, made among all, close to the exact ones."""
+"""Choices among very many targets: computed on a sample, among all, close to the exact ones."""
 
 import json
 import tracemalloc
