@@ -157,7 +157,7 @@ def measure(name: str, trials: int) -> Iterator[dict[str, Any]]:
             },
         }
         table = summary(problems)
-        print(f"{problem.name}: {table['asynchronous']['4']}", flush=True)
+        print(f"{problem.name}, with those before:\n{show(table)}", flush=True)
         yield {
             "benchmark": "parallel-choice",
             "selector": name,
@@ -166,7 +166,10 @@ def measure(name: str, trials: int) -> Iterator[dict[str, Any]]:
             "noise": NOISE,
             "workload": {"spread": Workload(0).spread, "failing": Workload(0).failing},
             "summary": table,
-            "problems": {key: {**one, "campaigns": None} for key, one in problems.items()},
+            "problems": {
+                key: {end: one[end] for end in ("random", "oracle")}
+                for key, one in problems.items()
+            },
         }
 
 
@@ -259,7 +262,6 @@ def main() -> None:
     if not given.draw:
         for result in measure(given.selector, given.trials):
             save_result(result, given.out)
-        print(show(result["summary"]))
         print(f"Written to {given.out}")
     draw(json.loads(given.out.read_text()))
 
