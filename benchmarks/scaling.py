@@ -64,7 +64,8 @@ def make_space(targets: int, dimensions: int) -> ContextSpace:
     if dimensions == 3:
         values = np.linspace(0.0, HIGHEST, round(targets ** (1 / 3)))
         return ContextSpace(**dict.fromkeys(names, values))
-    return ContextSpace.sample(targets, **dict.fromkeys(names, Interval(0.0, HIGHEST)))
+    ranges: dict[str, Any] = dict.fromkeys(names, Interval(0.0, HIGHEST))
+    return ContextSpace.sample(targets, **ranges)
 
 
 def make_row(space: ContextSpace, source: NDArray[np.float64], number: int) -> NDArray[np.float64]:

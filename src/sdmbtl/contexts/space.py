@@ -24,7 +24,13 @@ from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.lookup import GridLookup, ListLookup, first_of_each
 from sdmbtl.contexts.notebook import space_as_html
 from sdmbtl.contexts.source import Source
-from sdmbtl.contexts.target_list import SAME_CONTEXT, check_distinct, listed_targets
+from sdmbtl.contexts.target_list import (
+    SAME_CONTEXT,
+    check_distinct,
+    listed_targets,
+    targets_as_json,
+    targets_from_json,
+)
 from sdmbtl.errors import ContextError
 from sdmbtl.limits import check_limit
 from sdmbtl.wording import shown_context
@@ -405,7 +411,7 @@ class ContextSpace:
         """Describe the space as JSON data; `from_dict` reads it back."""
         data: dict[str, Any] = {"version": 1, "dimensions": self._described()}
         if not self.is_grid:
-            data["targets"] = self.targets.tolist()
+            data["targets"] = targets_as_json(self.targets)
         return data
 
     def _described(self) -> list[dict[str, Any]]:
@@ -432,7 +438,7 @@ class ContextSpace:
             )
         try:
             dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
-            return cls(data.get("targets"), **dimensions)
+            return cls(targets_from_json(data.get("targets")), **dimensions)
         except (KeyError, TypeError) as error:  # also of names that are not texts
             raise ContextError(f"This does not describe a context space: {error!r}.") from None
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.checks import whole_number
 from sdmbtl.contexts.lookup import first_of_each
 from sdmbtl.errors import ContextError
 from sdmbtl.limits import check_limit, current_limits
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
 
 #: Two contexts closer than this in every unit coordinate are the same context.
 SAME_CONTEXT = 1e-9
+
+#: More numbers than these are one text in JSON: as lists, a million targets take minutes to read.
+MOST_LISTED = 200_000
 
 #: A target may miss the bounds by this share of the bound: 0.1 + 0.2 is within [0, 0.3].
 ROUNDING = 1e-12
@@ -70,6 +76,31 @@ def check_distinct(space: ContextSpace) -> None:
     raise ContextError(
         f"Targets must be distinct. Targets {same} and {number} are both {shown}. Drop one of them."
     )
+
+
+def targets_as_json(targets: NDArray[np.float64]) -> Any:
+    """Targets as JSON data: lists of numbers, or one text if there are very many of them."""
+    if targets.size <= MOST_LISTED:
+        return targets.tolist()
+    packed = base64.b64encode(targets.astype("<f8").tobytes()).decode("ascii")
+    return {"shape": list(targets.shape), "float64": packed}
+
+
+def targets_from_json(data: Any) -> Any:
+    """What `targets_as_json` was given; anything but such a text stays as it is.
+
+    Raises:
+        ContextError: If the text does not hold as many numbers as it should.
+    """
+    if not isinstance(data, Mapping) or set(data) != {"shape", "float64"}:
+        return data
+    try:
+        rows, columns = (whole_number("shape", size, low=1, error=ContextError) for size in data["shape"])
+        check_limit("targets", rows, "There are too many targets,")
+        numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
+        return numbers.reshape(rows, columns).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ContextError(f"These targets are damaged: {error}.") from None
 
 
 def _plain_numbers(rows: Any, dimensions: int) -> NDArray[np.float64] | None:
