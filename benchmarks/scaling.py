@@ -107,17 +107,19 @@ def show_cost(figures: dict[str, Any]) -> str:
     return f"{name:17} {figures['dimensions']:3} {size:>10} {rounds} {figures['peak_mib']:9.0f}"
 
 
-def measure_costs(sizes: Sequence[int], selectors: Sequence[str], rounds: int) -> list[Any]:
-    """Every selector and size, each in a fresh process with one thread."""
+def measure_costs(
+    sizes: Sequence[int], selectors: Sequence[str], rounds: int
+) -> Iterator[list[dict[str, Any]]]:
+    """Every selector and size, each in a fresh process with one thread; all so far each time."""
     print(f"CPU seconds of rounds {', '.join(map(str, ROUNDS))}; peak MiB of the process")
-    measured = []
+    measured: list[dict[str, Any]] = []
     for dimensions in DIMENSIONS:
         for selector in selectors:
             for size in sizes:
                 given = json.dumps([selector, size, dimensions, rounds])
                 measured.append(json_of_child([__file__, "--one", given]))
                 print(show_cost(measured[-1]), flush=True)
-    return measured
+                yield measured
 
 
 @dataclass(frozen=True)
@@ -272,9 +274,9 @@ def main() -> None:
     if not given.draw:
         result |= {"benchmark": "scaling", "machine": platform.processor() or platform.machine()}
         if given.part in ("cost", "all"):
-            sizes, selectors = map(int, given.sizes.split(",")), given.selectors.split(",")
-            result["cost"] = measure_costs(list(sizes), selectors, given.rounds)
-            save_result(result, given.out)
+            sizes, selectors = list(map(int, given.sizes.split(","))), given.selectors.split(",")
+            for result["cost"] in measure_costs(sizes, selectors, given.rounds):
+                save_result(result, given.out)
         if given.part in ("quality", "all"):
             for result["quality"] in measure_quality(given.trials):
                 save_result(result, given.out)
