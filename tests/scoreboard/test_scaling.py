@@ -69,6 +69,9 @@ class TestMeasured:
                 same = [small[k] == large[k] for k in ("selector", "dimensions")]
                 if all(same) and large["targets"] > small["targets"] >= 9_000:
                     factor = large["targets"] / small["targets"]
+                    if large["selector"] == "random":
+                        # Next to nothing but the first look-up in a list, which sorts it once.
+                        factor *= np.log(large["targets"]) / np.log(small["targets"])
                     assert large["longest"] <= factor * small["longest"]
 
     def test_the_default_selector_loses_nothing_that_can_be_seen(self):
