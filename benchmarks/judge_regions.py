@@ -30,8 +30,7 @@ from sdmbtl.benchmarks.simulate_regions import generalist_runs
 from sdmbtl.contexts import Source
 from sdmbtl.environments import make_family
 from sdmbtl.matrices import RegionDataset, load_regions, region_names
-from sdmbtl.selectors import GeneralistFirstSelector, make_selector
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors import GeneralistFirstSelector, Proposal, Selector, make_selector
 from sdmbtl.selectors.history import History
 from sdmbtl.wording import counted
 

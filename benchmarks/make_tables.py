@@ -472,6 +472,61 @@ def _traffic_table(rows: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def scaling_table() -> str:
+    """Longest round and peak memory of each selector, by the number of targets."""
+    measured = _read("scaling.json")["cost"]
+    kinds = list(dict.fromkeys((m["selector"], m["dimensions"]) for m in measured))
+    exponents = [2, 3, 4, 5, 6]
+    heads = " | ".join(f"10^{exponent}" for exponent in exponents)
+    lines = [f"| selector, dimensions | {heads} |", "| --- |" + " ---: |" * len(exponents)]
+    for kind in kinds:
+        found = [m for m in measured if (m["selector"], m["dimensions"]) == kind]
+        by_size = {round(np.log10(m["targets"])): m for m in found}
+        cells = [
+            f"{by_size[e]['longest']:.2f} s, {by_size[e]['peak_mib']:,.0f} MiB"
+            if e in by_size
+            else "–"
+            for e in exponents
+        ]
+        lines.append(f"| `{kind[0]}`, {kind[1]} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def scaling_quality_table() -> str:
+    """What choices on a sample lose against choices on all targets."""
+    quality = _read("scaling.json")["quality"]
+    lines = [
+        f"| {quality['targets']:,} targets, {quality['rounds']} policies | sample | "
+        "of the range of returns | of what choosing gains |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, by_size in quality["summary"].items():
+        lines += [
+            f"| `{name}` | {int(size):,} | {loss['of_range']:+.4f} | "
+            f"{loss['of_margin']:+.3f} ± {loss['margin_error']:.3f} |"
+            for size, loss in by_size.items()
+        ]
+    return "\n".join(lines)
+
+
+def parallel_choice_table() -> str:
+    """Quality and virtual time by the number of workers, asynchronous and in lockstep."""
+    table = _read("parallel-choice.json")["summary"]
+    lines = [
+        "| workers | asynchronous: quality | time | busy | lockstep: quality | time | busy |",
+        "| ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for workers in table["asynchronous"]:
+        both = [table[mode][workers] for mode in ("asynchronous", "lockstep")]
+        cells = [
+            f"{one['quality']:.3f} ± {one['half_width']:.3f} | "
+            f"{one['time']:.1f} | {one['busy']:.0%}"
+            for one in both
+        ]
+        lines.append(f"| {workers} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -499,6 +554,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "knowledge": knowledge_table,
     "prediction": prediction_table,
     "partial": partial_table,
+    "scaling": scaling_table,
+    "scaling-quality": scaling_quality_table,
+    "parallel-choice": parallel_choice_table,
     "first": lambda: comparison.first_table(comparison.Comparison.load()),
     "generalists": lambda: comparison.data_tables(comparison.Comparison.load()),
     "generalists-summary": lambda: comparison.summary_table(comparison.Comparison.load()),

@@ -4,9 +4,11 @@ from sdmbtl.contexts.dimension import Dimension, Interval, Levels
 from sdmbtl.contexts.ranges import Range, space_from_ranges
 from sdmbtl.contexts.source import Source
 from sdmbtl.contexts.space import ContextLike, ContextSpace
+from sdmbtl.contexts.target_sample import USUAL_SAMPLING, TargetSample, TargetSampling
 from sdmbtl.contexts.toml import SpaceLike, load_space, read_space
 
 __all__ = [
+    "USUAL_SAMPLING",
     "ContextLike",
     "ContextSpace",
     "Dimension",
@@ -15,6 +17,8 @@ __all__ = [
     "Range",
     "Source",
     "SpaceLike",
+    "TargetSample",
+    "TargetSampling",
     "load_space",
     "read_space",
     "space_from_ranges",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -22,22 +21,24 @@ from sdmbtl.contexts.dimension import (
     dimension_from_dict,
 )
 from sdmbtl.contexts.grid import check_grid
+from sdmbtl.contexts.lookup import GridLookup, ListLookup, first_of_each
 from sdmbtl.contexts.notebook import space_as_html
 from sdmbtl.contexts.source import Source
+from sdmbtl.contexts.target_list import (
+    SAME_CONTEXT,
+    check_distinct,
+    listed_targets,
+    targets_as_json,
+    targets_from_json,
+)
 from sdmbtl.errors import ContextError
-from sdmbtl.limits import check_limit, current_limits
+from sdmbtl.limits import check_limit
 from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 
-#: Two contexts closer than this in every unit coordinate are the same context.
-SAME_CONTEXT = 1e-9
-
 #: A sample of values that repeat is drawn from at most this many times as many points.
 SAMPLE_TRIES = 64
-
-#: A target may miss the bounds by this share of the bound: 0.1 + 0.2 is within [0, 0.3].
-ROUNDING = 1e-12
 
 
 class ContextSpace:
@@ -79,7 +80,7 @@ class ContextSpace:
             name: as_dimension(name, given) for name, given in dimensions.items()
         }
         self.is_grid = targets is None
-        self.targets = self._grid() if targets is None else self._listed(targets)
+        self.targets = self._grid() if targets is None else listed_targets(self, targets)
         self.targets.setflags(write=False)
         self._check_distinct()
 
@@ -196,10 +197,15 @@ class ContextSpace:
 
         Depends on the contexts alone, not on the order in which they are listed.
         """
-        distance = np.round(np.abs(self.unit_targets - 0.5).sum(axis=1), 9)
-        order = np.lexsort((*np.round(self.unit_targets, 9).T[::-1], distance))
-        rank = np.empty(len(self), dtype=np.intp)
-        rank[order] = np.arange(len(self))
+        return self.rank_ties(slice(None))
+
+    def rank_ties(self, targets: NDArray[np.intp] | slice) -> NDArray[np.intp]:
+        """(n,) the order of `tie_rank` among some targets, given in ascending order."""
+        units = self.unit_targets[targets]
+        distance = np.round(np.abs(units - 0.5).sum(axis=1), 9)
+        order = np.lexsort((*np.round(units, 9).T[::-1], distance))
+        rank = np.empty(len(units), dtype=np.intp)
+        rank[order] = np.arange(len(units))
         return rank
 
     # -- conversions ---------------------------------------------------------------------
@@ -354,12 +360,12 @@ class ContextSpace:
         if among is not None:
             distance[~among] = np.inf
         ties = np.flatnonzero(distance == distance.min())
-        return int(ties[np.argmin(self.tie_rank[ties])])
+        return int(ties[np.argmin(self.rank_ties(ties))])
 
     def find(self, context: ContextLike) -> int | None:
         """Index of the target equal to a context, or None if it is not a target."""
         vector = self.vector(context)
-        exact = self._index_of_values.get((vector + 0.0).tobytes())  # -0.0 is 0.0
+        exact = self._lookup.find(vector)  # nearly all look-ups are exact
         if exact is not None:
             return exact
         unit = self.to_unit(vector)
@@ -368,9 +374,8 @@ class ContextSpace:
         return index if same and self._keeps_constants(vector) else None
 
     @cached_property
-    def _index_of_values(self) -> dict[bytes, int]:
-        """Index of each target by the bytes of its values: nearly all look-ups are exact."""
-        return {values.tobytes(): index for index, values in enumerate(self.targets + 0.0)}
+    def _lookup(self) -> GridLookup | ListLookup:
+        return GridLookup(self._levels()) if self.is_grid else ListLookup(self.targets)
 
     def index(self, context: ContextLike) -> int:
         """Index of the target equal to a context.
@@ -404,13 +409,14 @@ class ContextSpace:
 
     def to_dict(self) -> dict[str, Any]:
         """Describe the space as JSON data; `from_dict` reads it back."""
-        data: dict[str, Any] = {
-            "version": 1,
-            "dimensions": [{"name": n, **d.to_dict()} for n, d in self.dimensions.items()],
-        }
+        data: dict[str, Any] = {"version": 1, "dimensions": self._described()}
         if not self.is_grid:
-            data["targets"] = self.targets.tolist()
+            data["targets"] = targets_as_json(self.targets)
         return data
+
+    def _described(self) -> list[dict[str, Any]]:
+        """The dimensions as JSON data."""
+        return [{"name": n, **d.to_dict()} for n, d in self.dimensions.items()]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ContextSpace:
@@ -432,14 +438,19 @@ class ContextSpace:
             )
         try:
             dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
-            return cls(data.get("targets"), **dimensions)
+            return cls(targets_from_json(data.get("targets")), **dimensions)
         except (KeyError, TypeError) as error:  # also of names that are not texts
             raise ContextError(f"This does not describe a context space: {error!r}.") from None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ContextSpace):
             return NotImplemented
-        return self.names == other.names and self.to_dict() == other.to_dict()
+        return self is other or (
+            self.names == other.names
+            and self.is_grid == other.is_grid
+            and self._described() == other._described()
+            and np.array_equal(self.targets, other.targets)
+        )
 
     def __hash__(self) -> int:
         return hash((self.names, len(self), tuple(self.bounds.values())))
@@ -455,6 +466,13 @@ class ContextSpace:
     # -- checks --------------------------------------------------------------------------
 
     def _grid(self) -> NDArray[np.float64]:
+        columns = self._levels()
+        check_grid({name: len(c) for name, c in zip(self.names, columns, strict=True)})
+        meshes = np.meshgrid(*columns, indexing="ij", copy=False)
+        return np.stack([mesh.ravel() for mesh in meshes], axis=-1)
+
+    def _levels(self) -> list[NDArray[np.float64]]:
+        """The values of each dimension of a grid."""
         columns = []
         for name, dimension in self.dimensions.items():
             if not isinstance(dimension, Levels):
@@ -463,40 +481,8 @@ class ContextSpace:
                     "targets. Give values, pass a target list as the first argument, or use "
                     "ContextSpace.sample(n, ...)."
                 )
-            columns.append(dimension.values)
-        check_grid({name: len(c) for name, c in zip(self.names, columns, strict=True)})
-        meshes = np.meshgrid(*columns, indexing="ij", copy=False)
-        return np.stack([mesh.ravel() for mesh in meshes], axis=-1)
-
-    def _listed(self, targets: Any) -> NDArray[np.float64]:
-        try:
-            rows = list(itertools.islice(targets, current_limits().targets + 1))
-        except TypeError:
-            raise ContextError(
-                f"Targets must be a list of contexts. Got {targets!r} instead."
-            ) from None
-        if not rows:
-            raise ContextError("A target list needs at least one context. Got none.")
-        check_limit("targets", len(rows), "There are too many targets, at least")
-        vectors = []
-        for number, row in enumerate(rows):
-            try:
-                vectors.append(self.vector(row))
-            except ContextError as error:
-                raise ContextError(f"Target {number}: {error}") from None
-        array = np.array(vectors)
-        lows, highs = np.array(list(self.bounds.values())).T
-        too_low = array < lows - ROUNDING * np.abs(lows)
-        outside = np.argwhere(too_low | (array > highs + ROUNDING * np.abs(highs)))
-        if len(outside):
-            number, d = outside[0]
-            name = self.names[d]
-            low, high = self.bounds[name]
-            raise ContextError(
-                f"Target {number} has {name}={array[number, d]:g}, outside its bounds "
-                f"[{low:g}, {high:g}]. Widen the dimension or drop the target."
-            )
-        return array
+            columns.append(np.asarray(dimension.values))
+        return columns
 
     def _check_distinct(self) -> None:
         if self.is_grid:
@@ -510,28 +496,7 @@ class ContextSpace:
                         "'log', or drop one of them."
                     )
             return
-        _, first, inverse = np.unique(
-            np.round(self.unit_targets / SAME_CONTEXT),
-            axis=0,
-            return_index=True,
-            return_inverse=True,
-        )
-        if len(first) < len(self):
-            inverse = inverse.ravel()
-            number = next(i for i in range(len(self)) if first[inverse[i]] != i)
-            same = first[inverse[number]]
-            shown = shown_context(self.target(number))
-            if not np.array_equal(self.targets[same], self.targets[number]):
-                raise ContextError(
-                    f"Targets must be distinct. Targets {same} and {number}, "
-                    f"{shown_context(self.target(same))} and {shown}, are the same on the scale of "
-                    "their dimensions. Drop one of them, or give dimensions with scale='steps' or "
-                    "'log'."
-                )
-            raise ContextError(
-                f"Targets must be distinct. Targets {same} and {number} are both {shown}. "
-                "Drop one of them."
-            )
+        check_distinct(self)
 
     def _check_names(self, context: Mapping[str, float]) -> None:
         for name in context:
@@ -577,8 +542,7 @@ def _columns(
     """Different contexts at these shares (n, D) of each dimension's range, in their order."""
     columns = [d.at_shares(shares[:, i]) for i, d in enumerate(dimensions.values())]
     contexts = np.column_stack(columns)
-    _, first = np.unique(contexts, axis=0, return_index=True)
-    return np.asarray(contexts[np.sort(first)])
+    return np.asarray(contexts[first_of_each(contexts) == np.arange(len(contexts))])
 
 
 def _check_same_names(contexts: list[Mapping[str, float]]) -> None:

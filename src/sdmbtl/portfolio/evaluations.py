@@ -29,6 +29,10 @@ MOST_FOLDS = 5
 #: Targets at most that tell how far off an interpolation is; further ones hardly count.
 MOST_NEIGHBOURS = 512
 
+#: If a member was evaluated on more targets than these, each of those is predicted from the targets
+#: around the context alone, that many of them: others are too far away to be the nearest.
+EXACT_UP_TO, AROUND = 16_384, 4_096
+
 Array = NDArray[np.float64]
 
 
@@ -181,26 +185,22 @@ class Evaluations:
         least = distance[evaluated.any(axis=0)].min()
         return np.flatnonzero(evaluated[:, distance == least].any(axis=1)).tolist()
 
-    def _predict(self, position: int, distance: Array, without: int | None = None) -> _Prediction:
-        """A member's prediction in a context.
-
-        Args:
-            position: Of the member.
-            distance: (N,) of the context to each target.
-            without: A target to be left out, as if the member had not been evaluated on it.
-        """
+    def _predict(self, position: int, distance: Array) -> _Prediction:
+        """A member's prediction in a context with these (N,) distances to each target."""
         targets = np.flatnonzero(self.counts[position])
-        if without is not None:
-            targets = targets[targets != without]
-        # As many as a cell of the grid has corners, and those equally far.
-        number = min(2**self.space.n_dimensions, len(targets))
-        limit = np.partition(distance[targets], number - 1)[number - 1]
-        targets = targets[distance[targets] <= limit]
-        return _Prediction(position, targets, inverse_distance_weights(distance[targets]))
+        return self._predict_from(position, targets, distance[targets])
 
-    def _distance(self, unit: Array) -> Array:
-        """(N,) distance of a context to each target: L1, in grid steps."""
-        return np.round(np.abs(self.space.unit_targets - unit) @ self.space.steps, 9)
+    def _predict_from(
+        self, position: int, targets: NDArray[np.intp], distance: Array
+    ) -> _Prediction:
+        """A member's prediction from some (n,) targets at these (n,) distances."""
+        # As many as a cell of the grid has corners, and those equally far.
+        near = _nearest(distance, 2**self.space.n_dimensions)
+        return _Prediction(position, targets[near], inverse_distance_weights(distance[near]))
+
+    def _distance(self, unit: Array, targets: NDArray[np.intp] | slice = slice(None)) -> Array:
+        """(n,) distance of a context to each of these targets: L1, in grid steps."""
+        return np.round(np.abs(self.space.unit_targets[targets] - unit) @ self.space.steps, 9)
 
     def _interpolation_error(self, prediction: _Prediction, distance: Array) -> float:
         """How far off targets nearby are, predicted likewise; 0 at an evaluated one, NaN if none.
@@ -215,21 +215,31 @@ class Evaluations:
         known = np.flatnonzero(self.counts[position])
         if len(known) < 2:
             return np.nan
-        known = known[np.argsort(distance[known], kind="stable")][:MOST_NEIGHBOURS]
-        errors = np.array([self._left_out_error(position, int(target)) for target in known])
-        nearness = np.exp(distance[known[0]] - distance[known])
+        around = known
+        if len(known) > EXACT_UP_TO:
+            around = known[_nearest(distance[known], AROUND)]
+        near = around[np.argsort(distance[around], kind="stable")][:MOST_NEIGHBOURS].tolist()
+        # Those around a context change with it: only what all say is worth keeping.
+        is_local = len(around) < len(known)
+        error_of = self._left_out_error if is_local else self._known_left_out_error
+        errors = np.array([error_of(position, target, around) for target in near])
+        nearness = np.exp(distance[near[0]] - distance[near])
         return float(np.sqrt(nearness @ errors**2 / nearness.sum()))
 
-    def _left_out_error(self, position: int, target: int) -> float:
-        """The mean on a target minus what the other targets predict for it."""
+    def _known_left_out_error(self, position: int, target: int, known: NDArray[np.intp]) -> float:
+        """The same with all evaluated targets around, found once."""
         if (position, target) not in self._left_out:
-            distance = self._distance(self.space.unit_targets[target])
-            p = self._predict(position, distance, without=target)
-            own = float(self.means[position, target])
-            error = own - float(p.weights @ self.means[position, p.targets])
-            rounding = 1e-12 * abs(own)
-            self._left_out[position, target] = error if abs(error) > rounding else 0.0
+            self._left_out[position, target] = self._left_out_error(position, target, known)
         return self._left_out[position, target]
+
+    def _left_out_error(self, position: int, target: int, around: NDArray[np.intp]) -> float:
+        """The mean on a target minus what the others of those around it predict for it."""
+        others = around[around != target]
+        distance = self._distance(self.space.unit_targets[target], others)
+        p = self._predict_from(position, others, distance)
+        own = float(self.means[position, target])
+        error = own - float(p.weights @ self.means[position, p.targets])
+        return error if abs(error) > 1e-12 * abs(own) else 0.0
 
     def _noise(self, prediction: _Prediction) -> tuple[float, int]:
         """Variance of an episode, and its degrees of freedom.
@@ -273,6 +283,12 @@ class Evaluations:
         held = np.stack([w @ part[0] for w, part in zip(weights, parts, strict=True)])
         others = np.stack([w @ part[1] for w, part in zip(weights, parts, strict=True)])
         return float(selection_bias(held, others, np.array(winner)))
+
+
+def _nearest(distance: Array, number: int) -> NDArray[np.bool_]:
+    """(n,) which are the nearest, that many and those equally far; all if there are fewer."""
+    number = min(number, len(distance))
+    return np.asarray(distance <= np.partition(distance, number - 1)[number - 1])
 
 
 def inverse_distance_weights(distance: Array) -> Array:

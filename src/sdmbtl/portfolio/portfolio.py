@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_return_range, finite_number, share_of_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
-from sdmbtl.contexts.space import SAME_CONTEXT
+from sdmbtl.contexts.target_list import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
 from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy

@@ -39,6 +39,9 @@ LARGE_ERRORS = "higher, but with too large errors"
 #: What was learnt from this many other sets of rows is kept: a row that was called a failure may
 #: turn out to be sound with the next one.
 SETS_KEPT = 3
+#: So is what was learnt from all but the last rows, for up to this many of them: of training runs
+#: side by side a later one may be reported first, and rows have the order in which they were asked.
+STEPS_KEPT = 16
 #: While every score is below this, nothing predicts the rows.
 NO_SCORE = 0.05
 
@@ -91,6 +94,8 @@ class PredictionContest:
         self._begin()
         #: What was learnt from other sets of rows, the latest first.
         self._earlier: list[_Learnt] = []
+        #: What was learnt from fewer of the same rows, the most last.
+        self._steps: list[_Learnt] = []
         self._seen: ObservedRows | None = None
         #: (k,) which of the policies come from a training run that has probably failed.
         self.failed: NDArray[np.bool_] = np.zeros(0, dtype=bool)
@@ -130,20 +135,24 @@ class PredictionContest:
         for count in range(1 if self.rows is None else len(self.rows) + 1, len(rows) + 1):
             some = CompletedRows.of(rows.first(count), self.rows, self._expected_row(rows, count))
             if self.rows is not None:
+                step = (self.rows, dict(self.records), self.fits)
+                self._steps = [*self._steps[1 - STEPS_KEPT :], step]
                 self._test(self.rows, some)
             self.rows = some
             self.fits = {m.name: m.fit(some) for m in self.models if count >= m.min_rows}
             self._calibrated = {}
 
     def _change_to(self, rows: ObservedRows) -> None:
-        """Continue from what was learnt from some of these rows, if anything was."""
+        """Continue from what was learnt from the most of these rows, if anything was."""
         left = (self._watched(), self.records, self.fits)
         self._begin()
-        for index, (earlier, records, fits) in enumerate(self._earlier):
-            if rows.continues(earlier.observed):
-                self.rows, self.records, self.fits = earlier, records, fits
-                del self._earlier[index]
-                break
+        self._steps = [step for step in self._steps if rows.continues(step[0].observed)]
+        known = [one for one in self._earlier if rows.continues(one[0].observed)]
+        if known or self._steps:
+            most = max([*known, *self._steps], key=lambda learnt: len(learnt[0]))
+            self.rows, self.records, self.fits = most[0], dict(most[1]), most[2]
+            self._earlier = [one for one in self._earlier if one is not most]
+            self._steps = [step for step in self._steps if len(step[0]) < len(most[0])]
         self._earlier = [left, *self._earlier[: SETS_KEPT - 1]]
 
     def _expected_row(self, rows: ObservedRows, count: int) -> NDArray[np.float64] | None:

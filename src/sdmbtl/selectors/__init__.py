@@ -1,6 +1,6 @@
 """Selectors: which context to train on next, by ask and tell."""
 
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
 from sdmbtl.selectors.gp_selector import GPSelector
@@ -9,6 +9,7 @@ from sdmbtl.selectors.independent_selector import IndependentTraining
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.oracle_selector import MyopicOracle, SequentialOracle, oracle_sequence
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.selectors.registry import make_selector, register_selector, selector_names
 from sdmbtl.selectors.structure_detection_selector import MGPSelector, StructureDetectionSelector

@@ -12,14 +12,14 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import finite_number, short_text, whole_number
-from sdmbtl.contexts import ContextLike, ContextSpace, Source
+from sdmbtl.contexts import ContextLike, ContextSpace, Source, TargetSample, TargetSampling
 from sdmbtl.errors import (
     ContextError,
     DuplicateTellError,
@@ -29,16 +29,19 @@ from sdmbtl.errors import (
     StateError,
     UnknownTrialError,
 )
-from sdmbtl.json_data import differences
+from sdmbtl.json_data import as_json, differences
 from sdmbtl.prediction.completed_rows import complete_returns
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.trial import Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row, bounded, mean_of
 
-STATE_VERSION = 4
+STATE_VERSION = 5
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
 #: What is accepted as a trial: the trial, its id, its source, or the context it is a point of.
 TrialLike = Trial | int | Source | ContextLike
+#: What is accepted as a sampling: the sampling, or its settings as JSON data.
+SamplingLike = TargetSampling | Mapping[str, Any]
 
 
 class TellOptions(TypedDict, total=False):
@@ -52,54 +55,28 @@ class TellOptions(TypedDict, total=False):
     reason: str | None
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """What `Selector.propose` returns: a source, and why it was chosen.
-
-    Attributes:
-        source: What to train on: `space.source(index)`, `Source.at(vector)` with a width, a parent
-            and a number of steps, or `space.whole()`.
-        strategy: Name of the strategy that chose it.
-        reason: Why, in a sentence or two.
-        structure: The structure that was detected, None if nothing was.
-        model: The model whose prediction the choice rests on, None if no model predicted.
-        numbers: The figures behind the reason. `expected_gain` is for the rise of the mean best
-            return that is expected, in units of the history's returns, and for nothing else.
-    """
-
-    source: Source
-    strategy: str
-    reason: str
-    structure: str | None = None
-    model: str | None = None
-    numbers: dict[str, float] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        given: object = self.source
-        if not isinstance(given, Source):
-            raise SelectorError(
-                "The 'source' of a Proposal must be a Source: space.source(index) for a target, "
-                f"Source.at(vector) for any context. Got {short_text(given)} instead."
-            )
-
-
 class Selector(ABC):
     """Chooses contexts to train on, one after another.
 
     Args:
         space: The context space with its targets.
         seed: Root of every random choice this selector makes.
+        sampling: From how many targets on `propose` gets the history of a sample of them, see
+            `TargetSampling`, also as its settings; None for the history of all targets always.
     """
 
     name: ClassVar[str]
 
-    def __init__(self, space: ContextSpace, *, seed: int = 0) -> None:
+    def __init__(
+        self, space: ContextSpace, *, seed: int = 0, sampling: SamplingLike | None = None
+    ) -> None:
         if not isinstance(space, ContextSpace):
             raise SelectorError(
                 f"The 'space' of a selector must be a ContextSpace. Got {space!r} instead."
             )
         self.space = space
         self.seed = whole_number("seed", seed, low=0, error=SelectorError)
+        self.sampling = TargetSampling.of(sampling)
         self.history = History(space, self.seed)
 
     # -- what a selector of your own implements --------------------------------------------
@@ -108,7 +85,8 @@ class Selector(ABC):
     def propose(self, history: History) -> Proposal:
         """Choose the next source, a function of the history, the settings and the seed.
 
-        Must not return a source for which `history.is_taken` holds.
+        Must not return a source for which `history.is_taken` holds. The targets are those of
+        `history.space`: with a sampling they may be fewer than those of the selector.
 
         Raises:
             ExhaustedError: If no source is left.
@@ -330,8 +308,18 @@ class Selector(ABC):
 
     def completed_returns(self) -> NDArray[np.float64]:
         """(k, N) returns of each row, those not evaluated predicted from those that were."""
-        seen = self.history.scaled()
-        return complete_returns(seen.rows) * seen.scale
+        seen = self._seen()
+        return self._on_all_targets(complete_returns(seen.rows) * seen.scale)
+
+    def _on_all_targets(self, completed: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(k, N) observed returns, the others as completed on the (k, n) targets of a sample."""
+        if self._sample is None:
+            return completed
+        returns = self.rows.returns.copy()
+        for row, filled in zip(returns, completed, strict=True):
+            holes = np.isnan(row)
+            row[holes] = filled[self._sample.parts[holes]]
+        return returns
 
     @property
     def expected_best_trials(self) -> NDArray[np.intp]:
@@ -422,6 +410,7 @@ class Selector(ABC):
             "version": STATE_VERSION,
             "selector": self.name,
             "settings": self.settings(),
+            "sampling": as_json(self.sampling),
             "seed": self.seed,
             "space": self.space.to_dict(),
         }
@@ -435,9 +424,17 @@ class Selector(ABC):
 
     # -- inside --------------------------------------------------------------------------------
 
+    @cached_property
+    def _sample(self) -> TargetSample | None:
+        return None if self.sampling is None else self.sampling.sample(self.space, self.seed)
+
+    def _seen(self) -> History:
+        """What the selector computes with: the history, perhaps of a sample, perhaps scaled."""
+        return self.history.on_sample(self._sample).scaled()
+
     def _next_trial(self, history: History) -> Trial:
-        seen = history.scaled()
-        proposal = self.propose(seen)
+        seen = history.on_sample(self._sample).scaled()
+        proposal = self._proposal(seen)
         if not isinstance(proposal, Proposal):
             raise SelectorError(
                 f"{type(self).__name__}.propose must return a Proposal. Got {proposal!r} instead."
@@ -449,6 +446,17 @@ class Selector(ABC):
                 "before. A selector must not propose a context twice."
             )
         return trial
+
+    def _proposal(self, seen: History) -> Proposal:
+        try:
+            return self.propose(seen)
+        except ExhaustedError:
+            if seen.sample is None:
+                raise
+            free = np.flatnonzero(seen.whole.free_targets())
+            source = self.space.source(int(seen.rng("sample used up").choice(free)))
+            reason = f"All {len(seen.space)} targets compared are used up: a random other one."
+            return Proposal(source, "random", reason)
 
     def _new_trial(self, history: History, proposal: Proposal, scale: float = 1.0) -> Trial:
         source, reason, numbers = proposal.source, proposal.reason, dict(proposal.numbers)

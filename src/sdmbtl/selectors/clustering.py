@@ -69,6 +69,11 @@ class NearestDistances:
         self._gain_distances = self.distances
         return np.round(self._gains, 12)  # what the subtractions leave of equal gains is equal
 
+    def gains(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(m,) by how much the loss would fall with each point (m, D) as the next centroid."""
+        nearer = self.gap.advantages(np.zeros(len(points)), -self.distances, points)
+        return mean_improvement(nearer, len(points))
+
     def gain(self, point: NDArray[np.float64]) -> float:
         """By how much the loss would fall with this point (D,) as the next centroid."""
         nearer = self.distances + self.gap.change(point[None])[0]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, known_name, truth_value, whole_number
-from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.prediction.completed_rows import complete_returns
 from sdmbtl.prediction.shortfall_model import (
@@ -20,9 +20,10 @@ from sdmbtl.prediction.shortfall_model import (
     ShortfallFit,
     ShortfallModel,
 )
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
 from sdmbtl.transfer import bounded
@@ -73,6 +74,8 @@ class GeneralistFirstSelector(Selector):
         specialist_steps: Those of a specialist; None to choose it as well.
         reported_parents: Whether policies that were only reported can be parents. A study that
             trains has no weights of those.
+        sampling: From how many targets on choices are computed on a sample of them, and how
+            large it is, also as its settings; None for all targets always.
 
     Raises:
         SelectorError: If a setting is not usable.
@@ -90,8 +93,9 @@ class GeneralistFirstSelector(Selector):
         steps: int | None = None,
         specialist_steps: int | None = None,
         reported_parents: bool = True,
+        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed)
+        super().__init__(space, seed=seed, sampling=sampling)
         known_name("init", init, ("auto", "scratch", "parent"), error=SelectorError)
         if width != "auto":
             width = finite_number("width", width, low=0.0, error=SelectorError)
@@ -198,7 +202,7 @@ class GeneralistFirstSelector(Selector):
     ) -> _Candidate | None:
         """The specialist with the largest expected gain for each step; None if all are taken."""
         centers, forms = self._centers(history), self.model.forms
-        units = self.space.unit_targets[centers]
+        units = history.space.unit_targets[centers]
         gains = fitted.gains(units, best) / np.array([form.length for form in forms])[:, None]
         usable = [number for number, form in enumerate(forms) if self._has_parent(form, history)]
         if not usable:
@@ -206,7 +210,7 @@ class GeneralistFirstSelector(Selector):
         gains = gains[usable]
         # The largest first, of equal ones the most central: the first that is not taken.
         margin = tie_margin(gains) or 1.0
-        ranks = np.broadcast_to(self.space.tie_rank[centers], gains.shape)
+        ranks = np.broadcast_to(history.space.tie_rank[centers], gains.shape)
         for place in np.lexsort((ranks.ravel(), -np.round(gains / margin).ravel())):
             row, center = divmod(int(place), len(centers))
             form = usable[row]
@@ -226,34 +230,35 @@ class GeneralistFirstSelector(Selector):
         """A specialist of some form around a target; from the policy that is best around it."""
         form, parent = self.model.forms[number], None
         if form.start == "best":
-            around = fitted.shape(self.space.unit_targets[[center]], form.width, fitted.reach)[0]
+            around = fitted.shape(history.space.unit_targets[[center]], form.width, fitted.reach)[0]
             parent = _best_around(self._parents(history), around)
         elif form.start == "generalist":
             parent = self._latest_generalist(history)
         steps = self.specialist_steps
         if steps is None and self.steps is not None:
             steps = max(1, round(form.length * self.steps))
-        return Source.at(self.space.targets[center], form.width, parent, steps)
+        return Source.at(history.space.targets[center], form.width, parent, steps)
 
     def _centers(self, history: History) -> NDArray[np.intp]:
         """Targets to compare as centres: all, or some of very many."""
-        count = max(LEAST_CENTERS, PAIRS // len(self.space))
-        if count >= len(self.space):
-            return np.arange(len(self.space))
-        drawn = history.rng("centers").choice(len(self.space), count, replace=False)
+        targets = len(history.space)
+        count = max(LEAST_CENTERS, PAIRS // targets)
+        if count >= targets:
+            return np.arange(targets)
+        drawn = history.rng("centers").choice(targets, count, replace=False)
         return np.sort(drawn)
 
     def _spread_out(self, history: History) -> Proposal:
         """Regions far from one another, from scratch: nothing is known yet."""
-        width, units = self.model.forms[0].width, self.space.unit_targets
+        width, units = self.model.forms[0].width, history.space.unit_targets
         tried = [t.source for t in history.trials if t.is_taken]
         distance = np.full(len(units), np.inf)
         for source in tried:
             if not self.space.is_whole(source):
                 away = np.abs(units - self.space.to_unit(source.vector)).sum(axis=1)
                 distance = np.minimum(distance, away)
-        for target in np.lexsort((self.space.tie_rank, -np.round(distance, 9))):
-            source = Source.at(self.space.targets[target], width, None, self.steps)
+        for target in np.lexsort((history.space.tie_rank, -np.round(distance, 9))):
+            source = Source.at(history.space.targets[target], width, None, self.steps)
             if not history.is_taken(source):
                 reason = "Nothing is known of the generalist yet: a region far from the others."
                 return Proposal(source, "specialist", reason)
@@ -267,7 +272,7 @@ class GeneralistFirstSelector(Selector):
                 f"Continuing the generalist is predicted to raise {raised}, more per step than "
                 "any specialist."
             )
-        where = where_gained(candidate.improvement, self.space.unit_targets, self.space.names)
+        where = where_gained(candidate.improvement, history.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
         parent = candidate.source.parent
         start = {
@@ -288,11 +293,15 @@ class GeneralistFirstSelector(Selector):
         finished = [t for t in history.trials if t.row is not None]
         opening = self._opening(finished)[0] or [0]
         first = returns[opening].max(axis=0)
-        runs = list(self._runs(finished, returns, opening))
-        return self.model.fit(self.space, first, runs, _late_gain(finished[opening[-1]]))
+        runs = list(self._runs(history.space, finished, returns, opening))
+        return self.model.fit(history.space, first, runs, _late_gain(finished[opening[-1]]))
 
     def _runs(
-        self, finished: Sequence[Trial], returns: NDArray[np.float64], opening: Sequence[int]
+        self,
+        space: ContextSpace,
+        finished: Sequence[Trial],
+        returns: NDArray[np.float64],
+        opening: Sequence[int],
     ) -> Iterator[RegionRun]:
         """All runs but those of the opening; which of them failed is judged by those before."""
         best, span = returns[opening].max(axis=0), float(np.ptp(returns))
@@ -300,7 +309,7 @@ class GeneralistFirstSelector(Selector):
             if number in opening:
                 continue
             source, row = trial.source, returns[number]
-            inside = self.space.targets_in(source)
+            inside = space.targets_in(source)
             below = float((best[inside] - row[inside]).mean())
             form = None if self._is_generalist(trial) else self._nearest_form(source)
             failed = form is not None and source.parent is None and below > FAILED_BY * span
@@ -357,13 +366,13 @@ class GeneralistFirstSelector(Selector):
 
         They are from scratch and worse there than another policy.
         """
-        seen = self.history.scaled()
+        seen = self._seen()
         finished = [t for t in seen.trials if t.row is not None]
         if not finished:
             return []
         opening = self._opening(finished)[0] or [0]
         later = [t.id for n, t in enumerate(finished) if n not in opening]
-        runs = self._runs(finished, complete_returns(seen.rows), opening)
+        runs = self._runs(seen.space, finished, complete_returns(seen.rows), opening)
         return [number for number, run in zip(later, runs, strict=True) if run.has_failed]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
@@ -376,7 +385,7 @@ class GeneralistFirstSelector(Selector):
             The rise, None while too little is known: before the third row.
         """
         policies = whole_number("policies", policies, low=1, error=SelectorError)
-        seen = self.history.scaled()
+        seen = self._seen()
         fitted = self._fit(seen)
         if fitted is None or len(seen.rows) < 3:
             return None

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import finite_number, whole_number
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.proposal import Proposal
+from sdmbtl.selectors.refinement import refine_choice
 from sdmbtl.transfer import ObservedRows, SeparableGap
 from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes
 from sdmbtl.wording import rise_in_words
@@ -43,6 +45,8 @@ class GPSelector(Selector):
             returns, where slopes are "fixed".
         exploration: Factor before log k in beta_k.
         first_rounds: Number of rounds before the model decides.
+        sampling: From how many targets on choices are computed on a sample of them, and how
+            large it is, also as its settings; None for all targets always.
     """
 
     name: ClassVar[str] = "gp-mbtl"
@@ -57,8 +61,9 @@ class GPSelector(Selector):
         fixed_slope: float = 0.01,
         exploration: float = 1.0,
         first_rounds: int = 3,
+        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed)
+        super().__init__(space, seed=seed, sampling=sampling)
         self.best = _one_of("best", best, get_args(BestPerformance))
         self.slopes = _one_of("slopes", slopes, (*get_args(SlopeMethod), "fixed"))
         self.fixed_slope = finite_number("fixed_slope", fixed_slope, low=0, error=SelectorError)
@@ -83,64 +88,81 @@ class GPSelector(Selector):
 
     def propose(self, history: History) -> Proposal:
         """Choose the next source."""
-        free = history.free_targets()
         rows = history.rows
         if not len(rows):
-            return self._without_rows(history, free)
+            return self._without_rows(history)
         gap = self._gap(rows)
         known = ~np.isnan(rows.source_returns)
         if known.sum() < self.first_rounds:
-            level = np.full(len(self.space), _mean(rows.source_returns[known], rows.best))
+            level = np.full(len(history.space), _mean(rows.source_returns[known], rows.best))
             best = self._best_so_far(history, gap, level)
-            return self._lowest_target(best, free, "there are too few rows for a model yet")
+            return self._lowest_target(best, history, "there are too few rows for a model yet")
         process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
-        mean, deviation = process.predict(self.space.unit_targets)
+        mean, deviation = process.predict(history.space.unit_targets)
         best = self._best_so_far(history, gap, mean)
         beta = self.exploration * np.log(history.round)
         upper_bound = mean + np.sqrt(beta) * deviation
-        gains = mean_improvement(gap.advantages(upper_bound, best), len(self.space))
-        index = best_target(gains, free, self.space.tie_rank)
+        gains = mean_improvement(gap.advantages(upper_bound, best), len(history.space))
+        index = best_target(gains, history.free_targets(), history.space.tie_rank)
         if gains[index] <= 0:
-            return self._lowest_target(best, free, "the model predicts no gain anywhere")
-        above = mean[index] + gap.change(self.space.unit_targets[[index]])[0] - best
+            return self._lowest_target(best, history, "the model predicts no gain anywhere")
+        choice = _Choice(
+            history.space.source(index),
+            history.space.unit_targets[index],
+            *(float(values[index]) for values in (gains, mean, deviation)),
+        )
+
+        def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
+            bounds = _upper_bounds(process, units, beta)
+            return mean_improvement(gap.advantages(bounds, best, units), len(units))
+
+        finer = refine_choice(history, gains, gains_of)
+        if finer is not None:
+            there = (float(values[0]) for values in process.predict(finer.unit[None]))
+            choice = _Choice(*finer, *there)
+        return self._proposal_of(choice, history, gap, best)
+
+    def _proposal_of(
+        self, choice: _Choice, history: History, gap: SeparableGap, best: NDArray[np.float64]
+    ) -> Proposal:
+        """The proposal of a source that the model has chosen, with its forecast."""
+        above = choice.mean + gap.change(choice.unit[None])[0] - best
         expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(
-            self.space.source(index),
+            choice.source,
             self.name,
             f"Training here is predicted to raise {rise_in_words(expected, history.return_range)}. "
-            f"By the upper confidence bound it gains most: {gains[index]:.3g} in return. On its "
-            f"own context the policy should get {mean[index]:.4g} ± {deviation[index]:.4g}.",
+            f"By the upper confidence bound it gains most: {choice.gain:.3g} in return. On its "
+            f"own context the policy should get {choice.mean:.4g} ± {choice.deviation:.4g}.",
             numbers={
                 "expected_gain": expected,
-                "upper_bound_gain": float(gains[index]),
-                "mean": float(mean[index]),
-                "deviation": float(deviation[index]),
+                "upper_bound_gain": choice.gain,
+                "mean": choice.mean,
+                "deviation": choice.deviation,
             },
         )
 
-    def _without_rows(self, history: History, free: NDArray[np.bool_]) -> Proposal:
+    def _without_rows(self, history: History) -> Proposal:
         """The middle of the space; then, while nothing is reported, what is farthest from it."""
-        covering = history.covering
-        units = self.space.unit_targets
+        free, covering, space = history.free_targets(), history.covering, history.space
+        units = space.unit_targets
         if not len(covering):
             closeness = -np.abs(units - 0.5).sum(axis=1)
-            index = best_target(closeness, free, self.space.tie_rank)
-            return Proposal(self.space.source(index), self.name, "The middle of the space.")
+            index = best_target(closeness, free, space.tie_rank)
+            return Proposal(space.source(index), self.name, "The middle of the space.")
         distance = np.min([np.abs(units - c).sum(axis=1) for c in covering], axis=0)
-        index = best_target(distance, free, self.space.tie_rank)
+        index = best_target(distance, free, space.tie_rank)
         return Proposal(
-            self.space.source(index),
+            space.source(index),
             self.name,
             "Nothing is evaluated yet: the target farthest from the sources being trained.",
             numbers={"distance": float(distance[index])},
         )
 
-    def _lowest_target(
-        self, best: NDArray[np.float64], free: NDArray[np.bool_], why: str
-    ) -> Proposal:
-        index = best_target(-best, free, self.space.tie_rank)
+    def _lowest_target(self, best: NDArray[np.float64], history: History, why: str) -> Proposal:
+        index = best_target(-best, history.free_targets(), history.space.tie_rank)
         return Proposal(
-            self.space.source(index),
+            history.space.source(index),
             self.name,
             f"The target with the lowest best return ({best[index]:.4g}): {why}.",
             numbers={"best": float(best[index])},
@@ -151,7 +173,7 @@ class GPSelector(Selector):
             slopes = self._fixed_slopes(rows)
         else:
             slopes = self._sums.slopes(rows, self.slopes)
-        return SeparableGap(self.space, slopes.left, slopes.right)
+        return SeparableGap(rows.space, slopes.left, slopes.right)
 
     def _fixed_slopes(self, rows: ObservedRows) -> Slopes:
         scale = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
@@ -177,9 +199,35 @@ class GPSelector(Selector):
             # A target that no policy was evaluated on counts like the one with the lowest return.
             best = np.where(np.isnan(rows.best), np.nanmin(rows.best), rows.best)
         for unit in history.pending:
-            expected = level[self.space.nearest_to_unit(unit)]
+            expected = level[history.space.nearest_to_unit(unit)]
             best = np.maximum(best, expected + gap.change(unit[None])[0])
         return np.asarray(best)
+
+
+class _Choice(NamedTuple):
+    """A source with what the model says of it.
+
+    Attributes:
+        source: The source.
+        unit: (D,) the same in unit coordinates.
+        gain: What it gains, by the upper confidence bound.
+        mean: The return that is expected on its own context.
+        deviation: Standard deviation of that return.
+    """
+
+    source: Source
+    unit: NDArray[np.float64]
+    gain: float
+    mean: float
+    deviation: float
+
+
+def _upper_bounds(
+    process: GaussianProcess, units: NDArray[np.float64], beta: float
+) -> NDArray[np.float64]:
+    """(m,) the returns that policies may reach on their own (m, D) contexts."""
+    mean, deviation = process.predict(units)
+    return np.asarray(mean + np.sqrt(beta) * deviation)
 
 
 def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:

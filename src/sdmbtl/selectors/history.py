@@ -7,12 +7,12 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.contexts.space import SAME_CONTEXT
+from sdmbtl.contexts import ContextSpace, Source, TargetSample
+from sdmbtl.contexts.target_list import SAME_CONTEXT
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.seeds import seed_sequence
 from sdmbtl.selectors.trial import Status, Trial
-from sdmbtl.transfer import ObservedRows
+from sdmbtl.transfer import ObservedRows, scale_of
 
 
 class History:
@@ -24,6 +24,11 @@ class History:
         trials: What there is already.
         return_range: Lowest and highest return there is, if known: bounds forecasts, lets reasons
             speak of coverage, changes no choice.
+
+    Attributes:
+        sample: The targets that stand for all, if this history is that of a sample, see
+            `on_sample`; its `space` is then that of the sample.
+        whole: The history of all targets; itself, unless it is that of a sample.
     """
 
     def __init__(
@@ -36,8 +41,12 @@ class History:
         self.space = space
         self.seed = seed
         self.return_range = return_range
+        self.sample: TargetSample | None = None
+        self.whole = self
         #: What the returns were divided by; see `scaled`.
         self.scale = 1.0
+        #: The history of a sample, and the trials that it was made of.
+        self._sampled: tuple[History, list[Trial]] | None = None
         self._trials: list[Trial] = []
         self._ids_at: dict[Hashable, list[int]] = {}
         self._rows: ObservedRows | None = None  # made when they are asked for
@@ -74,7 +83,7 @@ class History:
         Otherwise rows, learning curves and the range of returns are divided by a power of two, the
         `scale` of what is returned.
         """
-        scale = self.rows.scale
+        scale = self._rows_scale()
         if scale == 1.0:
             return self
         limits = self.return_range
@@ -84,6 +93,36 @@ class History:
         trials = [trial.scaled(scale) for trial in self._trials]
         twin = History(self.space, self.seed, trials, limits)
         twin.scale = scale
+        twin.sample = self.sample
+        twin.whole = twin if self.sample is None else self.whole
+        return twin
+
+    def _rows_scale(self) -> float:
+        """The scale of the rows, which are not put together for it: they may be long."""
+        if self._rows is not None:
+            return self._rows.scale
+        rows = [trial.row for trial in self._trials if trial.row is not None]
+        own = [t.source_return for t in self._trials if t.source_return is not None]
+        return scale_of(own, *rows)
+
+    def on_sample(self, sample: TargetSample | None) -> History:
+        """The same history on the targets of a sample; itself without one.
+
+        Args:
+            sample: Targets that stand for those of this history's space.
+        """
+        if sample is None:
+            return self
+        if self._sampled is None or self._sampled[0].sample is not sample:
+            twin = History(sample.space, self.seed)
+            twin.sample = sample
+            self._sampled = (twin, [])
+        twin, known = self._sampled
+        twin.whole, twin.return_range = self, self.return_range
+        for number, trial in enumerate(self._trials):
+            if number == len(known) or known[number] is not trial:
+                twin.record(trial.on_sample(sample))
+                known[number : number + 1] = [trial]
         return twin
 
     def bound_gain(self, gain: float, before: float) -> float:
@@ -187,6 +226,10 @@ class History:
         twin._trials = list(self._trials)
         twin._ids_at = {key: list(ids) for key, ids in self._ids_at.items()}
         twin._rows = self._rows
+        twin.sample, twin.whole = self.sample, twin if self.whole is self else self.whole
+        if self._sampled is not None:
+            small, known = self._sampled
+            twin._sampled = (small.copy(), list(known))
         return twin
 
     def _is_last_row(self, trial: Trial) -> bool:

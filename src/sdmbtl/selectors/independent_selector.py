@@ -6,8 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.proposal import Proposal
 
 
 class IndependentTraining(Selector):

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import whole_number
-from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import Sources, best_target, check_sources
 from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.proposal import Proposal
+from sdmbtl.selectors.refinement import refine_choice
 
 
 class MountainSelector(Selector):
@@ -34,6 +36,8 @@ class MountainSelector(Selector):
         weights: (D,) weight of each dimension in the L1 distance, equal if left out; only their
             ratios matter.
         restarts: M, the number of targets that start a search in the box; all if left out.
+        sampling: From how many targets on choices are computed on a sample of them, and how
+            large it is, also as its settings; None for all targets always.
         accelerated: Keep between rounds what the last choice did not change. The choices are
             the same either way; the plain form is there to show it.
     """
@@ -48,9 +52,10 @@ class MountainSelector(Selector):
         sources: Sources = "targets",
         weights: Sequence[float] | NDArray[np.float64] | None = None,
         restarts: int | None = None,
+        sampling: SamplingLike | None = USUAL_SAMPLING,
         accelerated: bool = True,
     ) -> None:
-        super().__init__(space, seed=seed)
+        super().__init__(space, seed=seed, sampling=sampling)
         self.sources = check_sources(sources)
         self.weights = _check_weights(space, weights)
         self.restarts = (
@@ -76,7 +81,7 @@ class MountainSelector(Selector):
         nearest = self._nearest_distances(history)
         before = nearest.loss
         source, gain = (
-            self._best_target(nearest, free)
+            self._best_target(nearest, free, history)
             if self.sources == "targets"
             else self._best_point(nearest, free, history)
         )
@@ -101,9 +106,13 @@ class MountainSelector(Selector):
         return known
 
     def _best_target(
-        self, nearest: NearestDistances, free: NDArray[np.bool_]
+        self, nearest: NearestDistances, free: NDArray[np.bool_], history: History
     ) -> tuple[NDArray[np.float64], float]:
-        index = best_target(nearest.target_gains(), free, nearest.space.tie_rank)
+        gains = nearest.target_gains()
+        finer = refine_choice(history, gains, nearest.gains)
+        if finer is not None:
+            return finer.source.vector, finer.gain
+        index = best_target(gains, free, nearest.space.tie_rank)
         return nearest.space.targets[index], nearest.gain(nearest.space.unit_targets[index])
 
     def _best_point(
@@ -116,7 +125,7 @@ class MountainSelector(Selector):
             if gain > 0 and not history.is_taken(Source.at(source)):
                 return source, gain
         # Nothing in the box helps any more: what is left are targets without a policy.
-        return self._best_target(nearest, free)
+        return self._best_target(nearest, free, history)
 
     def _starts(self, history: History) -> NDArray[np.intp]:
         """(M,) targets that start a search, the same in every round."""

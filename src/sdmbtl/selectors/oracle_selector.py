@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.transfer import bounded, scale_of
 
 #: Gains are computed again for this many sources before looking whether others can follow.

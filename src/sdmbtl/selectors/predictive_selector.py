@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import whole_number
-from sdmbtl.contexts import ContextLike, ContextSpace
+from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source
 from sdmbtl.detection import NO_STRUCTURE
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.prediction import (
@@ -27,10 +27,12 @@ from sdmbtl.selectors.acquisition import (
     predicted_gains_and_row,
     predicted_improvement,
 )
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
+from sdmbtl.selectors.proposal import Proposal
+from sdmbtl.selectors.refinement import refine_choice
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
 from sdmbtl.transfer import bounded
@@ -62,6 +64,8 @@ class PredictiveSelector(Selector):
             falls are assumed if nothing is given. They matter for the first two choices.
         difficulty: (N,) the return that you expect on each target, such as that of a simple
             controller; it matters for the second choice.
+        sampling: From how many targets on choices are computed on a sample of them, and how
+            large it is, also as its settings; None for all targets always.
     """
 
     name: ClassVar[str] = "auto"
@@ -74,13 +78,14 @@ class PredictiveSelector(Selector):
         models: Sequence[ModelLike] | None = None,
         falls: Mapping[str, float] | None = None,
         difficulty: ArrayLike | None = None,
+        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed)
+        super().__init__(space, seed=seed, sampling=sampling)
         self.falls = None if falls is None else _check_falls(space, falls)
         self.difficulty = None if difficulty is None else _check_difficulty(space, difficulty)
         chosen = default_models() if models is None else make_models(models)
         self.contest = PredictionContest(chosen, predicted_improvement)
-        self._first_row = self._first_row_contest(1.0)
+        self._first_row = self._first_row_contest(self.history)
         self._first_choice = MountainSelector(space, seed=seed, weights=self.falls)
 
     def settings(self) -> dict[str, Any]:
@@ -104,11 +109,12 @@ class PredictiveSelector(Selector):
         why = [] if is_assumed else [verdict.explanation]
         found = sentence(verdict.model.explain())
         if model == NO_STRUCTURE:
+            free = history.whole.free_targets()  # a sample would offer fewer
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
             reason = " ".join([*why, found, "So any context is as good as another."])
             return Proposal(self.space.source(index), "random", reason, model=model)
         best = self._expected_best(history, verdict)
-        index, gain, improvements = self._largest_gain(history, verdict, best, free)
+        source, gain, improvements = self._best_source(history, verdict, best, free)
         if gain <= NO_GAIN * _range_of_returns(history):
             proposal = self._first_choice.propose(history)
             reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
@@ -117,7 +123,7 @@ class PredictiveSelector(Selector):
         expected = history.bound_gain(_corrected_gain(gain, before, verdict, history), before)
         forecast = self._expected_in_words(expected, improvements, history)
         return Proposal(
-            self.space.source(index),
+            source,
             "improvement",
             " ".join([*why, forecast, found]),
             model=model,
@@ -128,7 +134,7 @@ class PredictiveSelector(Selector):
         self, gain: float, improvements: NDArray[np.floating], history: History
     ) -> str:
         """What a policy is predicted to add, and to which of the (N,) targets, in a sentence."""
-        where = where_gained(improvements, self.space.unit_targets, self.space.names)
+        where = where_gained(improvements, history.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
         raised = rise_in_words(gain, history.return_range)
         return f"Training here is predicted to raise {raised}{mostly}."
@@ -141,14 +147,18 @@ class PredictiveSelector(Selector):
         self.contest.watch(rows)
         if self.contest.fits:
             return self.contest.verdict()
-        known = self.difficulty is not None and history.scale != 1.0
-        first_row = self._first_row_contest(history.scale) if known else self._first_row
+        known = self.difficulty is not None and (history.scale != 1.0 or history.sample)
+        first_row = self._first_row_contest(history) if known else self._first_row
         first_row.watch(rows)  # every model needs more rows
         return first_row.verdict()
 
-    def _first_row_contest(self, scale: float) -> PredictionContest:
-        """What judges by a single row, whose returns were divided by the scale."""
-        difficulty = None if self.difficulty is None else self.difficulty / scale
+    def _first_row_contest(self, history: History) -> PredictionContest:
+        """What judges by a single row of this history."""
+        difficulty = self.difficulty
+        if difficulty is not None:
+            if history.sample is not None:
+                difficulty = difficulty[history.sample.indices]
+            difficulty = difficulty / history.scale
         return PredictionContest([FirstRowModel(self.falls, difficulty)], predicted_improvement)
 
     def _expected_best(self, history: History, verdict: Verdict) -> NDArray[np.float64]:
@@ -158,6 +168,22 @@ class PredictiveSelector(Selector):
             best = best + _improvement(verdict, source, best)
         return best
 
+    def _best_source(
+        self,
+        history: History,
+        verdict: Verdict,
+        best: NDArray[np.float64],
+        free: NDArray[np.bool_],
+    ) -> tuple[Source, float, NDArray[np.floating]]:
+        """The source with the largest expected gain, the gain, and (n,) for each target."""
+        gains, index, row = self._compare_sources(history, verdict, best, free)
+        finer = refine_choice(
+            history, gains, lambda units: predicted_gains(verdict.model, units, best)
+        )
+        if finer is None:
+            return history.space.source(index), float(gains[index]), row
+        return finer.source, finer.gain, _improvement(verdict, finer.unit, best)
+
     def _largest_gain(
         self,
         history: History,
@@ -165,8 +191,22 @@ class PredictiveSelector(Selector):
         best: NDArray[np.float64],
         free: NDArray[np.bool_],
     ) -> tuple[int, float, NDArray[np.floating]]:
-        """The free target with the largest expected gain, the gain, and (N,) for each target."""
-        units = self.space.unit_targets
+        """The free target with the largest expected gain, the gain, and (n,) for each target."""
+        gains, index, row = self._compare_sources(history, verdict, best, free)
+        return index, float(gains[index]), row
+
+    def _compare_sources(
+        self,
+        history: History,
+        verdict: Verdict,
+        best: NDArray[np.float64],
+        free: NDArray[np.bool_],
+    ) -> tuple[NDArray[np.float64], int, NDArray[np.floating]]:
+        """(n,) gains, the free target with the largest one, and (n,) what it adds to each target.
+
+        Sources that were found to be worse on some of the targets get no gain.
+        """
+        units = history.space.unit_targets
         candidates = np.flatnonzero(free)
         drawn = history.rng("targets").permutation(len(units))
         for targets, share in SOME_TARGETS:
@@ -179,10 +219,10 @@ class PredictiveSelector(Selector):
         gains = np.full(len(units), -_range_of_returns(history))
         found, largest, row = predicted_gains_and_row(verdict.model, units[candidates], best)
         gains[candidates] = found
-        index = best_target(gains, free, self.space.tie_rank)
+        index = best_target(gains, free, history.space.tie_rank)
         if index != candidates[largest]:  # as good as the largest, but more central
             row = _improvement(verdict, units[index], best)
-        return index, float(gains[index]), row
+        return gains, index, row
 
     # -- what is known -------------------------------------------------------------------------
 
@@ -195,7 +235,7 @@ class PredictiveSelector(Selector):
         (`gain`), on the best so far. Runs that have probably failed do not count: not among the
         predicted rows, not among those that were known, not in the best so far.
         """
-        seen = self.history.scaled()
+        seen = self._seen()
         if len(seen.rows) < 2:
             return []
         self.contest.watch(seen.rows)
@@ -219,9 +259,10 @@ class PredictiveSelector(Selector):
 
         No model learns from them; their returns count where they are the best.
         """
-        if not len(self.rows):
+        seen = self._seen()
+        if not len(seen.rows):
             return []
-        self.contest.watch(self.history.scaled().rows)
+        self.contest.watch(seen.rows)
         return [int(number) for number in self._ids_of_rows()[self.contest.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
@@ -237,7 +278,7 @@ class PredictiveSelector(Selector):
             The rise, None while too little is known: before the third row.
         """
         policies = whole_number("policies", policies, low=1, error=SelectorError)
-        seen = self.history.scaled()
+        seen = self._seen()
         verdict = self._verdict(seen)
         if verdict is None or len(seen.rows) < 3:
             return None
@@ -248,8 +289,8 @@ class PredictiveSelector(Selector):
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            index, *_ = self._largest_gain(seen, verdict, best, free)
-            best = best + _improvement(verdict, self.space.unit_targets[index], best)
+            index, _, added = self._largest_gain(seen, verdict, best, free)
+            best = best + added
             free[index] = False
         gain = _corrected_gain(float(best.mean()) - before, before, verdict, seen)
         return bounded(seen.bound_gain(gain, before) * seen.scale)
@@ -273,30 +314,31 @@ class PredictiveSelector(Selector):
         n = min(whole_number("n", n, low=1, error=SelectorError), len(self.space))
         vector = trial.source.vector if isinstance(trial, Trial) else self.space.vector(trial)
         source = self.space.to_unit(vector)
-        units = self.space.unit_targets
-        verdict = self._verdict(self.history.scaled())
+        seen = self._seen()
+        units = seen.space.unit_targets
+        verdict = self._verdict(seen)
         promising = -np.abs(units - source).sum(axis=1)
         if verdict is not None:
             promising = _improvement(verdict, source, verdict.best)
         spread = cell_centres(units, target_cells(units, (n + 1) // 2))
-        order = [
-            self.space.nearest_to_unit(source),
-            *spread,
-            *np.argsort(-promising, kind="stable"),
-        ]
-        return np.sort(np.array(list(dict.fromkeys(map(int, order)))[:n], dtype=np.intp))
+        order = np.concatenate([spread, np.argsort(-promising, kind="stable")])
+        if seen.sample is not None:  # beyond its targets any other ones
+            others = seen.rng("targets to evaluate").choice(len(self.space), n, replace=False)
+            order = np.concatenate([seen.sample.indices[order], others])
+        order = np.concatenate([[self.space.nearest_to_unit(source)], order])
+        return np.sort(np.array(list(dict.fromkeys(order.tolist()))[:n], dtype=np.intp))
 
     def completed_returns(self) -> NDArray[np.float64]:
         """(k, N) returns of each row, those not evaluated as the best model predicts them.
 
         Of a training run that has probably failed nothing is predicted: -inf.
         """
-        seen = self.history.scaled()
+        seen = self._seen()
         returns = np.where(np.isnan(seen.rows.returns), -np.inf, seen.rows.returns)
         if len(returns):
             completed = self.contest.watch(seen.rows)
             returns[~self.contest.failed] = completed.returns
-        return returns * seen.scale
+        return self._on_all_targets(returns * seen.scale)
 
 
 def _improvement(

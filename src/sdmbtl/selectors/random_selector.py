@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.choice import Sources, check_sources
 from sdmbtl.selectors.history import History
+from sdmbtl.selectors.proposal import Proposal
 
 
 class RandomSelector(Selector):
@@ -39,6 +40,7 @@ class RandomSelector(Selector):
                 history.free_targets()  # the box is a single point
             point = history.space.from_unit(rng.random(history.space.n_dimensions))
             return Proposal(Source.at(point), self.name, "A random point of the box.")
-        free = np.flatnonzero(history.free_targets())
-        source = history.space.source(int(rng.choice(free)))
+        everything = history.whole  # a sample would offer fewer
+        free = np.flatnonzero(everything.free_targets())
+        source = everything.space.source(int(rng.choice(free)))
         return Proposal(source, self.name, f"A random one of {len(free)} targets left.")

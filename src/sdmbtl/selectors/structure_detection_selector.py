@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sdmbtl.checks import whole_number
-from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.detection import MOUNTAIN, NO_STRUCTURE, Detection, DetectorLike, make_detector
 from sdmbtl.errors import SelectorError
-from sdmbtl.selectors.base import Proposal, Selector
+from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
+from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.random_selector import RandomSelector
 
 
@@ -31,6 +32,8 @@ class StructureDetectionSelector(Selector):
         seed: Seed of the strategies' random choices.
         assumed: The structure that is assumed before detection begins.
         first_rounds: Number of rounds before detection begins.
+        sampling: From how many targets on choices are computed on a sample of them, and how
+            large it is, also as its settings; None for all targets always.
 
     Raises:
         SelectorError: If a structure has no strategy.
@@ -47,8 +50,9 @@ class StructureDetectionSelector(Selector):
         seed: int = 0,
         assumed: str = MOUNTAIN,
         first_rounds: int = 5,
+        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
-        super().__init__(space, seed=seed)
+        super().__init__(space, seed=seed, sampling=sampling)
         self.detector = make_detector(detector)
         for structure, strategy in strategies.items():
             if not isinstance(strategy, Selector) or strategy.space != space:
@@ -113,6 +117,8 @@ class MGPSelector(StructureDetectionSelector):
         mountain: The strategy under Mountain; M-MBTL if left out.
         otherwise: The strategy without structure; GP-MBTL if left out.
         first_rounds: Number of rounds before detection begins.
+        sampling: From how many targets on choices are computed on a sample of them, and how
+            large it is, also as its settings; None for all targets always.
     """
 
     name: ClassVar[str] = "m/gp-mbtl"
@@ -126,6 +132,7 @@ class MGPSelector(StructureDetectionSelector):
         mountain: Selector | None = None,
         otherwise: Selector | None = None,
         first_rounds: int = 5,
+        sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(
             space,
@@ -136,6 +143,7 @@ class MGPSelector(StructureDetectionSelector):
             },
             seed=seed,
             first_rounds=first_rounds,
+            sampling=sampling,
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import short_text
-from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.contexts import ContextSpace, Source, TargetSample
 from sdmbtl.errors import StateError
 from sdmbtl.json_data import as_json
 from sdmbtl.transfer import as_row
@@ -179,6 +179,21 @@ class Trial:
             row=None if row is None else row / scale,
             source_return=None if own is None else own / scale,
             run=run,
+        )
+
+    def on_sample(self, sample: TargetSample) -> Trial:
+        """The trial as it looks on the targets of a sample: a shorter row, its own return kept."""
+        own, row = self.source_return, self.row
+        if row is not None and own is None:
+            nearest = self.index
+            if nearest is None:
+                nearest = sample.of.nearest(self.source.vector)
+            own = None if np.isnan(row[nearest]) else float(row[nearest])
+        return self.updated(
+            index=sample.find(self.index),
+            row=None if row is None else sample.row(row),
+            source_return=own,
+            earlier=(),
         )
 
     def to_dict(self) -> dict[str, Any]:

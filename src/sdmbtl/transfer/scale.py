@@ -28,8 +28,11 @@ def scale_of(*returns: ArrayLike) -> float:
     Args:
         *returns: Arrays of any shape, NaN where there is none.
     """
-    sizes = [np.abs(np.asarray(given, dtype=np.float64)).ravel() for given in returns]
-    largest = float(np.max([np.fmax.reduce(s, initial=0.0) for s in sizes], initial=0.0))
+    arrays = [np.asarray(given, dtype=np.float64) for given in returns]
+    # Both ends instead of absolute values, which would be a copy.
+    highest = max((float(np.fmax.reduce(a, axis=None, initial=0.0)) for a in arrays), default=0.0)
+    lowest = min((float(np.fmin.reduce(a, axis=None, initial=0.0)) for a in arrays), default=0.0)
+    largest = max(highest, -lowest)
     if not 0.0 < largest < math.inf:
         return 1.0
     power = math.frexp(largest)[1] - 1

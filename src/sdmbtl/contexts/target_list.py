@@ -1,0 +1,139 @@
+"""Targets that are given as a list: read, and checked against the dimensions."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import whole_number
+from sdmbtl.contexts.lookup import first_of_each
+from sdmbtl.errors import ContextError
+from sdmbtl.limits import check_limit, current_limits
+from sdmbtl.wording import shown_context
+
+if TYPE_CHECKING:
+    from sdmbtl.contexts.space import ContextSpace
+
+#: Two contexts closer than this in every unit coordinate are the same context.
+SAME_CONTEXT = 1e-9
+
+#: More numbers than these are one text in JSON: as lists, a million targets take minutes to read.
+MOST_LISTED = 200_000
+
+#: A target may miss the bounds by this share of the bound: 0.1 + 0.2 is within [0, 0.3].
+ROUNDING = 1e-12
+
+
+def listed_targets(space: ContextSpace, targets: Any) -> NDArray[np.float64]:
+    """(N, D) the targets of a list, within the bounds of the space's dimensions.
+
+    Raises:
+        ContextError: If it is not a list, or a target is not usable; the message names it.
+    """
+    try:
+        most = current_limits().targets + 1
+        is_array = isinstance(targets, np.ndarray)
+        rows: Any = targets[:most] if is_array else list(itertools.islice(targets, most))
+    except (TypeError, IndexError):
+        raise ContextError(
+            f"Targets must be a list of contexts. Got {targets!r} instead."
+        ) from None
+    if not len(rows):
+        raise ContextError("A target list needs at least one context. Got none.")
+    check_limit("targets", len(rows), "There are too many targets, at least")
+    array = _plain_numbers(rows, space.n_dimensions)
+    if array is None:
+        array = np.array(_one_by_one(space, rows))
+    _check_bounds(space, array)
+    return array
+
+
+def check_distinct(space: ContextSpace) -> None:
+    """Refuse targets of a list that are the same context.
+
+    Raises:
+        ContextError: If two are; the message names them.
+    """
+    first = first_of_each(np.round(space.unit_targets / SAME_CONTEXT))
+    repeated = np.flatnonzero(first != np.arange(len(space)))
+    if not len(repeated):
+        return
+    number = int(repeated[0])
+    same = int(first[number])
+    shown = shown_context(space.target(number))
+    if not np.array_equal(space.targets[same], space.targets[number]):
+        raise ContextError(
+            f"Targets must be distinct. Targets {same} and {number}, "
+            f"{shown_context(space.target(same))} and {shown}, are the same on the scale of "
+            "their dimensions. Drop one of them, or give dimensions with scale='steps' or "
+            "'log'."
+        )
+    raise ContextError(
+        f"Targets must be distinct. Targets {same} and {number} are both {shown}. Drop one of them."
+    )
+
+
+def targets_as_json(targets: NDArray[np.float64]) -> Any:
+    """Targets as JSON data: lists of numbers, or one text if there are very many of them."""
+    if targets.size <= MOST_LISTED:
+        return targets.tolist()
+    packed = base64.b64encode(targets.astype("<f8").tobytes()).decode("ascii")
+    return {"shape": list(targets.shape), "float64": packed}
+
+
+def targets_from_json(data: Any) -> Any:
+    """What `targets_as_json` was given; anything but such a text stays as it is.
+
+    Raises:
+        ContextError: If the text does not hold as many numbers as it should.
+    """
+    if not isinstance(data, Mapping) or set(data) != {"shape", "float64"}:
+        return data
+    try:
+        rows, columns = (whole_number("shape", size, low=1, error=ContextError) for size in data["shape"])
+        check_limit("targets", rows, "There are too many targets,")
+        numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
+        return numbers.reshape(rows, columns).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ContextError(f"These targets are damaged: {error}.") from None
+
+
+def _plain_numbers(rows: Any, dimensions: int) -> NDArray[np.float64] | None:
+    """(N, D) rows that are nothing but D finite numbers each; None if they are something else."""
+    if isinstance(rows, list):
+        plain = all(type(row) is list and len(row) == dimensions for row in rows)
+        if not plain or not set(map(type, itertools.chain.from_iterable(rows))) <= {float}:
+            return None
+    elif rows.dtype.kind not in "fiu" or rows.ndim != 2 or rows.shape[1] != dimensions:
+        return None
+    array = np.array(rows, dtype=np.float64)
+    return array if np.isfinite(array).all() else None
+
+
+def _one_by_one(space: ContextSpace, rows: Any) -> list[NDArray[np.float64]]:
+    vectors = []
+    for number, row in enumerate(rows):
+        try:
+            vectors.append(space.vector(row))
+        except ContextError as error:
+            raise ContextError(f"Target {number}: {error}") from None
+    return vectors
+
+
+def _check_bounds(space: ContextSpace, array: NDArray[np.float64]) -> None:
+    lows, highs = np.array(list(space.bounds.values())).T
+    too_low = array < lows - ROUNDING * np.abs(lows)
+    outside = np.argwhere(too_low | (array > highs + ROUNDING * np.abs(highs)))
+    if len(outside):
+        number, d = outside[0]
+        name = space.names[d]
+        low, high = space.bounds[name]
+        raise ContextError(
+            f"Target {number} has {name}={array[number, d]:g}, outside its bounds "
+            f"[{low:g}, {high:g}]. Widen the dimension or drop the target."
+        )

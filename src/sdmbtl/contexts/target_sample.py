@@ -1,0 +1,178 @@
+"""A few targets that stand for very many: equal parts of the space, one target drawn in each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import known_options, short_text, whole_number
+from sdmbtl.contexts.space import ContextSpace
+from sdmbtl.errors import ContextError
+from sdmbtl.seeds import seed_sequence
+
+#: Unit coordinates are told apart in so many steps when targets are put in order: sorting whole
+#: numbers this small takes time linear in their number.
+_STEPS = np.iinfo(np.uint16).max
+
+
+@dataclass(frozen=True)
+class TargetSampling:
+    """From how many targets on a sample of them stands for all, and how large it is.
+
+    Attributes:
+        exact_up_to: With no more targets than this, nothing is sampled.
+        size: Number of targets in the sample.
+
+    Raises:
+        ContextError: If a number is not usable.
+    """
+
+    exact_up_to: int = 16_384
+    size: int = 4_096
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            whole_number(each.name, getattr(self, each.name), low=1, error=ContextError)
+        if self.size > self.exact_up_to:
+            raise ContextError(
+                "The 'size' of a sample must be at most 'exact_up_to', the number of targets from "
+                f"which on there is one. Got {self.size} and {self.exact_up_to} instead."
+            )
+
+    @classmethod
+    def of(cls, given: TargetSampling | Mapping[str, Any] | None) -> TargetSampling | None:
+        """A sampling as it is, or from its settings as JSON data; None for no sampling.
+
+        Raises:
+            ContextError: If a setting is unknown or not usable.
+
+        Example:
+            >>> TargetSampling.of({"size": 1024})
+            TargetSampling(exact_up_to=16384, size=1024)
+        """
+        if given is None or isinstance(given, TargetSampling):
+            return given
+        if not isinstance(given, Mapping):
+            raise ContextError(
+                "The 'sampling' must be a TargetSampling, its settings such as {'size': 4096}, or "
+                f"None for none. Got {short_text(given)} instead."
+            )
+        known_options("sampling", given, [each.name for each in fields(cls)], error=ContextError)
+        return cls(**given)
+
+    def sample(self, space: ContextSpace, seed: int) -> TargetSample | None:
+        """The sample of a space; None if it has so few targets that all of them are used."""
+        if len(space) <= self.exact_up_to:
+            return None
+        return TargetSample(space, self.size, seed)
+
+
+#: What selectors do unless they are told otherwise.
+USUAL_SAMPLING = TargetSampling()
+
+
+class TargetSample:
+    """Targets that stand for all of a space, each for as many as any other, give or take a few.
+
+    The targets are halved along their widest side again and again, until there are as many parts
+    as the sample is large. In each part one target is drawn. As all parts are equally large, a mean
+    over the sample needs no weights: it estimates the mean over all targets without bias, and with
+    less noise than targets drawn from the whole space would.
+
+    Args:
+        space: The context space.
+        size: Number of targets to draw, at most all of them.
+        seed: Root of the draws.
+
+    Attributes:
+        of: The space that was sampled.
+        space: The space of the drawn targets: the same dimensions, fewer targets.
+        indices: (n,) which targets of the large space they are, in ascending order.
+
+    Example:
+        >>> sample = TargetSample(ContextSpace(a=range(100), b=range(100)), size=25, seed=0)
+        >>> len(sample.space), sample.members(0).size
+        (25, 400)
+    """
+
+    def __init__(self, space: ContextSpace, size: int, seed: int) -> None:
+        size = whole_number("size", size, low=1, error=ContextError)
+        parts = _equal_parts(space.unit_targets, min(size, len(space)))
+        rng = np.random.default_rng(seed_sequence(seed, "target sample"))
+        lengths = np.array([len(part) for part in parts])
+        drawn = np.array(
+            [part[place] for part, place in zip(parts, rng.integers(lengths), strict=True)]
+        )
+        order = np.argsort(drawn)
+        self.of = space
+        self.indices: NDArray[np.intp] = drawn[order]
+        self._members: list[NDArray[np.intp]] = [parts[number] for number in order]
+        self.space = ContextSpace(space.targets[self.indices], **space.dimensions)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @cached_property
+    def parts(self) -> NDArray[np.int32]:
+        """(N,) for each target of the large space the number of the drawn one it is a part with."""
+        numbers = np.empty(len(self.of), dtype=np.int32)
+        for number, members in enumerate(self._members):
+            numbers[members] = number
+        return numbers
+
+    def members(self, number: int) -> NDArray[np.intp]:
+        """The targets of the large space that a drawn one stands for, itself included."""
+        return self._members[number]
+
+    def find(self, index: int | None) -> int | None:
+        """Number of the drawn target that is this target of the large space; None if none is."""
+        if index is None:
+            return None
+        place = int(np.searchsorted(self.indices, index))
+        return place if place < len(self) and self.indices[place] == index else None
+
+    def row(self, returns: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(n,) what (N,) returns say about the drawn targets.
+
+        Where a drawn target was not evaluated, the mean over those of its part that were stands
+        for it; NaN if none was.
+        """
+        drawn = returns[self.indices]
+        holes = np.isnan(drawn)
+        if holes.any():
+            known = ~np.isnan(returns)
+            parts = self.parts[known]
+            counts = np.bincount(parts, minlength=len(self))
+            sums = np.bincount(parts, weights=returns[known], minlength=len(self))
+            filled = holes & (counts > 0)
+            drawn[filled] = sums[filled] / counts[filled]
+        return drawn
+
+
+def _equal_parts(units: NDArray[np.float64], parts: int) -> list[NDArray[np.intp]]:
+    """Parts of about the same number of targets, by cutting the widest side.
+
+    Args:
+        units: (N, D) targets in unit coordinates.
+        parts: Number of parts, at most N.
+    """
+    columns = [np.round(np.clip(u, 0.0, 1.0) * _STEPS).astype(np.uint16) for u in units.T]
+    left_over = [(np.arange(len(units)), parts)]
+    found = []
+    while left_over:
+        members, wanted = left_over.pop()
+        if wanted == 1:
+            found.append(members)
+            continue
+        sides = [column[members] for column in columns]
+        widest = max(sides, key=np.ptp)
+        ordered = members[np.argsort(widest, kind="stable")]
+        below = wanted // 2
+        cut = len(members) * below // wanted
+        left_over += [(ordered[cut:], wanted - below), (ordered[:cut], below)]
+    return found

@@ -1,0 +1,179 @@
+"""Choices among very many targets: computed on a sample, among all, close to the exact ones."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from sdmbtl.contexts import ContextSpace, Interval, TargetSampling
+from sdmbtl.errors import ExhaustedError, StateError
+from sdmbtl.selectors import make_selector
+from sdmbtl.testing import selector_checks
+
+NAMES = ("auto", "m/gp-mbtl", "m-mbtl", "gp-mbtl", "generalist-first")
+SPACE = ContextSpace(a=np.linspace(0, 1, 12), b=np.linspace(0, 1, 12), c=np.linspace(0, 1, 12))
+SAMPLING = {"exact_up_to": 500, "size": 150}
+
+
+def make_row(space, source, seed=0):
+    """Returns that fall with the distance from the source, with some noise."""
+    units = space.unit_targets
+    distance = np.abs(units - space.to_unit(source.vector)).sum(axis=1)
+    noise = np.random.default_rng(seed).normal(size=len(space))
+    return 10.0 - 4.0 * distance + units[:, 0] + 0.2 * noise
+
+
+def run(selector, rounds, space=SPACE):
+    trials = []
+    for _ in range(rounds):
+        trial = selector.ask()
+        selector.tell(trial, make_row(space, trial.source, seed=trial.id))
+        trials.append(trial)
+    return trials
+
+
+@pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_contract_holds_on_a_sample_of_a_few_targets(name, check):
+    sampling = TargetSampling(exact_up_to=3, size=3)
+    check(lambda space, seed: make_selector(name, space, seed=seed, sampling=sampling))
+
+
+@pytest.mark.parametrize("name", NAMES)
+class TestEverySelector:
+    def test_with_few_targets_nothing_changes(self, name):
+        space = ContextSpace(a=range(6), b=range(5))
+        exact = run(make_selector(name, space, sampling=None), 6, space)
+        usual = run(make_selector(name, space), 6, space)
+        assert [t.source for t in exact] == [t.source for t in usual]
+        assert [t.numbers for t in exact] == [t.numbers for t in usual]
+
+    def test_it_continues_from_its_state(self, name):
+        selector = make_selector(name, SPACE, sampling=SAMPLING)
+        run(selector, 7)
+        again = make_selector(name, SPACE, sampling=SAMPLING)
+        again.load_state_dict(json.loads(json.dumps(selector.state_dict())))
+        assert [t.source for t in again.ask(3)] == [t.source for t in selector.ask(3)]
+
+    def test_another_sample_is_another_selector(self, name):
+        state = make_selector(name, SPACE, sampling=SAMPLING).state_dict()
+        with pytest.raises(StateError, match=r"sampling.size: recorded 150, now 151"):
+            make_selector(name, SPACE, sampling={**SAMPLING, "size": 151}).load_state_dict(state)
+
+    def test_rows_in_part_are_enough(self, name):
+        selector = make_selector(name, SPACE, sampling=SAMPLING)
+        rng = np.random.default_rng(0)
+        for _ in range(6):
+            trial = selector.ask()
+            row = make_row(SPACE, trial.source)
+            row[rng.permutation(len(row))[60:]] = np.nan
+            selector.tell(trial, row)
+        completed = selector.completed_returns()
+        seen = ~np.isnan(selector.rows.returns)
+        assert completed.shape == (6, len(SPACE))
+        assert np.array_equal(completed[seen], selector.rows.returns[seen])
+        assert not np.isnan(completed).any()
+        assert set(selector.expected_best_trials) <= set(range(6))
+
+
+@pytest.mark.parametrize("name", ["auto", "m/gp-mbtl", "gp-mbtl"])
+def test_choices_are_as_good_as_those_on_all_targets(name):
+    """The mean best return after some rounds, on average over samples."""
+    exact = make_selector(name, SPACE, sampling=None)
+    run(exact, 10)
+    reached = []
+    for seed in range(3):
+        sampled = make_selector(name, SPACE, seed=seed, sampling=SAMPLING)
+        run(sampled, 10)
+        reached.append(sampled.performance)
+    width = float(np.ptp(exact.rows.returns))
+    assert np.mean(reached) > exact.performance - 0.01 * width
+
+
+def test_targets_outside_of_the_sample_are_chosen_where_they_are_better():
+    selector = make_selector("m-mbtl", SPACE, sampling=SAMPLING)
+    trials = selector.ask(12)
+    sample = selector._sample
+    assert all(trial.index is not None for trial in trials)
+    assert any(sample.find(trial.index) is None for trial in trials)
+    middle = np.abs(SPACE.unit_targets[trials[0].index] - 0.5).max()
+    assert middle < 0.1, "the first one is the middle of all targets, not of the sample"
+
+
+def test_the_forecast_is_about_all_targets():
+    """A mean over equal parts is the mean over all: forecasts agree with the exact ones."""
+    exact, sampled = (make_selector("auto", SPACE, sampling=s) for s in (None, SAMPLING))
+    for trial in run(exact, 6):
+        sampled.tell(trial.source, exact.trials[trial.id].row)
+    gain, expected = sampled.remaining_gain(), exact.remaining_gain()
+    assert gain == pytest.approx(expected, rel=0.25)
+    scores = {e["model"] for e in sampled.evidence()}
+    assert scores == {e["model"] for e in exact.evidence()}
+
+
+def test_rows_that_come_later_or_again_are_seen():
+    selector = make_selector("auto", SPACE, sampling=SAMPLING)
+    trials = selector.ask(4)
+    for trial in reversed(trials):
+        selector.tell(trial, make_row(SPACE, trial.source, seed=trial.id))
+    selector.tell(trials[1], make_row(SPACE, trials[1].source, seed=99), correct=True)
+    fresh = make_selector("auto", SPACE, sampling=SAMPLING)
+    fresh.load_state_dict(selector.state_dict())
+    assert selector.ask().source == fresh.ask().source
+
+
+def test_the_own_return_stays_that_of_the_source():
+    selector = make_selector("gp-mbtl", SPACE, sampling=SAMPLING)
+    run(selector, 5)
+    small = selector._seen()
+    own = [trial.row[trial.index] for trial in selector.trials]
+    assert small.rows.source_returns.tolist() == own
+    assert small.rows.returns.shape == (5, 150)
+
+
+def test_when_the_sample_is_used_up_others_follow():
+    space = ContextSpace(a=range(8))
+    selector = make_selector("m-mbtl", space, sampling={"exact_up_to": 2, "size": 2})
+    trials = selector.ask(8)
+    assert sorted(t.index for t in trials) == list(range(8))
+    with pytest.raises(ExhaustedError, match="none is left of 8"):
+        selector.ask()
+
+
+def test_random_choice_is_among_all_targets():
+    selector = make_selector("m+random", SPACE)
+    selector.sampling = TargetSampling(**SAMPLING)
+    chosen = selector.strategies["none"].propose(selector._seen())
+    assert "one of 1728 targets" in chosen.reason
+
+
+class TestTargetsToEvaluate:
+    @pytest.mark.parametrize("n", [1, 40, 150, 400])
+    def test_they_are_different_and_hold_the_own_context(self, n):
+        selector = make_selector("auto", SPACE, sampling=SAMPLING)
+        run(selector, 3)
+        trial = selector.ask()
+        targets = selector.targets_to_evaluate(trial, n)
+        assert len(set(targets.tolist())) == len(targets) == n
+        assert trial.index in targets
+
+    def test_they_are_those_of_the_sample(self):
+        selector = make_selector("auto", SPACE, sampling=SAMPLING)
+        run(selector, 3)
+        trial = selector.ask()
+        targets = set(selector.targets_to_evaluate(trial, 100).tolist()) - {trial.index}
+        assert targets <= set(selector._sample.indices.tolist())
+
+
+def test_a_hundred_thousand_targets_need_memory_for_a_few_rows():
+    space = ContextSpace.sample(100_000, **{f"x{d}": Interval(0, 1) for d in range(4)})
+    selector = make_selector("auto", space)
+    space.unit_targets  # noqa: B018 (made before the memory is watched)
+    tracemalloc.start()
+    try:
+        run(selector, 3, space)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 60 * 8 * len(space)
