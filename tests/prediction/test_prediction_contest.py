@@ -273,6 +273,25 @@ class TestFailedRuns:
             fresh.watch(rows.first(count))
             assert_same_contest(contest, fresh)
 
+    def test_a_row_out_of_order_costs_only_what_comes_after_it(self, monkeypatch):
+        """Of runs side by side a later one may be reported first; rows keep the order of asks."""
+        monkeypatch.setattr(contest_module, "find_failed_runs", lambda r: np.zeros(len(r), bool))
+        rows, fitted = falling_rows(10), []
+
+        class Counting(PlateauModel):
+            def fit(self, rows):
+                fitted.append(len(rows))
+                return super().fit(rows)
+
+        contest = contest_of(Counting(), UnstructuredModel())
+        contest.watch(rows.first(9).only(np.arange(9) != 6))
+        fitted.clear()
+        contest.watch(rows.first(9))
+        assert fitted == [7, 8, 9]
+        fresh = contest_of(PlateauModel(), UnstructuredModel())
+        fresh.watch(rows.first(9))
+        assert_same_contest(contest, fresh)
+
     def test_only_a_few_sets_of_rows_are_kept(self, monkeypatch):
         rows, contest = falling_rows(), default_contest()
         for failed in range(SETS_KEPT + 4):

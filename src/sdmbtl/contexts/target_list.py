@@ -95,7 +95,9 @@ def targets_from_json(data: Any) -> Any:
     if not isinstance(data, Mapping) or set(data) != {"shape", "float64"}:
         return data
     try:
-        rows, columns = (whole_number("shape", size, low=1, error=ContextError) for size in data["shape"])
+        rows, columns = (
+            whole_number("shape", size, low=1, error=ContextError) for size in data["shape"]
+        )
         check_limit("targets", rows, "There are too many targets,")
         numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
         return numbers.reshape(rows, columns).astype(np.float64)
