@@ -4,6 +4,11 @@ import subprocess
 import tempfile
 
 import pytest
+from hypothesis import settings
+
+# How long an example takes says how busy the machine is.
+settings.register_profile("any-machine", deadline=None)
+settings.load_profile("any-machine")
 
 # Many products of small matrices: threads that wait for one another take longer than one alone.
 # Set before NumPy is imported.

@@ -167,20 +167,22 @@ class StudyDatabase:
 
     def facts(self) -> dict[str, Any]:
         """What was set with `create` and `set_fact`."""
+        return {name: parse_json(text) for name, text in self._fact_texts().items()}
+
+    def _fact_texts(self) -> dict[str, str]:
+        """Every fact as it is kept, intact and of this release."""
         with self._reading() as database:
             tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master")]
-            facts: dict[str, Any] = {"version": 1}
+            texts = {"version": "1"}
             if "facts" not in tables:  # the table of version 1
-                facts = {
-                    name: parse_json(text) for _, name, _, text, _ in all_records(database, "fact")
-                }
-            version = facts["version"]
+                texts = {name: text for _, name, _, text, _ in all_records(database, "fact")}
+            version = parse_json(texts["version"])
         if version != VERSION:
             raise StudyError(
                 f"{self.path} has format version {version!r}; this release reads {VERSION}. "
                 "Use the release of sdmbtl that wrote it."
             )
-        return facts
+        return texts
 
     def set_fact(self, name: str, value: Any) -> None:
         """Keep a fact about the study, as JSON data."""
@@ -378,7 +380,7 @@ class StudyDatabase:
         with ExitStack() as stack:
             try:
                 stack.enter_context(copy.opened())
-                copy.facts()  # of this release, and intact
+                copy._fact_texts()  # of this release, and intact
                 with copy._reading() as there:
                     before = sealed_digests(there)
             except StudyError:
@@ -412,7 +414,7 @@ class StudyDatabase:
     def is_behind(self, other: StudyDatabase) -> bool:
         """Whether another file has a later state of the study; not if it is damaged."""
         try:
-            other.facts()
+            other._fact_texts()
             with other._reading() as there:
                 sealed_digests(there)
                 later = read_seal(there)
