@@ -19,8 +19,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from fault_parts.clock_row import clock_row
+from fault_parts.crowd_row import crowd_row
+from fault_parts.disk_row import disk_row
+from fault_parts.ill_row import ill_row
+from fault_parts.locks_row import locks_row
 from fault_parts.processes import Settings
 from fault_parts.ray_row import ray_row
+from fault_parts.speed_row import speed_row
+from fault_parts.stopped_row import stopped_row
 from sdmbtl.files import write_atomically
 from sdmbtl.software import CORE, versions
 
@@ -29,6 +36,13 @@ RESULT = Path(__file__).parent.parent / "results" / "faults.json"
 #: The rows, in the order of the table.
 ROWS: dict[str, Callable[[Settings], dict[str, Any]]] = {
     "ray": ray_row,
+    "stopped": stopped_row,
+    "locks": locks_row,
+    "clock": clock_row,
+    "ill": ill_row,
+    "crowd": crowd_row,
+    "disk": disk_row,
+    "speed": speed_row,
 }
 
 

@@ -30,14 +30,22 @@ HOW: dict[str, Any] = {
 
 
 def open_study(
-    path: Path, targets: int = 64, env: str = "make_cart", seconds: float = 0.0, seed: int = 0
+    path: Path, targets: int = 64, env: str = "make_cart", seed: int = 0, **settings: float
 ) -> Study:
-    """Make a study whose policies are trained in no time, or resume it."""
+    """Make a study whose policies are trained in no time, or resume it.
+
+    Args:
+        path: The directory.
+        targets: How many lengths of the pole there are.
+        env: Which of our environments.
+        seed: Of the study.
+        **settings: Of the trainer.
+    """
     return Study.open(
         path,
         f"fault_parts.search:{env}",
         space=ContextSpace(length=np.linspace(0.1, 1.0, targets)),
-        trainer_options={"seconds": seconds},
+        trainer_options=settings,
         return_range=(0.0, 30.0),
         seed=seed,
         wait=120.0,

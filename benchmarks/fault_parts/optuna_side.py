@@ -9,23 +9,23 @@ from __future__ import annotations
 import importlib
 import json
 import multiprocessing
-import multiprocessing.connection
 import os
 import random
 import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from fault_parts.crowds import run_crowd
 
 optuna: Any = importlib.import_module("optuna")  # which is not a dependency of this package
 
 NAME = "study"
 
 
-def make_storage(kind: str, folder: Path, grace: int = 2) -> Any:
+def make_storage(kind: str, folder: Path, grace: int) -> Any:
     """The storage, as its documentation recommends it for several processes."""
     storages = importlib.import_module("optuna.storages")
     if kind == "journal":
@@ -40,12 +40,12 @@ def make_storage(kind: str, folder: Path, grace: int = 2) -> Any:
     )
 
 
-def load(kind: str, folder: Path, targets: int, **options: Any) -> Any:
+def load(kind: str, folder: Path, targets: int, grace: int = 10) -> Any:
     """The study, whose sampler goes through a grid: each point once is what is wanted."""
     grid = {"x": list(range(targets))}
     return optuna.create_study(
         study_name=NAME,
-        storage=make_storage(kind, folder, **options),
+        storage=make_storage(kind, folder, grace),
         sampler=optuna.samplers.GridSampler(grid, seed=os.getpid()),
         load_if_exists=True,
     )
@@ -87,33 +87,10 @@ def crowd(kind: str, folder: Path, pairs: int, processes: int, rate: float) -> d
     """Many processes, of which some are killed in the middle of a trial and replaced."""
     load(kind, folder, pairs)
     begun = time.monotonic()
-    ended = run_crowd(
-        lambda number: _work(kind, folder, pairs, number, rate), processes, limit=pairs
-    )
+    ended = run_crowd(lambda number: _work(kind, folder, pairs, number, rate), processes)
     seconds = time.monotonic() - begun
     found = describe(load(kind, folder, pairs), pairs)
     return {**found, **ended, "seconds_per_pair": seconds / max(found["finished"], 1)}
-
-
-def run_crowd(work: Callable[[int], None], processes: int, limit: int) -> dict[str, int]:
-    """Keep so many processes working until one ends by itself; those killed are replaced."""
-    fork = multiprocessing.get_context("fork")
-    alive: list[Any] = []
-    started = killed = errors = 0
-    is_over = False
-    while alive or not is_over:
-        while not is_over and len(alive) < processes and started < processes + limit:
-            alive.append(fork.Process(target=work, args=(started,)))
-            alive[-1].start()
-            started += 1
-        multiprocessing.connection.wait([process.sentinel for process in alive])
-        for process in [p for p in alive if not p.is_alive()]:
-            process.join()
-            alive.remove(process)
-            killed += process.exitcode == -signal.SIGKILL
-            errors += process.exitcode not in (0, -signal.SIGKILL)
-            is_over |= process.exitcode == 0 or errors > processes
-    return {"killed": killed, "errors": errors}
 
 
 # -- stopped, and clocks ------------------------------------------------------------------------
@@ -125,8 +102,11 @@ def _one(kind: str, folder: Path, grace: int, seconds: float, stop: bool) -> Non
     def objective(trial: Any) -> float:
         x = trial.suggest_int("x", 0, 3)
         if stop:
+            time.sleep(2.0)  # until its heartbeat is on record
             os.kill(os.getpid(), signal.SIGSTOP)
-        time.sleep(seconds)
+        if seconds:
+            print("begun", flush=True)
+            time.sleep(seconds)
         return float(x)
 
     load(kind, folder, 4, grace=grace).optimize(objective, n_trials=1)
@@ -135,12 +115,12 @@ def _one(kind: str, folder: Path, grace: int, seconds: float, stop: bool) -> Non
 def stopped(kind: str, folder: Path) -> dict[str, Any]:
     """A process is stopped in a trial for longer than the grace period; another does the rest."""
     fork = multiprocessing.get_context("fork")
-    load(kind, folder, 4)
+    load(kind, folder, 4, grace=2)
     first = fork.Process(target=_one, args=(kind, folder, 2, 0.0, True))
     first.start()
     os.waitid(os.P_PID, first.pid or 0, os.WSTOPPED)
     time.sleep(4.0)
-    study = load(kind, folder, 4)
+    study = load(kind, folder, 4, grace=2)
     study.optimize(lambda trial: float(trial.suggest_int("x", 0, 3)), n_trials=4)
     os.kill(first.pid or 0, signal.SIGCONT)
     first.join()
@@ -149,7 +129,7 @@ def stopped(kind: str, folder: Path) -> dict[str, Any]:
 
 def clock_worker(kind: str, folder: Path) -> dict[str, Any]:
     """One trial of a process whose clock is right, which takes some seconds."""
-    _one(kind, folder, 600, 8.0, stop=False)
+    _one(kind, folder, 600, 20.0, stop=False)
     return {}
 
 

@@ -87,7 +87,7 @@ def optuna_side(
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **(more or {})},
+        env={**os.environ, "PYTHONPATH": str(HERE.parent), **(more or {})},
     )
     if done.returncode:
         raise SystemExit(f"Optuna's part failed: {done.stderr}")

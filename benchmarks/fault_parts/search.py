@@ -146,6 +146,10 @@ def _sometimes_ill(context: dict[str, float], how: str) -> gymnasium.Env[Any, An
     return Ill(env, how) if context["length"] >= 1.0 else env
 
 
+def do_nothing() -> None:
+    """A task that costs nothing."""
+
+
 # There is no other way to name a trainer that is not in the package, and this one should not be.
 registry._TRAINERS["search"] = registry._Entry(  # noqa: SLF001
     f"{__name__}:SearchTrainer", "numpy", ""
