@@ -65,7 +65,10 @@ def main() -> None:
         row = ROWS[name](settings)
         print(name, json.dumps(row, indent=1), f"{time.monotonic() - begun:.0f} s", flush=True)
         _write(name, row, given)
-        shutil.rmtree(work)
+        if row["held"]:
+            shutil.rmtree(work)
+        else:
+            print(f"Its files are in {work}.", file=sys.stderr)
 
 
 def _write(name: str, row: dict[str, Any], given: argparse.Namespace) -> None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,7 @@ def ray_row(settings: Settings) -> dict[str, Any]:
     found = outcome(path)
     given_up = found["failed"]
     numbers = {**found, **harm.done, "driver_errors": errors, "finished_and_lost": lost}
+    numbers["workers_lost"] = _count_reasons(path)
     numbers |= {"rounds": settings.rounds, "seconds": round(time.monotonic() - begun, 1)}
     held = found["finished"] == settings.rounds and found["healthy"] and not found["twice"]
     return {
@@ -153,6 +155,12 @@ def _live(
             break
     driver.communicate()
     return driver.returncode == -signal.SIGKILL
+
+
+def _count_reasons(path: Path) -> dict[str, int]:
+    """Why workers were lost in training, as far as drivers lived to note it; how often."""
+    runs = [t.run for t in Study.open(path, trust=True).trials if t.run is not None]
+    return dict(Counter(reason.partition(":")[0] for run in runs for reason in run.lost))
 
 
 def _raylet(node: Any) -> int:
