@@ -51,8 +51,9 @@ class Harm:
     def kill_worker(self, rng: np.random.Generator) -> None:
         """Kill one of the processes that do tasks."""
         raylets = {_raylet(node) for node in self.cluster.list_all_nodes()}
-        workers = [p for p in _children(raylets) if "ray::" in _title(p)]
-        busy = [p for p in workers if "ray::_do" in _title(p)] or workers
+        titles = {p: _title(p) for p in _children(raylets)}  # agents of a node are not workers
+        workers = [p for p, title in titles.items() if title.startswith(("ray::_do", "ray::IDLE"))]
+        busy = [p for p in workers if titles[p].startswith("ray::_do")] or workers
         if busy:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(rng.choice(busy)), signal.SIGKILL)

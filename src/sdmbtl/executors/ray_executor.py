@@ -147,8 +147,13 @@ class RayExecutor(Executor):
             )
         if isinstance(error, exceptions.OutOfMemoryError):
             return WorkerLostError(f"Ray killed the worker for lack of memory: {text}", "memory")
-        node = (exceptions.NodeDiedError, exceptions.LocalRayletDiedError)
-        if isinstance(error, node):
+        if isinstance(error, exceptions.LocalRayletDiedError):
+            # No task can be given out any more: that is not a fault of those that were.
+            return ExecutorError(
+                f"The Ray node that this process is connected to was lost: {text} What is recorded "
+                "is kept. When the cluster is back, do the same again."
+            )
+        if isinstance(error, exceptions.NodeDiedError):
             return WorkerLostError(f"The node of the worker was lost: {text}", "node")
         return WorkerLostError(f"The worker died ({type(error).__name__}): {text}", "crashed")
 

@@ -305,7 +305,7 @@ class Study(StudyState):
 
     def lease_of(self, trial: Trial | int) -> int | None:
         """The number of the lease that a trial has now, to be given to `tell` and `renew`."""
-        lease = self.database.leases().get(trial if isinstance(trial, int) else trial.id)
+        lease = self.database.lease(trial if isinstance(trial, int) else trial.id)
         return None if lease is None or lease.holder is None else lease.token
 
     def renew(self, trial: Trial | int, lease: int) -> bool:
