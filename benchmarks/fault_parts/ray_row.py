@@ -144,7 +144,7 @@ def _live(
     """
     count = 0
     for line in driver.stdout or ():
-        if line.split()[0] not in ("asked", "trained", "finished"):
+        if not line.startswith(("asked", "trained", "finished")):  # Ray prints too
             continue
         count += 1
         if worker_at == -1 and count == 1:

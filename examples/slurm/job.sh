@@ -1,6 +1,6 @@
 #!/bin/bash
 # One policy for each task of the array, at most four at a time:
-#   sdmbtl ask runs/carts --space carts.toml -n 1 > /dev/null; sbatch job.sh runs/carts
+#   sbatch job.sh runs/carts
 # Where nodes share a network disk, give a spool in the place of the study (sdmbtl serve).
 #SBATCH --array=1-12%4
 #SBATCH --time=02:00:00
@@ -18,7 +18,7 @@ held() { sdmbtl renew "$study" --id "$(field id)" --lease "$(field lease)"; }
 
 # After a requeue the same policy goes on, unless it was given to another task meanwhile.
 if ! { [ -s "$folder/job.json" ] && held; }; then
-    sdmbtl ask "$study" --lease 3h > "$folder/asked.json" || exit 1
+    sdmbtl ask "$study" --space carts.toml --lease 3h > "$folder/asked.json" || exit 1
     mv "$folder/asked.json" "$folder/job.json"
 fi
 
