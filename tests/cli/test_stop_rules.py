@@ -27,7 +27,7 @@ def runs(monkeypatch):
         return "nothing was done"
 
     monkeypatch.setattr("sdmbtl.studies.loop.Loop.run", run)
-    monkeypatch.setattr("sdmbtl.studies.study.measure_random_actions", lambda _: None)
+    monkeypatch.setattr("sdmbtl.studies.runner.measure_random_actions", lambda *_: None)
     return asked
 
 

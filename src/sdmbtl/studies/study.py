@@ -43,9 +43,6 @@ from sdmbtl.studies.lending import (
 )
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.parallel_plan import ParallelOptions, ParallelPlan
-from sdmbtl.studies.random_actions import (
-    measure_random_actions,
-)
 from sdmbtl.studies.runner import Runner
 from sdmbtl.studies.state import StudyState
 from sdmbtl.studies.stopping import StopRule, record_rules, stop_rules
@@ -266,7 +263,6 @@ class Study(StudyState):
             written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.alone():
                 record_rules(self.database, budget, total_steps, min_gain, patience)
-            measure_random_actions(self)
             with CallbackList([*shown, *written, *callbacks]) as tell:
                 runner = Runner(self, tell, workers, plan, checkpoint_seconds)
                 return runner.run(stops, budget, retrain_missing=retrain_missing)
