@@ -46,7 +46,8 @@ def crowd_row(settings: Settings) -> dict[str, Any]:
         if theirs is not None:
             row[f"optuna_{kind}"] = (
                 f"{theirs['finished']} of {PAIRS} ({theirs['killed']} killed), {theirs['never']} "
-                f"lost, {theirs['twice']} twice, {theirs['left_running']} left as running; "
+                f"points never, {theirs['twice']} twice, {theirs['left_running']} left as running, "
+                f"{theirs['errors']} processes ended by an error; "
                 f"{theirs['seconds_per_pair']:.2f} s a pair"
             )
             row["numbers"][f"optuna_{kind}"] = theirs
