@@ -1,4 +1,4 @@
-"""What becomes of studies when things go wrong: processes killed or stopped, clocks set, disks full.
+"""What becomes of studies when things go wrong: processes killed, clocks set, disks full.
 
     python benchmarks/faults.py [NAME ...] [--rounds 200] [--kills 20] [--optuna-python PATH]
 

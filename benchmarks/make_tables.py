@@ -470,6 +470,18 @@ def _traffic_table(rows: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def faults_table() -> str:
+    """What was done to studies, and what became of them; Optuna beside."""
+    lines = [
+        "| what was done | here | Optuna, SQLite | Optuna, journal |",
+        "| --- |" + " --- |" * 3,
+    ]
+    for row in _read("faults.json")["rows"].values():
+        cells = [row.get(name, "") for name in ("fault", "ours", "optuna_rdb", "optuna_journal")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -507,6 +519,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "traffic-speed": traffic_speed_table,
     "traffic-crossing": traffic_crossing_table,
     "traffic-portfolio": traffic_portfolio_table,
+    "faults": faults_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 

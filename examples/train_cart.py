@@ -8,13 +8,14 @@ It pushes a cart to a place: a policy is two numbers, training is a random searc
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from sdmbtl.contexts import load_space
 
 
-def play(gains, mass, friction):
+def play(gains: Any, mass: Any, friction: Any) -> Any:
     """Return of an episode; everything may be an array."""
     position = speed = total = 0.0 * (gains[0] + mass)
     for _ in range(100):
@@ -25,7 +26,7 @@ def play(gains, mass, friction):
     return total
 
 
-def main():
+def main() -> None:
     """Train on the context of the job, play on every target."""
     job = json.load(sys.stdin)
     space, _ = load_space(Path(__file__).parent / "carts.toml")

@@ -64,9 +64,7 @@ class SearchTrainer(HostTrainer):
         found, steps = [], 0
         for number in range(self.candidates):
             weights = rng.normal(size=(4, 2)).astype(np.float32)
-            policy = MlpPolicy(
-                [weights], [np.zeros(2, "f4")], np.zeros(4, "f4"), np.ones(4, "f4")
-            )
+            policy = MlpPolicy([weights], [np.zeros(2, "f4")], np.zeros(4, "f4"), np.ones(4, "f4"))
             played = _play(env, policy, int(rng.integers(2**31)))
             steps += int(played)
             found.append((played, number, policy))
@@ -151,6 +149,4 @@ def do_nothing() -> None:
 
 
 # There is no other way to name a trainer that is not in the package, and this one should not be.
-registry._TRAINERS["search"] = registry._Entry(  # noqa: SLF001
-    f"{__name__}:SearchTrainer", "numpy", ""
-)
+registry._TRAINERS["search"] = registry._Entry(f"{__name__}:SearchTrainer", "numpy", "")

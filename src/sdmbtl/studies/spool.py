@@ -100,7 +100,9 @@ class Spool:
             except SdmbtlError as error:
                 answer["error"] = str(error)
             except (AttributeError, LookupError, TypeError, ValueError) as error:
-                answer["error"] = f"This is not a request of sdmbtl: {type(error).__name__}: {error}."
+                answer["error"] = (
+                    f"This is not a request of sdmbtl: {type(error).__name__}: {error}."
+                )
             write_atomically(self._answers / path.name, json.dumps(answer).encode())
             path.unlink()
         return len(waiting)
