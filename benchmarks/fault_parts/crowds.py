@@ -1,4 +1,4 @@
-"""Many processes that work at the same time, some of which kill themselves; the standard library."""
+"""Many processes that work at the same time, some of which kill themselves."""
 
 from __future__ import annotations
 

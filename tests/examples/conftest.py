@@ -34,7 +34,7 @@ class Workshop:
 
     def start(self, script, *arguments, **variables):
         return subprocess.Popen(
-            ["bash", ROOT / "examples" / script, *map(str, arguments)],
+            ["/bin/bash", ROOT / "examples" / script, *map(str, arguments)],
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
