@@ -96,7 +96,9 @@ class RayExecutor(Executor):
             if self.address is None:
                 # Modules of the user are on this machine: the workers find them as this process.
                 variables["PYTHONPATH"] = worker_environment()["PYTHONPATH"]
-                where = {"num_cpus": self.workers, "include_dashboard": False}
+                # Without an address Ray would look for a cluster that happens to be here.
+                own = {"num_cpus": self.workers, "include_dashboard": False}
+                where = {"address": "local", **own}
             try:
                 ray.init(
                     **where,
