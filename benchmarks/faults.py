@@ -84,4 +84,4 @@ def _write(name: str, row: dict[str, Any], given: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

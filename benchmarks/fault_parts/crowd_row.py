@@ -31,7 +31,7 @@ def crowd_row(settings: Settings) -> dict[str, Any]:
     seconds = time.monotonic() - begun
     found = {**outcome(path), **ended, "seconds_per_pair": seconds / PAIRS}
     held = found["finished"] == PAIRS and not (found["twice"] or found["pending"])
-    row = {
+    row: dict[str, Any] = {
         "fault": f"{PROCESSES} processes, {PAIRS} pairs of ask and tell, a tenth killed between",
         "held": bool(held and found["healthy"] and not ended["errors"]),
         "ours": f"{found['finished']} of {PAIRS} ({ended['killed']} killed), {found['pending']} "

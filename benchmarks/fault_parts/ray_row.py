@@ -30,7 +30,7 @@ class Harm:
         from ray.cluster_utils import Cluster
 
         head = {"num_cpus": 1, "include_dashboard": False}
-        self.cluster = Cluster(initialize_head=True, head_node_args=head)
+        self.cluster: Any = Cluster(initialize_head=True, head_node_args=head)
         self.node = self.cluster.add_node(num_cpus=1)
         self.settings, self.path = settings, path
         self.done = {"drivers": 0, "workers": 0, "nodes": 0}
@@ -112,7 +112,7 @@ def ray_row(settings: Settings) -> dict[str, Any]:
         harm.cluster.shutdown()
     found = outcome(path)
     given_up = found["failed"]
-    numbers = {**found, **harm.done, "driver_errors": errors, "finished_and_lost": lost}
+    numbers: dict[str, Any] = {**found, **harm.done, "driver_errors": errors, "finished_and_lost": lost}
     numbers["workers_lost"] = _count_reasons(path)
     numbers |= {"rounds": settings.rounds, "seconds": round(time.monotonic() - begun, 1)}
     held = found["finished"] == settings.rounds and found["healthy"] and not found["twice"]

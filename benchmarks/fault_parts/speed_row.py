@@ -20,14 +20,12 @@ def speed_row(settings: Settings) -> dict[str, Any]:
     """Two jobs take half as long as one; a task of Ray costs milliseconds."""
     os.environ.update(variables(settings.work))
     candidates = _calibrate(settings)
-    times = {
-        name: _run(settings, name, candidates, **how)
-        for name, how in {
-            "serial": {},
-            "one process": {"executor": "processes", "jobs": 1},
-            "two processes": {"executor": "processes", "jobs": 2},
-        }.items()
+    ways: dict[str, dict[str, Any]] = {
+        "serial": {},
+        "one process": {"executor": "processes", "jobs": 1},
+        "two processes": {"executor": "processes", "jobs": 2},
     }
+    times = {name: _run(settings, name, candidates, **how) for name, how in ways.items()}
     tasks = {name: _task_times(name) for name in ("processes", "ray")}
     efficiency = times["serial"] / (2 * times["two processes"])
     return {
@@ -58,7 +56,7 @@ def _run(
     """Seconds of a study, the start of its processes included."""
     study = open_study(settings.work / name, targets=16, candidates=candidates)
     begun = time.monotonic()
-    options = {"progress": False, "log_every": None, "checkpoint_seconds": None}
+    options: dict[str, Any] = {"progress": False, "log_every": None, "checkpoint_seconds": None}
     study.run(policies, eval_processes=1, **options, **how)
     return time.monotonic() - begun
 

@@ -38,7 +38,7 @@ def stopped_row(settings: Settings) -> dict[str, Any]:
     )
     counts = [f"{one['finished']} of {one['budget']}" for one in found.values()]
     late = sum(one["superseded"] for one in found.values())
-    row = {
+    row: dict[str, Any] = {
         "fault": f"a process stopped past its lease (at {', '.join(MOMENTS)}; ask and tell), "
         "then continued",
         "held": held,
@@ -65,7 +65,7 @@ def _in_words(theirs: dict[str, Any]) -> str:
 def _stop_driver(settings: Settings, moment: str) -> dict[str, Any]:
     """One driver stops itself, another one finishes the study, the first one continues."""
     path = settings.work / moment
-    together = {"join": True, "lease_seconds": LEASE}
+    together: dict[str, Any] = {"join": True, "lease_seconds": LEASE}
     first = start_driver(settings, path, BUDGET, stop_at=moment, **together)
     wait_until_stopped(first)
     second = finish(start_driver(settings, path, BUDGET, **together))
