@@ -27,7 +27,7 @@ def disk_row(settings: Settings) -> dict[str, Any]:
         "fault": f"{', '.join(found)}",
         "held": held,
         "ours": "the long path works; the others end with a message, and nothing is lost: "
-        + "; ".join(f"“{message}”" for message in messages.values()),
+        + "; ".join(f"“{_first_sentence(message)}”" for message in messages.values()),
         "numbers": {**found, "messages": messages},
     }
 
@@ -46,6 +46,11 @@ def _message(settings: Settings, done: subprocess.CompletedProcess[str]) -> str:
     if done.returncode == 0:
         raise SystemExit("A command should have failed and did not.")
     return " ".join(done.stderr.replace(str(settings.work), "…").split())
+
+
+def _first_sentence(message: str) -> str:
+    """What a message says before the way out, without the kind of error."""
+    return message.partition(": ")[2].partition(". ")[0].rstrip(".") + "."
 
 
 def _long_path(settings: Settings) -> dict[str, Any]:

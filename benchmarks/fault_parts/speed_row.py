@@ -45,9 +45,10 @@ def speed_row(settings: Settings) -> dict[str, Any]:
 
 def _calibrate(settings: Settings) -> int:
     """How many linear policies are played in the seconds of a run."""
-    probe = 300
-    seconds = _run(settings, "probe", probe, policies=1)
-    return max(round(probe * SECONDS / seconds), 1)
+    probe = 1000
+    _run(settings, "probe", probe, policies=1)
+    times = open_study(settings.work / "probe", targets=16, candidates=probe).database.seconds()
+    return max(round(probe * SECONDS / times[0]["training"]), 1)
 
 
 def _run(
