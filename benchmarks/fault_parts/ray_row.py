@@ -112,7 +112,12 @@ def ray_row(settings: Settings) -> dict[str, Any]:
         harm.cluster.shutdown()
     found = outcome(path)
     given_up = found["failed"]
-    numbers: dict[str, Any] = {**found, **harm.done, "driver_errors": errors, "finished_and_lost": lost}
+    numbers: dict[str, Any] = {
+        **found,
+        **harm.done,
+        "driver_errors": errors,
+        "finished_and_lost": lost,
+    }
     numbers["workers_lost"] = _count_reasons(path)
     numbers |= {"rounds": settings.rounds, "seconds": round(time.monotonic() - begun, 1)}
     held = found["finished"] == settings.rounds and found["healthy"] and not found["twice"]
