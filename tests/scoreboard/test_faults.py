@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
+
 import faults
 import make_tables
-import pytest
 from fault_parts.processes import Settings
 
 RESULT = Path(faults.__file__).parent.parent / "results" / "faults.json"
