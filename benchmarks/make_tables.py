@@ -527,6 +527,18 @@ def parallel_choice_table() -> str:
     return "\n".join(lines)
 
 
+def faults_table() -> str:
+    """What was done to studies, and what became of them; Optuna beside."""
+    lines = [
+        "| what was done | here | Optuna, SQLite | Optuna, journal |",
+        "| --- |" + " --- |" * 3,
+    ]
+    for row in _read("faults.json")["rows"].values():
+        cells = [row.get(name, "") for name in ("fault", "ours", "optuna_rdb", "optuna_journal")]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def _scoreboard() -> Scoreboard:
     return Scoreboard.load(RESULTS / "selectors.json")
 
@@ -575,6 +587,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "crop-gains": crop_tables.gains_table,
     "tools": tools_table.tools_table,
     "tools-replay": tools_table.replay_table,
+    "faults": faults_table,
     "generalists-lead": lambda: comparison.lead_table(comparison.Comparison.load()),
 }
 

@@ -28,6 +28,14 @@ def test_every_limit_has_a_variable(name, monkeypatch):
     assert getattr(current_limits(), name) == 12_345
 
 
+def test_limits_are_read_once_and_again_when_a_variable_changes(monkeypatch):
+    assert current_limits() is current_limits()
+    monkeypatch.setenv("SDMBTL_MAX_TARGETS", "7")
+    assert current_limits().targets == 7
+    monkeypatch.delenv("SDMBTL_MAX_TARGETS")
+    assert current_limits() == Limits()
+
+
 def test_inner_limits_keep_the_others():
     with raised_limits(targets=5), raised_limits(nesting=6):
         assert (current_limits().targets, current_limits().nesting) == (5, 6)

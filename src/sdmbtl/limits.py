@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
+from functools import cache, lru_cache
 from typing import Self
 
 from sdmbtl.checks import whole_number
@@ -65,9 +66,15 @@ class Limits:
         Raises:
             LimitSettingError: If one is not a whole number above 0.
         """
-        names = {each.name: f"{PREFIX}{each.name.upper()}" for each in fields(cls)}
-        given = {name: os.environ[key] for name, key in names.items() if key in os.environ}
-        return cls(**{name: _whole(names[name], text) for name, text in given.items()})
+        return cls._read(tuple(os.environ.get(_variable(each.name)) for each in fields(cls)))
+
+    @classmethod
+    @lru_cache(maxsize=8)  # every record of a study is read under limits
+    def _read(cls, texts: tuple[str | None, ...]) -> Self:
+        """The limits that texts set, in the order of the fields; None for the usual one."""
+        names = [each.name for each in fields(cls)]
+        given = {name: text for name, text in zip(names, texts, strict=True) if text is not None}
+        return cls(**{name: _whole(_variable(name), text) for name, text in given.items()})
 
 
 _raised: ContextVar[Limits | None] = ContextVar("limits", default=None)
@@ -121,7 +128,7 @@ def check_limit(name: str, value: int, what: str) -> None:
     needed = str(value) if value < _MANY else "N"
     raise LimitError(
         f"{what} {shown_count(value)}; at most {allowed:,} are allowed. If so much is meant, allow "
-        f"it: set the environment variable {PREFIX}{name.upper()}={needed}, or in Python "
+        f"it: set the environment variable {_variable(name)}={needed}, or in Python "
         f"'with sdmbtl.limits.raised_limits({name}={needed}):'."
     )
 
@@ -140,6 +147,12 @@ def naming(source: object) -> Iterator[None]:
         if str(source) in str(error):
             raise
         raise LimitError(f"{source}: {error}") from None
+
+
+@cache
+def _variable(name: str) -> str:
+    """The environment variable that sets a limit."""
+    return f"{PREFIX}{name.upper()}"
 
 
 def _whole(key: str, text: str) -> int:

@@ -51,7 +51,10 @@ def exclusive(
     try:
         descriptor = _open(path)
     except OSError as failure:
-        raise error(f"Cannot write to {str(path.parent)!r}: {failure.strerror}.") from None
+        raise error(
+            f"Cannot write to {str(path.parent)!r}: {failure.strerror}. Nothing was changed. Make "
+            "room, or give access, then do the same again."
+        ) from None
     except ValueError as failure:
         raise error(
             f"Cannot lock {str(path.parent)!r}: {failure}. It was neither read nor written. Move "

@@ -26,8 +26,7 @@ def runs(monkeypatch):
         asked.append([type(rule).__name__ for rule in rules])
         return "nothing was done"
 
-    monkeypatch.setattr("sdmbtl.studies.loop.Loop.run", run)
-    monkeypatch.setattr("sdmbtl.studies.study.measure_random_actions", lambda _: None)
+    monkeypatch.setattr("sdmbtl.studies.runner.Runner.run", run)
     return asked
 
 

@@ -190,3 +190,29 @@ def test_ray_says_why_a_worker_was_lost():
         assert isinstance(error, WorkerLostError)
         assert error.reason == "crashed"
         assert executor.submit(tasks.square, 4).result() == 16
+
+
+def test_a_lost_connection_to_the_cluster_is_not_a_fault_of_the_tasks():
+    exceptions = pytest.importorskip("ray.exceptions")
+    from sdmbtl.executors.ray_executor import RayExecutor
+
+    executor = RayExecutor.__new__(RayExecutor)  # what is said needs no cluster
+    lost = executor._explain(exceptions.LocalRayletDiedError(), None)
+    assert isinstance(lost, ExecutorError)
+    assert "connected to was lost" in str(lost)
+    other = executor._explain(exceptions.NodeDiedError("It is gone."), None)
+    assert isinstance(other, WorkerLostError)
+    assert other.reason == "node"
+
+
+def test_without_an_address_no_cluster_of_this_machine_is_used(monkeypatch):
+    ray = pytest.importorskip("ray")
+    from sdmbtl.executors.ray_executor import RayExecutor
+
+    given = []
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **options: given.append(options))
+    RayExecutor(3)
+    RayExecutor(3, address="auto")
+    assert [options["address"] for options in given] == ["local", "auto"]
+    assert [options.get("num_cpus") for options in given] == [3, None]

@@ -125,6 +125,13 @@ def test_without_the_number_of_a_lease_a_result_counts_only_if_it_was_lent_once(
         study.tell(twice, ROW)
 
 
+def test_one_lease_is_found_among_all(study, clock):
+    first, second = study.ask(2, lease=60.0)
+    assert study.database.lease(second.id) == study.database.leases()[second.id]
+    assert study.database.lease(first.id) != study.database.lease(2)
+    assert study.database.lease(2) is None
+
+
 def test_a_renewed_lease_holds(study, clock):
     asked = study.ask(lease=60.0)
     token = study.lease_of(asked)

@@ -71,7 +71,7 @@ def planned(monkeypatch):
 
     monkeypatch.setattr(tasks, "train", train)
     monkeypatch.setattr(tasks, "evaluate", evaluate_all)
-    monkeypatch.setattr("sdmbtl.studies.study.measure_random_actions", lambda study: None)
+    monkeypatch.setattr("sdmbtl.studies.runner.measure_random_actions", lambda *_: None)
     made = []
 
     def wait_for(futures, seconds, return_when):

@@ -8,7 +8,8 @@ from gymnasium import spaces
 from sdmbtl import ContextSpace
 from sdmbtl.callbacks import LineDisplay
 from sdmbtl.environments import FactoryFamily
-from sdmbtl.errors import TrainingError
+from sdmbtl.errors import TrainingError, WorkerLostError
+from sdmbtl.executors import SerialExecutor, TaskFuture
 from sdmbtl.studies import Study
 from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
 from sdmbtl.summary import summary
@@ -132,6 +133,37 @@ def test_a_failure_is_recorded_and_nothing_else(coins, tmp_path):
     measure_random_actions(other)
     assert "ZeroDivisionError: broken" in other.database.facts()["random_actions"]["error"]
     assert other.random_actions is None
+
+
+class Elsewhere(SerialExecutor):
+    """Notes what it is given; a worker may be lost."""
+
+    def __init__(self, *, lost=False):
+        super().__init__()
+        self.lost, self.names = lost, []
+
+    def submit(self, function, /, *args):
+        self.names.append(function.__name__)
+        if not self.lost:
+            return super().submit(function, *args)
+        future = TaskFuture()
+        future.set_exception(WorkerLostError("The worker crashed (SIGSEGV).", "crashed"))
+        return future
+
+
+def test_an_executor_plays_them_so_that_a_crash_is_not_this_process(tmp_path):
+    here, there, lost = [
+        Study.open(tmp_path / name, "CartPole", space=ContextSpace(length=[0.5, 1.0]))
+        for name in ("here", "there", "lost")
+    ]
+    measure_random_actions(here)
+    executor = Elsewhere()
+    measure_random_actions(there, executor)
+    assert executor.names == ["random_actions_task"]
+    assert np.array_equal(there.random_actions.returns, here.random_actions.returns)
+    measure_random_actions(lost, Elsewhere(lost=True))
+    error = lost.database.facts()["random_actions"]["error"]
+    assert error == "WorkerLostError: The worker crashed (SIGSEGV)."
 
 
 @pytest.mark.parametrize(

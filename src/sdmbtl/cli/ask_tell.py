@@ -126,8 +126,13 @@ def renew(
 ) -> None:
     """Hold a lease for its time from now on; fails if it was given to somebody else."""
     from sdmbtl.studies import Study
+    from sdmbtl.studies.spool import Spool, is_spool
 
-    if not Study.open(path, wait=wait).renew(number, lease):
+    if is_spool(path):
+        is_held = Spool(path).request({"do": "renew", "id": number, "lease": lease}, wait)
+    else:
+        is_held = Study.open(path, wait=wait).renew(number, lease)
+    if not is_held:
         raise ArgumentError(
             f"Lease {lease} of policy {number} has run out and was given to somebody else, or the "
             "policy was reported. Stop training it: its result would not count."

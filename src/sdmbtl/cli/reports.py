@@ -69,7 +69,7 @@ def tell_reports(
                 study.annotate(trial, **attached)
         except SdmbtlError as problem:
             raise _with_place(problem, place, len(reports)) from None
-        lease = study.database.leases().get(trial.id)
+        lease = study.database.lease(trial.id)
         is_late = lease is not None and report.get("lease", lease.token) != lease.token
         became = "superseded: its lease had run out" if is_late else how["status"]
         source = study.space.in_words(trial.source)

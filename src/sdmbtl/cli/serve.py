@@ -28,7 +28,7 @@ def serve(
     once: Annotated[bool, typer.Option("--once", help="Answer what is there, then end.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Answer 'sdmbtl ask DIR' and 'sdmbtl tell DIR' of jobs on other machines.
+    """Answer 'sdmbtl ask DIR', 'tell DIR' and 'renew DIR' of jobs on other machines.
 
     The database of a study is safe on a disk of this machine, but not on a
     network file system. So the study stays here, and jobs give the spool
@@ -57,10 +57,10 @@ def handle(study: Study, number: str, request: dict[str, Any]) -> Any:
     Args:
         study: The study.
         number: Number of the request.
-        request: What `sdmbtl ask` or `sdmbtl tell` wants.
+        request: What `sdmbtl ask`, `sdmbtl tell` or `sdmbtl renew` wants.
 
     Raises:
-        StudyError: If it is neither.
+        StudyError: If it is something else.
     """
     study.refresh()
     if request.get("do") == "ask":
@@ -72,4 +72,6 @@ def handle(study: Study, number: str, request: dict[str, Any]) -> Any:
         how = cast("TellOptions", request["how"])
         how["skip_if_finished"] = not how["correct"]
         return tell_reports(study, request["reports"], request["error"], how, request["attributes"])
-    raise StudyError(f"A request is 'ask' or 'tell'. Got {request.get('do')!r} instead.")
+    if request.get("do") == "renew":
+        return study.renew(request["id"], request["lease"])
+    raise StudyError(f"A request is 'ask', 'tell' or 'renew'. Got {request.get('do')!r} instead.")

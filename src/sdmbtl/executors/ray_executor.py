@@ -96,7 +96,9 @@ class RayExecutor(Executor):
             if self.address is None:
                 # Modules of the user are on this machine: the workers find them as this process.
                 variables["PYTHONPATH"] = worker_environment()["PYTHONPATH"]
-                where = {"num_cpus": self.workers, "include_dashboard": False}
+                # Without an address Ray would look for a cluster that happens to be here.
+                own = {"num_cpus": self.workers, "include_dashboard": False}
+                where = {"address": "local", **own}
             try:
                 ray.init(
                     **where,
@@ -147,8 +149,13 @@ class RayExecutor(Executor):
             )
         if isinstance(error, exceptions.OutOfMemoryError):
             return WorkerLostError(f"Ray killed the worker for lack of memory: {text}", "memory")
-        node = (exceptions.NodeDiedError, exceptions.LocalRayletDiedError)
-        if isinstance(error, node):
+        if isinstance(error, exceptions.LocalRayletDiedError):
+            # No task can be given out any more: that is not a fault of those that were.
+            return ExecutorError(
+                f"The Ray node that this process is connected to was lost: {text} What is recorded "
+                "is kept. When the cluster is back, do the same again."
+            )
+        if isinstance(error, exceptions.NodeDiedError):
             return WorkerLostError(f"The node of the worker was lost: {text}", "node")
         return WorkerLostError(f"The worker died ({type(error).__name__}): {text}", "crashed")
 

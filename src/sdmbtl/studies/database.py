@@ -40,6 +40,7 @@ from sdmbtl.studies.records import (
     check_schema,
     connect,
     delete_record,
+    find_record,
     insert_record,
     one_record,
     put_record,
@@ -167,7 +168,9 @@ class StudyDatabase:
 
     def facts(self) -> dict[str, Any]:
         """What was set with `create` and `set_fact`."""
-        return {name: parse_json(text) for name, text in self._fact_texts().items()}
+        texts = self._fact_texts()
+        with self._explained():
+            return {name: parse_json(text) for name, text in texts.items()}
 
     def _fact_texts(self) -> dict[str, str]:
         """Every fact as it is kept, intact and of this release."""
@@ -239,6 +242,12 @@ class StudyDatabase:
                 key: Lease.from_dict(parse_json(text))
                 for _, key, _, text, _ in all_records(database, "lease")
             }
+
+    def lease(self, number: int) -> Lease | None:
+        """The lease of a trial; None if it was never lent."""
+        with self._reading() as database:
+            found = find_record(database, "lease", number)
+            return None if found is None else Lease.from_dict(parse_json(found[3]))
 
     def set_leases(self, leases: Mapping[int, Lease]) -> None:
         """Keep leases, by the ids of the trials."""

@@ -84,7 +84,8 @@ class LeaseHolder:
     def is_lost(self, number: int) -> bool:
         """Whether somebody else has, or had, a trial that was lent here; asked under the lock."""
         token = self._tokens.get(number)
-        return token is not None and self.study.database.leases()[number].token != token
+        lease = self.study.database.lease(number)
+        return token is not None and (lease is None or lease.token != token)
 
     def token(self, number: int) -> int:
         """The token of a trial that was lent here."""
@@ -92,9 +93,10 @@ class LeaseHolder:
 
     def give_back(self, number: int) -> dict[int, Lease]:
         """The lease of a trial that is done, to be recorded with it."""
-        held = self._held(self.study.database.leases())
+        lease = self.study.database.lease(number)
+        held = {} if lease is None else self._held({number: lease})
         self.forget(number)
-        return {number: held[number].given_back()} if number in held else {}
+        return {n: lease.given_back() for n, lease in held.items()}
 
     def forget(self, number: int) -> None:
         """A trial is no longer worked on here."""

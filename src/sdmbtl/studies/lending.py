@@ -35,8 +35,10 @@ def lend_again(study: Study, most: int, seconds: float | None) -> list[Trial]:
     if seconds is None:
         return []
     finite_number("lease", seconds, low=0.0, error=StudyError)
-    leases = study.database.leases()
-    lent = [t for t in study.pending if t.run is None and t.id in leases]
+    asked = [t for t in study.pending if t.run is None]
+    found = {t.id: study.database.lease(t.id) for t in asked}
+    leases = {number: lease for number, lease in found.items() if lease is not None}
+    lent = [t for t in asked if t.id in leases]
     again = [t for t in lent if leases[t.id].is_free][:most]
     new = {t.id: grant(leases[t.id], seconds, None) for t in again}
     seen = {t.id: leases[t.id].looked_at() for t in lent if t not in again}
@@ -53,7 +55,7 @@ def new_leases(trials: Iterable[Trial], seconds: float | None) -> dict[int, Leas
 
 def renew_lease(study: Study, number: int, token: int) -> bool:
     """Renew a lease, if it is still the one with this token; asked under the lock."""
-    lease = study.database.leases().get(number)
+    lease = study.database.lease(number)
     if lease is None or lease.holder is None or lease.token != token:
         return False
     study.database.set_leases({number: lease.renewed()})
@@ -82,7 +84,7 @@ def keep_superseded(
     number = trial.id if isinstance(trial, Trial) else trial
     if not isinstance(number, int):
         return None
-    lease = study.database.leases().get(number)
+    lease = study.database.lease(number)
     if lease is None or token == lease.token:
         return None
     if token is None:
@@ -104,5 +106,5 @@ def keep_superseded(
 
 def returned_lease(study: Study, number: int) -> dict[int, Lease]:
     """The lease of a trial that is reported, given back; none if it was not lent."""
-    lease = study.database.leases().get(number)
+    lease = study.database.lease(number)
     return {} if lease is None else {number: lease.given_back()}

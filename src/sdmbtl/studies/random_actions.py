@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdmbtl.contexts import ContextSpace
+    from sdmbtl.executors import Executor
     from sdmbtl.selectors import Trial
     from sdmbtl.studies.study import Study
 
@@ -85,36 +86,45 @@ class RandomActions:
         return own <= bounded(mean_of(random) + STANDARD_ERRORS * float(error))
 
 
-def measure_random_actions(study: Study) -> None:
+def measure_random_actions(study: Study, executor: Executor | None = None) -> None:
     """Play random actions on some of the targets, once in the life of a study, and record it.
 
     It decides nothing: if an environment fails here, that is recorded, and the study continues.
+
+    Args:
+        study: The study.
+        executor: Who plays them, so that an environment that crashes or hangs does so there; this
+            process if left out.
     """
     if _FACT in study.database.facts():
         return
-    from sdmbtl.trainers.random_actions import play_random_actions
-
     seed = derived_seed(study.configuration.seed, "random actions")
     targets = np.arange(len(study.space))
     if len(targets) > MOST_TARGETS:
         rng = np.random.default_rng(seed)
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
     try:
-        returns = play_random_actions(
-            study.family.for_evaluation(),
-            study.space,
-            study.space.targets[targets],
-            episodes=EPISODES,
-            most_steps=MOST_STEPS,
-            max_episode_steps=study.trainer.max_episode_steps,
-            seed=seed,
-        )
+        returns = _play(study, study.space.targets[targets], seed, executor)
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
         _record(study, {"error": f"{type(error).__name__}: {error}"})
         return
     played = np.isfinite(returns).any(axis=1)
     record = [[float(x) if np.isfinite(x) else None for x in row] for row in returns[played]]
     _record(study, {"targets": targets[played].tolist(), "returns": record})
+
+
+def _play(
+    study: Study, contexts: NDArray[np.float64], seed: int, executor: Executor | None
+) -> NDArray[np.float64]:
+    from sdmbtl.trainers.random_actions import play_as_trained
+    from sdmbtl.trainers.tasks import random_actions_task
+
+    how = contexts, EPISODES, MOST_STEPS, seed
+    if executor is None:
+        return play_as_trained(study.trainer, *how)
+    spec = study.training.to_dict()
+    returns: NDArray[np.float64] = executor.submit(random_actions_task, spec, *how).result()
+    return returns
 
 
 def _record(study: Study, measured: dict[str, Any]) -> None:

@@ -119,11 +119,16 @@ def all_records(database: sqlite3.Connection, kind: Kind) -> Iterator[Record]:
 
 def one_record(database: sqlite3.Connection, kind: Kind, key: object) -> Record:
     """One record, intact."""
-    which = "SELECT * FROM records WHERE kind = ? AND key = ?"
-    found = list(_intact(database.execute(which, (kind, key))))
-    if not found:
+    found = find_record(database, kind, key)
+    if found is None:
         raise ValueError(f"{kind} {key!r} is missing")
-    return found[0]
+    return found
+
+
+def find_record(database: sqlite3.Connection, kind: Kind, key: object) -> Record | None:
+    """One record, intact; None if there is none."""
+    which = "SELECT * FROM records WHERE kind = ? AND key = ?"
+    return next(_intact(database.execute(which, (kind, key))), None)
 
 
 def _intact(records: sqlite3.Cursor) -> Iterator[Record]:

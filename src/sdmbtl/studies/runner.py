@@ -12,6 +12,7 @@ from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.parallel_loop import ParallelLoop
 from sdmbtl.studies.parallel_plan import ParallelPlan
+from sdmbtl.studies.random_actions import measure_random_actions
 from sdmbtl.studies.stopping import StopRule
 
 if TYPE_CHECKING:
@@ -43,8 +44,10 @@ class Runner:
             if retrain_missing:
                 here.retrain_missing()
             if self.plan.is_serial:
+                measure_random_actions(self.study)
                 return here.run(rules, budget)
             with self.plan.opened_executor(self.study) as executor:
+                measure_random_actions(self.study, executor)
                 options = (self.checkpoint_seconds, self.plan.worker_retries)
                 loop = ParallelLoop(self.study, self.tell, executor, leases, *options)
                 return loop.run(rules, budget)

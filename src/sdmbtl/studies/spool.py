@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.errors import BusyError, StudyError
+from sdmbtl.errors import BusyError, SdmbtlError, StudyError
 from sdmbtl.files import write_atomically
 from sdmbtl.reading import parse_json
 
@@ -89,16 +89,20 @@ class Spool:
         """Answer the requests that are there, the oldest first; returns how many.
 
         Args:
-            handle: Called with the number of a request and what it says. A `StudyError` or
-                `ValueError` is the answer.
+            handle: Called with the number of a request and what it says. An error of ours is the
+                answer, as is that somebody has written what is not a request.
         """
         waiting = sorted(self._requests.glob("[!.]*.json"), key=lambda p: p.stat().st_mtime_ns)
         for path in waiting:
             answer: dict[str, Any] = {"answer": None, "error": None}
             try:
                 answer["answer"] = handle(path.stem, parse_json(path.read_bytes().decode()))
-            except (StudyError, ValueError) as error:
+            except SdmbtlError as error:
                 answer["error"] = str(error)
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                answer["error"] = (
+                    f"This is not a request of sdmbtl: {type(error).__name__}: {error}."
+                )
             write_atomically(self._answers / path.name, json.dumps(answer).encode())
             path.unlink()
         return len(waiting)

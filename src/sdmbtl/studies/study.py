@@ -43,9 +43,6 @@ from sdmbtl.studies.lending import (
 )
 from sdmbtl.studies.loop import Loop
 from sdmbtl.studies.parallel_plan import ParallelOptions, ParallelPlan
-from sdmbtl.studies.random_actions import (
-    measure_random_actions,
-)
 from sdmbtl.studies.runner import Runner
 from sdmbtl.studies.state import StudyState
 from sdmbtl.studies.stopping import StopRule, record_rules, stop_rules
@@ -266,7 +263,6 @@ class Study(StudyState):
             written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
             with self.alone():
                 record_rules(self.database, budget, total_steps, min_gain, patience)
-            measure_random_actions(self)
             with CallbackList([*shown, *written, *callbacks]) as tell:
                 runner = Runner(self, tell, workers, plan, checkpoint_seconds)
                 return runner.run(stops, budget, retrain_missing=retrain_missing)
@@ -305,7 +301,7 @@ class Study(StudyState):
 
     def lease_of(self, trial: Trial | int) -> int | None:
         """The number of the lease that a trial has now, to be given to `tell` and `renew`."""
-        lease = self.database.leases().get(trial if isinstance(trial, int) else trial.id)
+        lease = self.database.lease(trial if isinstance(trial, int) else trial.id)
         return None if lease is None or lease.holder is None else lease.token
 
     def renew(self, trial: Trial | int, lease: int) -> bool:

@@ -14,6 +14,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
+from sdmbtl.trainers.base import Trainer
 from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.trainers.parallel_rollout import play_agents
 from sdmbtl.trainers.rollout import Limits, episode_seed
@@ -74,6 +75,21 @@ def play_random_actions(
         if left <= 0:
             break
     return returns
+
+
+def play_as_trained(
+    trainer: Trainer, contexts: NDArray[np.float64], episodes: int, most_steps: int, seed: int
+) -> NDArray[np.float64]:
+    """Take random actions in the environments in which a trainer's policies are evaluated."""
+    return play_random_actions(
+        trainer.family.for_evaluation(),
+        trainer.space,
+        contexts,
+        episodes=episodes,
+        most_steps=most_steps,
+        max_episode_steps=trainer.max_episode_steps,
+        seed=seed,
+    )
 
 
 def _play_in_world(

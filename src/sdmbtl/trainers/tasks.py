@@ -19,6 +19,7 @@ from sdmbtl.trainers.base import Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoints
 from sdmbtl.trainers.evaluation import evaluate, load_once
 from sdmbtl.trainers.progress import Report
+from sdmbtl.trainers.random_actions import play_as_trained
 from sdmbtl.trainers.spec import Failure, TrainerSpec, train
 
 
@@ -79,6 +80,14 @@ def evaluate_task(
         progress=lambda done, _: report({"done": done}),
     )
     return {"returns": played.returns[list(numbers)], "errors": dict(played.errors)}
+
+
+def random_actions_task(
+    spec: dict[str, Any], contexts: NDArray[np.float64], episodes: int, most_steps: int, seed: int
+) -> NDArray[np.float64]:
+    """Take random actions; see `play_as_trained`."""
+    trainer = TrainerSpec.from_dict(spec).make_trainer()
+    return play_as_trained(trainer, contexts, episodes, most_steps, seed)
 
 
 def job_to_data(job: TrainingJob) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""What benchmarks/faults.py starts, stops and kills."""
