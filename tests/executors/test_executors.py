@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 def executor(request):
     if request.param == "ray":
         pytest.importorskip("ray")
+        pytest.importorskip("jax").numpy.zeros(1).sum()  # it warns of forks once it has begun
     workers = 1 if request.param == "serial" else 2
     with make_executor(request.param, workers) as executor:
         yield executor

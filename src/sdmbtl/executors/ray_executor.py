@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -100,13 +101,16 @@ class RayExecutor(Executor):
                 own = {"num_cpus": self.workers, "include_dashboard": False}
                 where = {"address": "local", **own}
             try:
-                ray.init(
-                    **where,
-                    runtime_env={"env_vars": variables},
-                    configure_logging=False,
-                    log_to_driver=False,
-                    namespace="sdmbtl",
-                )
+                with warnings.catch_warnings():
+                    # JAX warns of forks; what Ray forks becomes another program at once.
+                    warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)
+                    ray.init(
+                        **where,
+                        runtime_env={"env_vars": variables},
+                        configure_logging=False,
+                        log_to_driver=False,
+                        namespace="sdmbtl",
+                    )
             except (ConnectionError, RuntimeError, ValueError) as error:
                 raise ExecutorError(
                     f"There is no Ray cluster to use at {self.address or 'this machine'!r}: "
