@@ -291,13 +291,16 @@ class ParallelLoop:
         count = sum(len(run.trials) for _, run in runs)
         for future, run in runs:
             if future.latest is not None and future.latest is not run.shown:
+                told = 0 if run.shown is None else len(run.shown["evaluations"])
                 run.shown = future.latest
                 report = Report(**future.latest)
+                report = replace(report, evaluations=report.evaluations[told:])
                 speed = run.pace.steps_per_second(report.steps)
                 self.tell(Event.of(report, run.trials[0], speed, count))
                 return
         if runs:
-            report = Report(**(runs[0][1].shown or {"steps": 0, "total_steps": 0}))
+            latest = runs[0][1].shown or {"steps": 0, "total_steps": 0}
+            report = Report(**{**latest, "evaluations": ()})
             self.tell(Event.of(report, runs[0][1].trials[0], np.nan, count))
         else:
             piece = next(t for t in self._tasks.values() if isinstance(t, _Piece))

@@ -6,7 +6,7 @@ What goes in and comes out are numbers, texts, bytes, arrays, and lists and dict
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +41,12 @@ def train_task(
     specification = TrainerSpec.from_dict(spec)
     kept = None if checkpoints is None else Checkpoints(Path(checkpoints[0]), checkpoints[1])
 
+    evaluations: list[tuple[int, float]] = []
+
     def tell(progress: Report) -> None:
-        report(asdict(progress))
+        # Not every report arrives, so each has all evaluations so far.
+        evaluations.extend(progress.evaluations)
+        report(asdict(replace(progress, evaluations=tuple(evaluations))))
 
     results = train(specification, [job_from_data(job) for job in jobs], tell, kept)
     return [_training_to_data(result) for result in results]
