@@ -228,7 +228,15 @@ def real_table() -> str:
 
 def few_table() -> str:
     """The default selector on real matrices with 6 and with 12 policies."""
-    result = _scoreboard().benchmarks["real"]
+    return _performance_table(_scoreboard().benchmarks["real"])
+
+
+def applied_table() -> str:
+    """The same on the matrices of the applied domains: traffic and crops."""
+    return _performance_table(BenchmarkResult.load(RESULTS / "real-applied.json"))
+
+
+def _performance_table(result: BenchmarkResult) -> str:
     lines = [
         "| data set, 6 / 12 policies | "
         + " | ".join(TITLES.get(n, f"`{n}`") for n in FEW_SHOWN)
@@ -240,6 +248,8 @@ def few_table() -> str:
         cells = [" / ".join(f"{s.mean:.3f}" if s else "–" for s in some) for some in found]
         name = problem.name if problem.matters else f"({problem.name})"
         lines.append("| " + " | ".join([name, *cells]) + " |")
+    if not any(problem.matters for problem in result.problems):
+        return "\n".join(lines)
     scores = [[result.aggregated[k][n]["final"].mean for k in FEW_K] for n in FEW_SHOWN]
     cells = [
         " / ".join("–" if s is None else f"{round(s, 2) + 0.0:.2f}" for s in some)
@@ -560,6 +570,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "goals": goals_table,
     "variations": variations_table,
     "real-few": few_table,
+    "real-applied": applied_table,
     "cost": cost_table,
     "speed": speed_table,
     "run-variance": run_variance_table,

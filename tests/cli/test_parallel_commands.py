@@ -160,7 +160,7 @@ def test_a_torn_request_is_refused_and_the_rest_is_done(command, study, tmp_path
     (spool.path / "requests" / "odd.json").write_text('{"do": "dance"}')
     command("serve", study, "--spool", spool.path, "--once")
     answers = {p.stem: json.loads(p.read_text()) for p in (spool.path / "answers").iterdir()}
-    assert "'ask' or 'tell'. Got 'dance'" in answers["odd"]["error"]
+    assert "'ask', 'tell' or 'renew'. Got 'dance'" in answers["odd"]["error"]
     assert answers["torn"]["error"]
 
 

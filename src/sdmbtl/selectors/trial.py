@@ -29,24 +29,24 @@ class TrainingRun:
     Attributes:
         attempt: Number of the present, or last, attempt at training.
         errors: Messages of the attempts that failed.
-        lost: What became of workers that were lost during the present attempt, which is then
-            begun again, with the same seed, by another one.
         steps: Environment steps that were taken, once trained.
         training_return: Mean return on its own source in training, once trained.
         curve: (steps, mean return) during training.
         policy_sha256: Checksum of the policy file, once trained.
         company: Id and attempt of each trial that was trained side by side with it, itself
             included, once trained: alone it would come out with other rounding.
+        lost: What became of workers that were lost during the present attempt, which is then
+            begun again, with the same seed, by another one.
     """
 
     attempt: int = 0
     errors: tuple[str, ...] = ()
-    lost: tuple[str, ...] = ()
     steps: int | None = None
     training_return: float | None = None
     curve: tuple[tuple[int, float], ...] = ()
     policy_sha256: str | None = None
     company: tuple[tuple[int, int], ...] = ()
+    lost: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingRun:

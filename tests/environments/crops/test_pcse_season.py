@@ -108,3 +108,14 @@ def test_two_processes_can_import_it_at_once(tmp_path):
     ]
     assert [process.communicate()[0].decode().split() for process in both] == [["pcse"]] * 2
     assert (tmp_path / ".pcse").is_dir()
+
+
+def test_its_import_leaves_the_loggers_of_others_alone():
+    code = (
+        "import logging\nmine = logging.getLogger('mine')\nlogging.basicConfig()\n"
+        "before = list(logging.root.handlers)\n"
+        "from sdmbtl.environments.crops.pcse_season import load_pcse\nload_pcse()\n"
+        "print(mine.disabled, logging.root.handlers == before, logging.root.level)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "30"]

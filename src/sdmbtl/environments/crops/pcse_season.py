@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import getpass
+import logging
 import tempfile
-from collections.abc import Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from datetime import date, timedelta
 from functools import cache
 from io import StringIO
@@ -58,6 +59,21 @@ from sdmbtl.lock import exclusive
 YEAR = 1990
 
 
+@contextmanager
+def _loggers_kept() -> Iterator[None]:
+    """Put loggers back as they were: PCSE disables all that there are when it is imported."""
+    before = [x for x in logging.root.manager.loggerDict.values() if isinstance(x, logging.Logger)]
+    enabled = [logger for logger in before if not logger.disabled]
+    level, handlers = logging.root.level, list(logging.root.handlers)
+    try:
+        yield
+    finally:
+        for logger in enabled:
+            logger.disabled = False
+        logging.root.setLevel(level)
+        logging.root.handlers[:] = handlers
+
+
 @cache
 def load_pcse() -> ModuleType:
     """Import PCSE.
@@ -72,6 +88,7 @@ def load_pcse() -> ModuleType:
     with (
         exclusive(lock, doing="imports pcse", error=FamilyError, wait=120),
         redirect_stdout(StringIO()),
+        _loggers_kept(),
     ):
         try:
             import pcse
