@@ -71,6 +71,9 @@ def _loggers_kept() -> Iterator[None]:
         for logger in enabled:
             logger.disabled = False
         logging.root.setLevel(level)
+        for added in [h for h in logging.root.handlers if h not in handlers]:
+            logging.root.removeHandler(added)
+            added.close()
         logging.root.handlers[:] = handlers
 
 
