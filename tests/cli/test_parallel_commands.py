@@ -1,6 +1,7 @@
 """Jobs, leases and the spool on the command line."""
 
 import json
+import os
 import threading
 
 import pytest
@@ -158,10 +159,13 @@ def test_a_torn_request_is_refused_and_the_rest_is_done(command, study, tmp_path
     spool = Spool.make(tmp_path / "spool")
     (spool.path / "requests" / "torn.json").write_text('{"do": "as')
     (spool.path / "requests" / "odd.json").write_text('{"do": "dance"}')
+    os.mkfifo(spool.path / "requests" / "pipe.json")
+    (spool.path / "requests" / "link.json").symlink_to("/dev/zero")
     command("serve", study, "--spool", spool.path, "--once")
     answers = {p.stem: json.loads(p.read_text()) for p in (spool.path / "answers").iterdir()}
     assert "'ask', 'tell' or 'renew'. Got 'dance'" in answers["odd"]["error"]
     assert answers["torn"]["error"]
+    assert set(answers) == {"torn", "odd"}, "what is not a file is not opened"
 
 
 def test_a_network_file_system_is_warned_of(command, study, monkeypatch):

@@ -7,12 +7,10 @@ from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor as FuturesExecutor
 from concurrent.futures import Future
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import ExecutorError
-
-Result = TypeVar("Result")
 
 
 class TaskFuture(Future[Any]):

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
     from sdmbtl.trainers import TrainingJob
 
-#: Seconds between two looks at what the workers report.
-LOOK_EVERY = 0.2
+#: Seconds between two looks at what the workers report, and after how many of them, if nothing is
+#: done, the database and the stop rules are looked at again.
+LOOK_EVERY, LOOKS = 0.2, 10
 
 #: A row is evaluated in so many pieces for each worker, so that they end at about the same time.
 PIECES_PER_WORKER = 2
@@ -134,10 +135,7 @@ class ParallelLoop:
                 self._submit_piece(self._pieces.popleft())
                 continue
             trials = self._next_waiting(rounds)
-            if trials:
-                reason = rounds.stop_reason(waiting=True)
-            else:
-                reason = rounds.stop_reason(waiting=False)
+            reason = rounds.stop_reason(waiting=bool(trials))
             if reason is not None:
                 return reason
             try:
@@ -206,7 +204,11 @@ class ParallelLoop:
 
     def _wait(self, rounds: Rounds) -> None:
         """Take what is done; show how far the rest is while nothing is."""
-        done, _ = wait(self._tasks, LOOK_EVERY, return_when=FIRST_COMPLETED)
+        for _ in range(LOOKS):
+            done, _ = wait(self._tasks, LOOK_EVERY, return_when=FIRST_COMPLETED)
+            if done:
+                break
+            self._show()
         for future in [f for f in self._tasks if f in done]:  # in the order they were given out
             task = self._tasks.pop(future)
             error = future.exception()
@@ -216,8 +218,6 @@ class ParallelLoop:
                 self._take_piece(task, future, error, rounds)
             else:
                 self._take_training(task, future, error, rounds)
-        if not done:
-            self._show()
 
     def _take_training(
         self, run: _Run, future: TaskFuture, error: WorkerLostError | None, rounds: Rounds

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sdmbtl.errors import BusyError, SdmbtlError, StudyError
-from sdmbtl.files import write_atomically
+from sdmbtl.files import obstacle, write_atomically
 from sdmbtl.reading import parse_json
 
 _MARK, _VERSION = "spool.json", 1
@@ -92,7 +92,10 @@ class Spool:
             handle: Called with the number of a request and what it says. An error of ours is the
                 answer, as is that somebody has written what is not a request.
         """
-        waiting = sorted(self._requests.glob("[!.]*.json"), key=lambda p: p.stat().st_mtime_ns)
+        found = self._requests.glob("[!.]*.json")
+        # A pipe would be waited for, and a link may lead anywhere: neither is opened.
+        files = [path for path in found if obstacle(path, self.path) is None]
+        waiting = sorted(files, key=lambda path: path.stat().st_mtime_ns)
         for path in waiting:
             answer: dict[str, Any] = {"answer": None, "error": None}
             try:
