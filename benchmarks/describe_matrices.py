@@ -41,6 +41,8 @@ MEANINGS = {
     "[crop.md](crop.md))",
     "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
 }
+#: What a policy can do that has more than a return where it was trained: the return, and the words.
+ABLE = {"BipedalWalker": (200.0, "walk")}
 ROUNDS = (1, 3, 6, 12)
 DIGITS = 5
 
@@ -104,8 +106,24 @@ def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
         path = figures / f"matrix-{dataset.name}.png"
         save_figure(matrix_figure(dataset, found), path)
         print(f"{dataset.name}: {path.stat().st_size / 1000:.0f} kB")
-        results.append({"card": _short_card(dataset), "anatomy": as_json(found, DIGITS)})
+        results.append(
+            {
+                "card": _short_card(dataset),
+                "anatomy": as_json(found, DIGITS),
+                "able": _count_able(dataset),
+            }
+        )
     return results
+
+
+def _count_able(dataset: TransferDataset) -> dict[str, Any] | None:
+    """How many policies can do in their own context what the environment is about."""
+    family = dataset.card.get("recipe", {}).get("family", {}).get("name")
+    if family not in ABLE:
+        return None
+    least, what = ABLE[family]
+    own = dataset.returns.diagonal(axis1=1, axis2=2)
+    return {"what": what, "above": least, "policies": int((own > least).sum()), "of": own.size}
 
 
 def _short_card(dataset: TransferDataset) -> dict[str, Any]:
@@ -128,7 +146,7 @@ def document(results: list[dict[str, Any]]) -> str:
         summary_table([result["anatomy"] for result in results]),
     ]
     for result in results:
-        parts += section(result["card"], result["anatomy"])
+        parts += section(result["card"], result["anatomy"], result["able"])
     return "\n\n".join(parts) + "\n"
 
 
@@ -159,12 +177,18 @@ def summary_table(found: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def section(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
+def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | None) -> list[str]:
     """The parts of the document about one data set."""
     name = found["name"]
+    lines = card_lines(card, found)
+    if able is not None:
+        lines.append(
+            "**Policies that {what}:** {policies} of {of} ({share:.0%}), with a return above "
+            "{above:g} in their own context.".format(**able, share=able["policies"] / able["of"])
+        )
     return [
         f"## {name}",
-        "\n".join(f"- {line}" for line in card_lines(card, found)),
+        "\n".join(f"- {line}" for line in lines),
         "**Findings**",
         "\n".join(f"- {sentence}" for sentence in found["findings"]),
         dimension_table(found),

@@ -149,13 +149,19 @@ def judge_all(dataset: RegionDataset) -> dict[str, Any]:
     return {**size, "return_range": list(return_range(dataset)), "methods": found}
 
 
+def can_judge(dataset: RegionDataset) -> bool:
+    """Whether there is something to choose: points from scratch beside the generalists."""
+    return any(source.is_point and source.parent is None for source in dataset.sources)
+
+
 def main() -> None:
     """Judge on all data sets, or some, and write everything down."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--data", nargs="+", default=list(region_names()), help="names or paths")
+    parser.add_argument("--data", nargs="+", help="names or paths; all that can judge if left out")
     parser.add_argument("--out", type=Path, default=RESULT)
     given = parser.parse_args()
-    data = {dataset.name: judge_all(dataset) for dataset in map(load_regions, given.data)}
+    chosen = [load_regions(name) for name in given.data or region_names()]
+    data = {d.name: judge_all(d) for d in chosen if given.data or can_judge(d)}
     command = "python benchmarks/judge_regions.py"
     result = {"command": command, "marks": list(MARKS), "data": data}
     save_result(result, given.out, simulation="sdmbtl.benchmarks.simulate_regions")

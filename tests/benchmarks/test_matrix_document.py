@@ -39,6 +39,8 @@ def card(name="walker", **changes):
 
 def dataset(about, multi_task=None):
     returns = np.random.default_rng(0).normal(size=(2, 6, 6)).round(1)
+    for own, walks in zip(returns, (5, 4), strict=True):
+        np.fill_diagonal(own, [200.5] * walks + [200.0] * (6 - walks))
     return TransferDataset(
         TransferMatrices(SPACE, returns),
         returns.diagonal(axis1=1, axis2=2).copy(),
@@ -85,6 +87,9 @@ def test_the_card_is_described(written):
     ):
         assert line in walker.splitlines()
     assert "minus the cost of the motors" in walker
+    walk = "- **Policies that walk:** 9 of 12 (75%), with a return above 200 in their own context."
+    assert walk in walker.splitlines()
+    assert "**Policies that" not in cart
     assert "500,000 steps for each policy, which is 10 % of the paper's 5,000,000. Multi" in cart
     assert "trained on all 6, with the steps of 3 policies." in cart
     assert "| multi-task, same steps | – |" in cart

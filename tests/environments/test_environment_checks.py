@@ -132,7 +132,13 @@ def test_what_is_wrong_is_named(environment, message):
         check_contextual_env(environment, SPACE)
 
 
-FAMILIES = [(name, space) for name in family_names() for space in make_family(name).ranges]
+#: Takes half a minute; its other space is checked every time.
+SLOW = ("Traffic", "paper")
+FAMILIES = [
+    pytest.param(name, space, marks=[pytest.mark.slow] if (name, space) == SLOW else [])
+    for name in family_names()
+    for space in make_family(name).ranges
+]
 
 
 @pytest.mark.parametrize(("name", "space"), FAMILIES)

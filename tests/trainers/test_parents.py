@@ -9,7 +9,8 @@ from sdmbtl.errors import TrainerError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
 from sdmbtl.trainers import TrainerSpec, TrainingJob, make_trainer, train
 
-QUICK = {"total_timesteps": 4096, "update_epochs": 1, "eval_every": 1, "eval_episodes": 2}
+# The settings of other tests too: most of the time goes into compiling.
+QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
 SPACE = ContextSpace(length=[0.3, 0.9], masspole=[0.05, 0.5])
 
 
