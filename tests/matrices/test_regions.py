@@ -18,6 +18,9 @@ from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers import TrainingJob
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
+#: Trained for so long that it has far fewer policies than the others.
+WALKER = "regions-bipedal-walker"
+
 
 @pytest.fixture
 def begun(tmp_path, regions):
@@ -243,7 +246,7 @@ class TestShipped:
         with pytest.raises(MatrixError, match="holds region data set; transfer data set were"):
             load_matrix(tmp_path / "regions-few.npz")
 
-    @pytest.mark.parametrize("name", region_names())
+    @pytest.mark.parametrize("name", [n for n in region_names() if n != WALKER])
     def test_those_of_the_package_have_what_they_promise(self, name):
         dataset = load_regions(name)
         specialists = [s for s in dataset.sources if not dataset.space.is_whole(s)]
@@ -253,3 +256,13 @@ class TestShipped:
             assert len(kind) >= 4 * 96
         assert dataset.is_generalist.sum() >= 16
         assert not np.isnan(dataset.curves[:, ~np.isnan(dataset.curve_steps)]).any()
+
+    def test_a_specialist_from_the_generalist_around_every_walker(self):
+        dataset = load_regions(WALKER)
+        generalist, *specialists = dataset.sources
+        assert dataset.space.is_whole(generalist)
+        centers = {source.center for source in specialists}
+        assert centers == set(map(tuple, dataset.space.targets.tolist()))
+        for source in specialists:
+            assert (source.parent, source.steps) == (0, generalist.steps // 4)
+        assert generalist.steps == 1_000_000

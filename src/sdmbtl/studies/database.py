@@ -394,7 +394,7 @@ class StudyDatabase:
                     before = sealed_digests(there)
             except StudyError:
                 return False
-            if self.is_behind(copy):
+            if self._has_fewer_writes(copy):
                 return False
             changed, gone = self._changes(before)
             try:
@@ -426,9 +426,14 @@ class StudyDatabase:
             other._fact_texts()
             with other._reading() as there:
                 sealed_digests(there)
-                later = read_seal(there)
         except StudyError:
             return False
+        return self._has_fewer_writes(other)
+
+    def _has_fewer_writes(self, other: StudyDatabase) -> bool:
+        """Whether an intact file has a later state of the study."""
+        with other._reading() as there:
+            later = read_seal(there)
         with self._reading() as here:
             own = read_seal(here)
         return any(later[name] > own[name] for name in ("writes", "trials"))

@@ -168,8 +168,10 @@ def delete_record(database: sqlite3.Connection, kind: Kind, key: object) -> None
 
 def record_digest(kind: str, key: object, text: str, data: bytes | None) -> str:
     """The checksum of a record."""
-    head = f"{kind} {key} {len(text)} {text}"
-    return hashlib.sha256(head.encode() + (data or b"")).hexdigest()
+    digest = hashlib.sha256(f"{kind} {key} {len(text)} ".encode())
+    digest.update(text.encode())  # a text may have hundreds of megabytes: not copied once more
+    digest.update(data or b"")
+    return digest.hexdigest()
 
 
 def to_bytes(array: NDArray[np.float64]) -> bytes:
