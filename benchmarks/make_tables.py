@@ -502,6 +502,19 @@ def scaling_table() -> str:
     return "\n".join(lines)
 
 
+def scaling_study_table() -> str:
+    """What a study with very many targets takes, beside choosing."""
+    lines = [
+        "| targets, dimensions | open a new study | longest round | open it again | peak memory |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for found in _read("scaling.json")["study"]:
+        times = [f"{found[key]:.2f} s" for key in ("opened", "longest", "opened_again")]
+        cells = [*times, f"{found['peak_mib']:,.0f} MiB"]
+        lines.append(f"| {found['targets']:,}, {found['dimensions']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def scaling_quality_table() -> str:
     """What choices on a sample lose against choices on all targets."""
     quality = _read("scaling.json")["quality"]
@@ -578,6 +591,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "prediction": prediction_table,
     "partial": partial_table,
     "scaling": scaling_table,
+    "scaling-study": scaling_study_table,
     "scaling-quality": scaling_quality_table,
     "parallel-choice": parallel_choice_table,
     "first": lambda: comparison.first_table(comparison.Comparison.load()),

@@ -1,11 +1,12 @@
 """What choosing among very many targets costs, and what it loses.
 
 python benchmarks/scaling.py                # 10^2 to 10^6 targets; writes results/scaling.json
-python benchmarks/scaling.py --part cost    # time and memory alone; "quality" for the comparison
+python benchmarks/scaling.py --part cost    # time and memory alone; or "study", or "quality"
 python benchmarks/scaling.py --draw         # the figure alone, from the results
 
 Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process of its own
 for each selector and size: grids in three dimensions, lists of evenly spread targets in ten.
+Study: the same with `auto` in a study, whose directory has everything twice and checks it.
 Quality: on a grid of 22 x 22 x 22 targets choices are computed on all targets, and on samples of
 them. Performance is the mean best return of all targets, once as a share of the range of returns,
 and once on the scale where random choice is 0 and the Myopic Oracle 1.
@@ -16,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import platform
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ from sdmbtl.benchmarks.synthetic import (
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Interval, TargetSampling
 from sdmbtl.matrices.margins import expected_random_curve, oracle_curve
 from sdmbtl.selectors import make_selector
+from sdmbtl.studies import Study
 
 ROOT = Path(__file__).parent.parent
 RESULT = ROOT / "results" / "scaling.json"
@@ -49,6 +52,8 @@ SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 DIMENSIONS = (3, 10)
 #: Rounds that are reported; the last one is how many there are.
 ROUNDS = (1, 2, 5, 10, 30)
+#: Rounds of a study.
+STUDY_ROUNDS = 10
 NOISE = 5.0
 #: The synthetic contexts run from 0 to here, whatever the number of values in between.
 HIGHEST = 7.0
@@ -98,6 +103,55 @@ def measure_cost(selector: str, targets: int, dimensions: int, rounds: int) -> d
         "longest": max(seconds),
         "peak_mib": peak_mib(),
     }
+
+
+def measure_study(targets: int, dimensions: int, rounds: int) -> dict[str, Any]:
+    """Seconds of opening a study, of each round, and of opening it again, in this process."""
+    warm_up("auto")
+    space = make_space(targets, dimensions)
+    highest = float(CONSTANT + 3.0 * HIGHEST * dimensions + 10 * NOISE)
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.process_time()
+        study = Study.open(folder, space=space, selector="auto", return_range=(-highest, highest))
+        opened = time.process_time() - start
+        seconds = []
+        for number in range(rounds):
+            start = time.process_time()
+            trial = study.ask()
+            asked = time.process_time() - start
+            row = make_row(space, trial.source.vector, number)
+            start = time.process_time()
+            study.tell(trial, row)
+            seconds.append(asked + time.process_time() - start)
+        peak = peak_mib()
+        start = time.process_time()
+        Study.open(folder)
+        again = time.process_time() - start
+    return {
+        "targets": len(space),
+        "dimensions": dimensions,
+        "rounds": rounds,
+        "opened": opened,
+        "longest": max(seconds),
+        "opened_again": again,
+        "peak_mib": peak,
+    }
+
+
+def measure_studies(sizes: Sequence[int], rounds: int) -> Iterator[list[dict[str, Any]]]:
+    """A study of every size, each in a fresh process with one thread; all so far each time."""
+    print("CPU seconds to open a study, of its longest round, to open it again; peak MiB")
+    measured: list[dict[str, Any]] = []
+    for dimensions in DIMENSIONS:
+        for size in sizes:
+            given = json.dumps([size, dimensions, rounds])
+            measured.append(json_of_child([__file__, "--study", given]))
+            times = "".join(
+                f"{measured[-1][k]:9.3f}" for k in ("opened", "longest", "opened_again")
+            )
+            peak = measured[-1]["peak_mib"]
+            print(f"{dimensions:3} {measured[-1]['targets']:>10,} {times} {peak:9.0f}", flush=True)
+            yield measured
 
 
 def show_cost(figures: dict[str, Any]) -> str:
@@ -258,7 +312,7 @@ def draw(result: dict[str, Any]) -> None:
 def main() -> None:
     """Measure, print and write what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=("cost", "quality", "all"), default="all")
+    parser.add_argument("--part", choices=("cost", "study", "quality", "all"), default="all")
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--selectors", default=",".join(SELECTORS))
     parser.add_argument("--rounds", type=int, default=ROUNDS[-1])
@@ -266,15 +320,22 @@ def main() -> None:
     parser.add_argument("--draw", action="store_true", help="only draw the figure")
     parser.add_argument("--out", type=Path, default=RESULT)
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--study", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
         print(json.dumps(measure_cost(*json.loads(given.one))))
         return
+    if given.study:
+        print(json.dumps(measure_study(*json.loads(given.study))))
+        return
     result = json.loads(given.out.read_text()) if given.out.exists() else {}
     if not given.draw:
         result |= {"benchmark": "scaling", "machine": platform.processor() or platform.machine()}
+        sizes, selectors = list(map(int, given.sizes.split(","))), given.selectors.split(",")
+        if given.part in ("study", "all"):
+            for result["study"] in measure_studies(sizes, STUDY_ROUNDS):
+                save_result(result, given.out)
         if given.part in ("cost", "all"):
-            sizes, selectors = list(map(int, given.sizes.split(","))), given.selectors.split(",")
             for result["cost"] in measure_costs(sizes, selectors, given.rounds):
                 save_result(result, given.out)
         if given.part in ("quality", "all"):

@@ -26,6 +26,12 @@ def test_cost_is_measured_for_the_reported_rounds():
     assert "m-mbtl" in scaling.show_cost(found)
 
 
+def test_a_study_is_measured_from_its_beginning_to_opening_it_again():
+    found = scaling.measure_study(27, 3, rounds=3)
+    assert (found["targets"], found["dimensions"], found["rounds"]) == (27, 3, 3)
+    assert all(found[key] > 0 for key in ("opened", "longest", "opened_again", "peak_mib"))
+
+
 def test_a_finer_grid_has_the_returns_of_the_papers_between_the_same_ends():
     kind = SyntheticProblem(3, "linear", "linear", "non-distance", noise=0.0)
     same = scaling.FineProblem(kind, values=8).matrix(0)
@@ -57,7 +63,10 @@ class TestMeasured:
     result = json.loads((RESULTS / "scaling.json").read_text())
 
     def test_a_round_among_a_million_targets_is_short_and_small(self):
-        largest = [m for m in self.result["cost"] if m["targets"] >= 900_000]
+        for part in ("cost", "study"):
+            self.check_largest([m for m in self.result[part] if m["targets"] >= 900_000])
+
+    def check_largest(self, largest):
         assert {m["dimensions"] for m in largest} == {3, 10}
         for measured in largest:
             assert measured["longest"] < 3.0
