@@ -143,6 +143,7 @@ class TestTheSameHoweverItGoes:
         assert len(done) == (0 if stage == "card" else 6 - number)
         load_matrix(path)
 
+    @pytest.mark.slow
     def test_killed_again_and_again_with_workers(self, tmp_path, recipe, reference, killed):
         path = tmp_path / "m"
         assert killed(path, "unit", 1, jobs=2).returncode == -signal.SIGKILL
