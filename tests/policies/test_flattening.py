@@ -10,6 +10,7 @@ from gymnasium.vector.utils import concatenate, create_empty_array
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
 from sdmbtl.policies.flattening import FlatActions, FlatObservations
+from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
 NESTED = spaces.Dict(
@@ -128,12 +129,12 @@ def test_a_policy_acts_on_the_spaces_in_its_file():
         [np.zeros(5)],
         np.zeros(size),
         np.ones(size),
-        return_statistics=(2.0, 7.0),
+        return_statistics=ReturnStatistics(-3.0, 2.0, 7.0),
         observation_space=NESTED,
         action_space=space,
     )
     again = policy_from_bytes(policy_bytes(policy))
-    assert again.return_statistics == (2.0, 7.0)
+    assert again.return_statistics == ReturnStatistics(-3.0, 2.0, 7.0)
     assert policy.acting().return_statistics is None
     NESTED.seed(1)
     seen = [NESTED.sample() for _ in range(20)]

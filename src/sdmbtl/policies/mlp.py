@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 OBSERVATION_LIMIT = 10.0
 
 
+class ReturnStatistics(NamedTuple):
+    """Of the discounted returns of training, by which rewards are scaled."""
+
+    mean: float
+    variance: float
+    number: float
+
+
 class MlpPolicy(Policy):
     """Tanh layers; the largest output is a discrete action, or the outputs are a continuous one.
 
@@ -34,8 +42,8 @@ class MlpPolicy(Policy):
             further; none if it is not known.
         observations_seen: Number of observations that shift and scale are statistics of; None if
             they are none, or it is not known.
-        return_statistics: Variance and number of the discounted returns by which rewards were
-            scaled in training; None if they were not.
+        return_statistics: Of the discounted returns by which rewards were scaled in training; None
+            if they were not.
         observation_space: Of the environment, if observations are anything else than vectors of
             floats: they are flattened.
         action_space: Of the environment, if actions are anything else than numbers from 0, or
@@ -55,7 +63,7 @@ class MlpPolicy(Policy):
         *,
         critic: Sequence[tuple[NDArray[np.float32], NDArray[np.float32]]] = (),
         observations_seen: float | None = None,
-        return_statistics: tuple[float, float] | None = None,
+        return_statistics: ReturnStatistics | None = None,
         observation_space: spaces.Space[Any] | None = None,
         action_space: spaces.Space[Any] | None = None,
     ) -> None:
@@ -202,9 +210,7 @@ class MlpPolicy(Policy):
             description["limit"],
             critic=[(arrays[f"critic_weight_{i}"], arrays[f"critic_bias_{i}"]) for i in critic],
             observations_seen=None if seen is None else float(seen[0]),
-            return_statistics=None
-            if statistics is None
-            else (float(statistics[0]), float(statistics[1])),
+            return_statistics=None if statistics is None else _read_statistics(statistics),
             **given,
         )
         policy._check_numbers()
@@ -218,9 +224,23 @@ class MlpPolicy(Policy):
             raise PolicyError(f"'limit' must be above 0. Got {self.limit!r} instead.")
         if self.bounds is not None and not self.bounds[0] <= self.bounds[1]:
             raise PolicyError(f"'bounds' must be in ascending order. Got {self.bounds} instead.")
-        for name in ("observations_seen", "return_statistics"):
-            if (np.array(getattr(self, name) or 0.0) < 0).any():
-                raise PolicyError(f"{name!r} must be >= 0. Got {getattr(self, name)} instead.")
+        statistics = self.return_statistics or ReturnStatistics(0.0, 0.0, 0.0)
+        for name, value in (
+            ("observations_seen", self.observations_seen or 0.0),
+            ("variance of return_statistics", statistics.variance),
+            ("number of return_statistics", statistics.number),
+        ):
+            if value < 0:
+                raise PolicyError(f"{name!r} must be >= 0. Got {value} instead.")
+
+
+def _read_statistics(numbers: NDArray[Any]) -> ReturnStatistics:
+    if numbers.shape != (3,):
+        raise PolicyError(
+            "'return_statistics' must be mean, variance and number. "
+            f"Got an array of shape {numbers.shape} instead."
+        )
+    return ReturnStatistics(*numbers.astype(float).tolist())
 
 
 def _count_outputs(

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.trainers.ppo.distributions import Distribution
 from sdmbtl.trainers.ppo.learner import (
     Optimiser,
@@ -97,20 +98,20 @@ class HostLearner:
         self.is_compiled = False
 
     def start(
-        self, weights: Weights, scaling: Scaling, returns: tuple[float, float] | None, slots: int
+        self, weights: Weights, scaling: Scaling, returns: ReturnStatistics | None, slots: int
     ) -> LearnerState:
         """The state of a new training run.
 
         Args:
             weights: With what it begins.
             scaling: Statistics of the observations so far.
-            returns: Variance and number of discounted returns so far; None if there are none.
+            returns: Of the discounted returns so far; None if there are none.
             slots: S, the number of slots.
         """
         statistics = initial_scaling(1)
         if returns is not None:
-            variance, number = jnp.float32(returns[0]), jnp.float32(returns[1])
-            statistics = statistics._replace(variance=variance[None], number=number)
+            mean, variance, number = map(jnp.float32, returns)
+            statistics = Scaling(mean[None], variance[None], number)
         return LearnerState(start_optimiser(weights), scaling, statistics, jnp.zeros(slots))
 
     def update(

@@ -19,6 +19,7 @@ from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy
+from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.trainers.base import Evaluation, Training, TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.host import HostTrainer
@@ -306,7 +307,9 @@ class HostPPOTrainer(HostTrainer):
         """Play the policy on its training contexts; keep it if it is the best so far."""
         learner, contexts = state.learner, self._evaluated_contexts(job.contexts)
         returns = learner.returns
-        statistics = (float(returns.variance[0]), float(returns.number))
+        statistics = ReturnStatistics(
+            float(returns.mean[0]), float(returns.variance[0]), float(returns.number)
+        )
         policy = self.form.make_policy(
             learner.optimiser.weights, learner.scaling, statistics if self.norm_reward else None
         )

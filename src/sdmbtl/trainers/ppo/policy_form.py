@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.policies.mlp import OBSERVATION_LIMIT
+from sdmbtl.policies.mlp import OBSERVATION_LIMIT, ReturnStatistics
 from sdmbtl.trainers.ppo.networks import (
     TINY,
     Layers,
@@ -60,7 +60,7 @@ class PolicyForm:
         self,
         weights: Weights,
         scaling: Scaling,
-        return_statistics: tuple[float, float] | None = None,
+        return_statistics: ReturnStatistics | None = None,
     ) -> MlpPolicy:
         """The policy of these weights, in arrays of NumPy."""
         norm_obs, size = self.settings.norm_obs, self.n_inputs
