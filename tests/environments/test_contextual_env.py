@@ -80,6 +80,19 @@ def test_the_old_environment_is_closed_and_equal_contexts_keep_it(family):
     assert new.closed
 
 
+def test_one_that_is_built_for_an_episode_is_used_for_one(family):
+    fresh = FactoryFamily(Recorder, family.space(), built_for="episode").make()
+    fresh.reset(seed=3)
+    for _ in range(2):
+        fresh.step(0)
+        fresh.reset()
+    *older, latest = Recorder.made
+    assert [len(env.resets) for env in Recorder.made] == [1, 1, 1]
+    assert all(env.closed for env in older)
+    assert not latest.closed
+    assert len({env.resets[0][0] for env in Recorder.made}) == 3, "each has a seed of its own"
+
+
 def test_one_seed_reproduces_everything_that_follows(family):
     def observations():
         env = family.make()

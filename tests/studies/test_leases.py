@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.errors import StudyError
+from sdmbtl.errors import SelectorError, StudyError
 from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.lease_holder import LeaseHolder
@@ -123,6 +123,38 @@ def test_without_the_number_of_a_lease_a_result_counts_only_if_it_was_lent_once(
     assert study.ask(lease=60.0).id == twice.id
     with pytest.raises(StudyError, match="was lent 2 times"):
         study.tell(twice, ROW)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5])
+def test_how_many_are_asked_for_is_checked_before_any_are_lent_again(study, clock, n):
+    study.ask(2, lease=60.0)
+    clock(61.0)
+    with pytest.raises(SelectorError, match="'n' must be a whole number >= 1"):
+        study.ask(n, lease=60.0)
+    assert {lease.token for lease in study.database.leases().values()} == {1}
+
+
+def test_attributes_are_recorded_with_what_is_asked(study, clock, monkeypatch):
+    (old,) = study.ask(1, lease=60.0, attributes={"who": "first", "where": "here"})
+    clock(61.0)
+    writes, write = [], study.database.write
+
+    def count(*arguments, **options):
+        writes.append(arguments)
+        return write(*arguments, **options)
+
+    monkeypatch.setattr(study.database, "write", count)
+    again, new = study.ask(2, lease=60.0, attributes={"who": "second"})
+    assert len(writes) == 1, "all or nothing, if it is killed"
+    assert again.id == old.id
+    assert again.attributes == {"who": "second", "where": "here"}
+    assert new.attributes == {"who": "second"}
+    assert [t.attributes for t in Study.open(study.path).trials] == [
+        again.attributes,
+        new.attributes,
+    ]
+    with pytest.raises(SelectorError, match="Attributes of a trial are JSON data"):
+        study.ask(attributes={"who": object()})
 
 
 def test_one_lease_is_found_among_all(study, clock):

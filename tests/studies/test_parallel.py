@@ -299,6 +299,18 @@ def same_policies(study, reference):
     }
 
 
+def test_one_of_several_processes_leaves_the_checkpoints_of_the_others(tmp_path):
+    study = open_small(tmp_path / "study")
+    others = tmp_path / "study" / "checkpoints" / "of-another-process.npz"
+    others.parent.mkdir()
+    others.write_bytes(b"")
+    options = {"progress": False, "log_every": None, "checkpoint_seconds": 0.0}
+    study.run(1, join=True, **options)
+    assert [*others.parent.iterdir()] == [others]
+    study.run(2, **options)
+    assert not [*others.parent.iterdir()], "alone, whatever is there is old"
+
+
 def test_processes_give_the_same_bytes_also_after_a_killed_worker(tmp_path, reference):
     killed = []
 

@@ -63,6 +63,26 @@ def test_random_actions_are_uniform_and_seeded(coins):
     assert not np.array_equal(play(coins), play(coins, seed=1))
 
 
+def test_actions_are_not_what_the_environment_draws():
+    drawn, acted = [], []
+
+    class Draws(Coins):
+        action_space = spaces.Box(-1.0, 1.0, (4,), np.float64)
+
+        def reset(self, *, seed=None, options=None):
+            drawn.append(np.random.Generator(np.random.PCG64(seed)).uniform(-1.0, 1.0, 4))
+            return super().reset(seed=seed)
+
+        def step(self, action):
+            acted.append(action)
+            return super().step(0)
+
+    play(FactoryFamily(lambda context: Draws(context), SPACE))
+    assert len(drawn) * 4 == len(acted) > 0
+    for own, action in zip(drawn, acted[::4], strict=True):
+        assert not np.isclose(own, action).any()
+
+
 def test_steps_are_limited(coins):
     returns = play(coins, most_steps=4 * 7)
     assert np.isfinite(returns).sum(axis=1).tolist() == [2, 2, 1, 1, 1], "each context in turn"

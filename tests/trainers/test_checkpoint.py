@@ -8,7 +8,15 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import policy_bytes
-from sdmbtl.trainers import Checkpoints, TrainerSpec, TrainingJob, make_trainer, train
+from sdmbtl.trainers import (
+    Checkpoints,
+    TrainerSpec,
+    TrainingJob,
+    delete_checkpoints,
+    make_trainer,
+    train,
+)
+from sdmbtl.trainers.tasks import job_to_data, train_task
 
 
 class KilledError(Exception):
@@ -182,3 +190,28 @@ def test_unusable_seconds(tmp_path):
     for bad in (-1.0, np.nan, "soon"):
         with pytest.raises(TrainerError, match="'checkpoint_seconds' must be a finite number >= 0"):
             Checkpoints(tmp_path, bad)
+
+
+def test_checkpoints_of_all_that_was_trained_are_deleted(tmp_path):
+    made = host()
+    targets = made.space.targets
+    jobs = [TrainingJob(targets[:1], 0), TrainingJob(targets[:2], 1), TrainingJob(targets[1:2], 2)]
+    checkpoints = Checkpoints(tmp_path / "checkpoints", 0.0)
+    spec = TrainerSpec.of(made)
+    train(spec, jobs, checkpoints=checkpoints)
+    assert len([*checkpoints.folder.iterdir()]) == 3
+    others = checkpoints.of(spec.to_dict(), [TrainingJob(targets[:1], 99)]).path
+    others.write_bytes(b"")
+    delete_checkpoints(spec, jobs, checkpoints)
+    assert [*checkpoints.folder.iterdir()] == [others]
+
+
+def test_a_machine_without_the_study_keeps_no_checkpoints(tmp_path):
+    made = batched()
+    spec, (job,) = TrainerSpec.of(made).to_dict(), map(job_to_data, jobs_for(made, 1))
+    for study, kept in (("missing", 0), ("there", 1)):
+        folder = tmp_path / study / "checkpoints"
+        if kept:
+            folder.parent.mkdir()
+        train_task(spec, [job], (str(folder), 0.0))
+        assert len([*folder.glob("*.npz")]) == kept

@@ -8,7 +8,7 @@ from rough_walk import MANY_SLOPES, TRAINER, TROUBLES, set_troubles
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
-from sdmbtl.errors import TrainingError
+from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.parallel import Workers
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.trainers import TrainerSpec, evaluate, evaluation, make_trainer
@@ -109,3 +109,10 @@ def test_parts_are_all_of_it_and_become_smaller(number, least, processes):
     sizes = [len(part) for part in parts]
     assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
     assert min(sizes[:-1], default=least) >= least
+
+
+@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"episodes": 2.5}, {"seed": -1}])
+def test_numbers_that_cannot_be(wrong):
+    (name,) = wrong
+    with pytest.raises(TrainerError, match=f"'{name}' must be a whole number >="):
+        evaluate(specification(), POLICY, SPACE.targets, **{"episodes": 1, "seed": 0, **wrong})

@@ -139,6 +139,33 @@ def test_a_parent_gives_weights_critic_and_statistics(trained):
     assert parent.return_statistics.mean > 1.0  # CartPole's rewards are all positive
 
 
+class Fixed(gymnasium.Env):
+    """The second entry of an action can be one number only."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = spaces.Box(np.float32([-1.0, 3.0]), np.float32([2.0, 3.0]))
+
+    def __init__(self, context):
+        self.steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.steps += 1
+        return np.zeros(2, np.float32), float(action[0]), self.steps == 8, False, {}
+
+
+def test_an_action_with_one_possible_value_can_be_trained_further():
+    trainer = made(Fixed, POLES, **{**SMALL, "total_timesteps": 640})
+    parent = train_one(trainer, POLES.targets)
+    assert parent.policy.act(np.zeros(2, np.float32))[1] == 3.0
+    child = train_one(trainer, POLES.targets, 3, parent=parent.policy)
+    assert child.source_return >= parent.source_return
+
+
 def test_nothing_worse_than_the_parent_is_returned(trained):
     child = train_one(cartpole(learning_rate=0.3), POLES.targets, 3, parent=trained[1].policy)
     assert child.curve[0][0] == 0

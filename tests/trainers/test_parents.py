@@ -134,6 +134,12 @@ def test_a_parent_that_does_not_fit(parent):
         cartpole().train([TrainingJob(SPACE.targets, 0, parent=odd)])
 
 
+def test_a_policy_with_other_inputs_is_not_evaluated(parent):
+    seen_as_they_are = parent.policy
+    with pytest.raises(TrainerError, match="another norm_obs .here True., so it cannot be eval"):
+        cartpole(norm_obs=True).evaluate(seen_as_they_are, SPACE.targets, episodes=1, seed=0)
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -10,6 +10,7 @@ from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.trainers import rollout
+from sdmbtl.trainers.parallel_rollout import play_agents
 from sdmbtl.trainers.rollout import evaluate_in_gymnasium
 
 SPACE = ContextSpace(length=[0.1, 0.5, 3.0], masspole=[0.1, 1.0])
@@ -311,3 +312,27 @@ def test_observations_must_be_arrays():
     family = FactoryFamily(Parts, ContextSpace(a=[0.0, 1.0]))
     with pytest.raises(TrainerError, match="a Dict or Tuple of arrays.*Flatten them"):
         play([[0.0]], family=family)
+
+
+class Crowd:
+    """Agents come in a fixed order, with rewards whose sum depends on the order."""
+
+    agents = ("first",)
+
+    def step(self, actions):
+        newcomers = [f"agent-{n}" for n in range(40)]
+        rewards = {agent: 10.0 ** (n % 17) / 7 for n, agent in enumerate(newcomers)}
+        self.agents = ()
+        return dict.fromkeys(newcomers), rewards, {}, {}, {}
+
+
+def test_returns_of_agents_are_summed_in_the_order_in_which_they_came():
+    played = play_agents(Crowd(), {"first": None}, lambda _: 0, most_steps=9)
+    expected = sum([0.0, *(10.0 ** (n % 17) / 7 for n in range(40))])
+    assert played.mean == expected / 41
+
+
+def test_an_episode_without_agents():
+    crowd = Crowd()
+    crowd.agents = ()
+    assert play_agents(crowd, {}, lambda _: 0, most_steps=9) == (0.0, 0, True)

@@ -33,7 +33,7 @@ from sdmbtl.cli.output import (
     print_lines,
     result_console,
 )
-from sdmbtl.cli.reports import ASKED_OF_REGIONS, ask_trials, describe_asked, tell_reports
+from sdmbtl.cli.reports import ASKED_OF_REGIONS, describe_asked, tell_reports
 from sdmbtl.summary import summary
 from sdmbtl.wording import figure
 
@@ -113,7 +113,7 @@ def ask(
         "seed": seed or 0,
     }
     study = Study.open(path, space=space, wait=wait, **({} if space is None else made))
-    for trial in ask_trials(study, n, seconds, attributes):
+    for trial in study.ask(n, lease=seconds, attributes=attributes):
         _explain(trial, study)
         print_json(describe_asked(study, trial), in_one_line=True)
 

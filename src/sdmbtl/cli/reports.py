@@ -23,16 +23,6 @@ ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers",
 ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
 
 
-def ask_trials(
-    study: Study, count: int, lease: float | None, attributes: Mapping[str, Any]
-) -> list[Trial]:
-    """Choose contexts, with what is to be remembered of them."""
-    trials = study.ask(count, lease=lease)
-    if attributes:
-        trials = [study.annotate(trial, **attributes) for trial in trials]
-    return trials
-
-
 def describe_asked(study: Study, trial: Trial) -> dict[str, Any]:
     """What is printed of a trial: of a region, or a start from a parent, more than of a point."""
     asked = {key: getattr(trial, key) for key in ASKED}

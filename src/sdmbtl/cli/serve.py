@@ -10,7 +10,7 @@ import typer
 
 from sdmbtl.cli.options import QuietOption, StudyArgument
 from sdmbtl.cli.output import note
-from sdmbtl.cli.reports import ask_trials, describe_asked, tell_reports
+from sdmbtl.cli.reports import describe_asked, tell_reports
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.errors import StudyError
 from sdmbtl.json_data import as_json
@@ -66,7 +66,7 @@ def handle(study: Study, number: str, request: dict[str, Any]) -> Any:
     if request.get("do") == "ask":
         done = [t for t in study.trials if t.attributes.get("request") == number]
         attributes = {**request["attributes"], "request": number}
-        trials = done or ask_trials(study, request["n"], request["lease"], attributes)
+        trials = done or study.ask(request["n"], lease=request["lease"], attributes=attributes)
         return [describe_asked(study, trial) for trial in trials]
     if request.get("do") == "tell":
         how = cast("TellOptions", request["how"])

@@ -59,7 +59,6 @@ class BipedalWalker(EnvironmentFamily):
         },
     }
     positive = frozenset({"friction", "scale"})
-    built_for = "episode"
     # As many steps as in the paper, which otherwise has the defaults of Stable-Baselines3 and
     # chooses the best policy by 10 episodes; these settings are usual for the walker.
     training: Mapping[str, Mapping[str, Any]] = {

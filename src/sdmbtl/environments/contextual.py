@@ -97,6 +97,8 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         context = passed_on.pop("context", None)
         if context is not None:
             self._switch(self.family.full_context(context))
+        if self.family.use_of(self._env) == "episode" and not self._is_new:
+            self._put(self.context)
         if self.family.use_of(self._env) == "space":
             passed_on["context"] = self.context
         if seed is None and self._is_new:
@@ -129,10 +131,14 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         """Put the environment of another context in place; nothing changes if that fails."""
         if context == self._context:
             return
-        units = self._units_of(context)
         if self.family.use_of(self._env) == "space":
-            self._context, self._units = context, units
+            self._context, self._units = context, self._units_of(context)
             return
+        self._put(context)
+
+    def _put(self, context: dict[str, float]) -> None:
+        """Put a new environment of a context in place; nothing changes if that fails."""
+        units = self._units_of(context)
         env = self.family.build(dict(context), self._asked_mode)
         for kind in ("observation_space", "action_space"):
             before, after = getattr(self._env, kind), getattr(env, kind)

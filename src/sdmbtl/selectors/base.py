@@ -9,7 +9,6 @@ from its state continues exactly as the original would have.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import cached_property
@@ -260,14 +259,7 @@ class Selector(ABC):
         found = self._find(trial, repeat=False)
         if found is None:
             raise UnknownTrialError(f"There is no trial on {short_text(trial)}.")
-        try:
-            plain = json.loads(json.dumps(dict(attributes), allow_nan=False))
-        except (TypeError, ValueError) as error:
-            raise SelectorError(
-                f"Attributes of a trial are JSON data: numbers, texts, lists. {error}. "
-                f"Got {short_text(attributes)}."
-            ) from None
-        return found.updated(attributes={**found.attributes, **plain})
+        return found.annotated(attributes)
 
     def record(self, *trials: Trial) -> None:
         """Take over trials that `next_trials`, `reported_trial` or `annotated_trial` returned."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source, TargetSample
-from sdmbtl.errors import StateError
+from sdmbtl.errors import SelectorError, StateError
 from sdmbtl.json_data import as_json
 from sdmbtl.transfer import as_row
 
@@ -152,6 +153,21 @@ class Trial:
     def expected_gain(self) -> float | None:
         """The rise of the mean best return that was expected of it, None if nothing was."""
         return self.numbers.get("expected_gain")
+
+    def annotated(self, attributes: Mapping[str, Any]) -> Trial:
+        """The trial with further attributes, or others of the same names.
+
+        Raises:
+            SelectorError: If an attribute is not JSON data.
+        """
+        try:
+            plain = json.loads(json.dumps(dict(attributes), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise SelectorError(
+                f"Attributes of a trial are JSON data: numbers, texts, lists. {error}. "
+                f"Got {short_text(attributes)}."
+            ) from None
+        return self.updated(attributes={**self.attributes, **plain})
 
     def updated(self, **changes: Any) -> Trial:
         """The trial with some changes."""

@@ -36,6 +36,7 @@ class Loop:
         workers: Processes that help with evaluations.
         leases: Those of this process.
         checkpoint_seconds: Time between two checkpoints of a training run; None for none.
+        is_shared: Whether other processes may run the study at the same time.
     """
 
     def __init__(
@@ -45,6 +46,8 @@ class Loop:
         workers: Workers,
         leases: LeaseHolder,
         checkpoint_seconds: float | None = None,
+        *,
+        is_shared: bool = False,
     ) -> None:
         from sdmbtl.trainers import Checkpoints
 
@@ -52,6 +55,7 @@ class Loop:
         self.tell = tell
         self.workers = workers
         self.leases = leases
+        self.is_shared = is_shared
         self.recorder = Recorder(study, tell, leases)
         self.checkpoints: Checkpoints | None = None
         if checkpoint_seconds is not None:
@@ -164,7 +168,7 @@ class Loop:
             everyone: The trials, and which attempt each is.
             wanted: Those whose policies are to be kept.
         """
-        from sdmbtl.trainers import train
+        from sdmbtl.trainers import delete_checkpoints, train
 
         pace, count, begun = Pace(), len(everyone), time.monotonic()
 
@@ -188,8 +192,10 @@ class Loop:
         # What was trained side by side is recorded at once: a part of it would be trained in other
         # company after a kill, and differ.
         train(self.study.training, jobs, progress, self.checkpoints, keep)
-        if self.checkpoints is not None:
-            self.checkpoints.clear()
+        if self.checkpoints is not None and self.is_shared:
+            delete_checkpoints(self.study.training, jobs, self.checkpoints)
+        elif self.checkpoints is not None:
+            self.checkpoints.clear()  # leftovers of other settings too
 
     def _keep(self, outcomes: Sequence[Outcome], company: Company, seconds: float) -> None:
         """Save and record what came out of training, for each trial and job."""
@@ -209,7 +215,7 @@ class Loop:
             _log.warning("Policy %d could not be trained again: %s", trial.id, result.error)
             return
         again, file = self.recorder.prepare(trial, job, result, company)
-        file.put()
+        self.recorder.put(file, trial)
         if run_of(again).policy_sha256 != run_of(trial).policy_sha256:
             _log.warning(
                 "Policy %d, trained again, differs from the one that was lost, as with other "

@@ -222,6 +222,7 @@ class ParallelLoop:
     def _take_training(
         self, run: _Run, future: TaskFuture, error: WorkerLostError | None, rounds: Rounds
     ) -> None:
+        from sdmbtl.trainers import delete_checkpoints
         from sdmbtl.trainers.tasks import training_from_data
 
         if error is not None:
@@ -232,7 +233,7 @@ class ParallelLoop:
             seconds = time.monotonic() - run.begun
             self.recorder.keep_trained(outcomes, run.company, seconds)
             if self.checkpoints is not None:
-                self.checkpoints.of(self._spec, run.jobs).delete()
+                delete_checkpoints(self.study.training, run.jobs, self.checkpoints)
         for number in [trial.id for trial in run.trials]:
             trial = self.study.trials[number]
             if error is None and trial.status == "pending" and trial.has_policy:

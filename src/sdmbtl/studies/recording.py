@@ -98,18 +98,18 @@ class Recorder:
 
         files: dict[int, PreparedFile] = {}
         events: list[Event] = []
-        for trial, job, result in outcomes:
-            if isinstance(result, Failure):
-                events.append(Event("failed", self._retry_or_give_up(trial, result)))
-            else:
-                after, files[trial.id] = self.prepare(trial, job, result, company)
-                events.append(Event("trained", after))
         try:
+            for trial, job, result in outcomes:
+                if isinstance(result, Failure):
+                    events.append(Event("failed", self._retry_or_give_up(trial, result)))
+                else:
+                    after, files[trial.id] = self.prepare(trial, job, result, company)
+                    events.append(Event("trained", after))
             with self.study.alone():
                 events = [event for event in events if self._still_wanted(event.trial, files)]
                 for event in events:
                     if event.trial.id in files:
-                        self._put(files[event.trial.id], event.trial)
+                        self.put(files[event.trial.id], event.trial)
                 ended = [e.trial for e in events if e.trial.status == "failed"]
                 self.study.record(
                     *[self.merged(event.trial) for event in events],
@@ -150,10 +150,16 @@ class Recorder:
         )
         return trial.updated(run=run), file
 
-    def _put(self, file: PreparedFile, trial: Trial) -> None:
+    def put(self, file: PreparedFile, trial: Trial) -> None:
+        """Put the policy file of a trial in its place.
+
+        Raises:
+            StudyError: If it cannot be written.
+        """
         try:
             file.put()
         except OSError as error:
+            file.drop()
             path = self.study.policy_path(trial.id)
             raise cannot_write(path, error.strerror or error, self.study.path) from None
 

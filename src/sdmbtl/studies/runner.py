@@ -40,7 +40,14 @@ class Runner:
     def run(self, rules: Sequence[StopRule], budget: int | None, *, retrain_missing: bool) -> str:
         """Continue until a rule holds; returns why it stopped."""
         with LeaseHolder(self.study, self.plan.lease_seconds) as leases:
-            here = Loop(self.study, self.tell, self.workers, leases, self.checkpoint_seconds)
+            here = Loop(
+                self.study,
+                self.tell,
+                self.workers,
+                leases,
+                self.checkpoint_seconds,
+                is_shared=self.plan.join,
+            )
             if retrain_missing:
                 here.retrain_missing()
             if self.plan.is_serial:

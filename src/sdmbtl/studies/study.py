@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
+from sdmbtl.checks import whole_number
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import StudyError
+from sdmbtl.errors import SelectorError, StudyError
 from sdmbtl.limits import naming
 from sdmbtl.parallel import Workers
 from sdmbtl.portfolio import Portfolio
@@ -277,10 +278,24 @@ class Study(StudyState):
     # -- ask and tell --------------------------------------------------------------------------
 
     @overload
-    def ask(self, n: None = None, *, lease: float | None = None) -> Trial: ...
+    def ask(
+        self,
+        n: None = None,
+        *,
+        lease: float | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Trial: ...
     @overload
-    def ask(self, n: int, *, lease: float | None = None) -> list[Trial]: ...
-    def ask(self, n: int | None = None, *, lease: float | None = None) -> Trial | list[Trial]:
+    def ask(
+        self, n: int, *, lease: float | None = None, attributes: Mapping[str, Any] | None = None
+    ) -> list[Trial]: ...
+    def ask(
+        self,
+        n: int | None = None,
+        *,
+        lease: float | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> Trial | list[Trial]:
         """Choose the next source, or the next `n`, to be trained elsewhere.
 
         They are pending until reported; as `Selector.ask`.
@@ -289,13 +304,16 @@ class Study(StudyState):
             n: How many; one, not in a list, if left out.
             lease: Seconds after which they are given to whoever asks next with a lease, unless
                 they are reported or renewed until then; see `lease_of`. None for never.
+            attributes: What you want to remember of each, as `annotate`: recorded with them at
+                once.
         """
-        count = 1 if n is None else n
+        count = 1 if n is None else whole_number("n", n, low=1, error=SelectorError)
         with self.alone():
-            trials = lend_again(self, count, lease)
-            new = self.selector.next_trials(count - len(trials)) if len(trials) < count else []
-            self.record(*new, leases=new_leases(new, lease))
-            trials += new
+            again = lend_again(self, count, lease)
+            new = self.selector.next_trials(count - len(again)) if len(again) < count else []
+            leases = new_leases(new, lease)
+            trials = [trial.annotated(attributes or {}) for trial in (*again, *new)]
+            self.record(*trials, leases=leases)
             self.database.back_up()  # they are being trained: their ids must not be given to others
         return trials[0] if n is None else trials
 

@@ -5,7 +5,7 @@ from sdmbtl.trainers.checkpoint import Checkpoints
 from sdmbtl.trainers.evaluation import evaluate
 from sdmbtl.trainers.progress import Progress, Report
 from sdmbtl.trainers.registry import make_trainer, trainer_names
-from sdmbtl.trainers.spec import Failure, TrainerSpec, train
+from sdmbtl.trainers.spec import Failure, TrainerSpec, delete_checkpoints, train
 
 __all__ = [
     "Checkpoints",
@@ -17,6 +17,7 @@ __all__ = [
     "TrainerSpec",
     "Training",
     "TrainingJob",
+    "delete_checkpoints",
     "evaluate",
     "make_trainer",
     "train",

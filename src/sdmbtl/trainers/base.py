@@ -270,10 +270,9 @@ class Trainer(ABC):
         """Every setting that changes the outcome, as JSON data.
 
         These are the keyword arguments of the constructor, which are kept under their names;
-        numbers of processes change nothing.
+        `processes` changes nothing.
         """
-        own = self.own_settings()
-        return {n: getattr(self, n) for n in own if n not in ("processes", "env_processes")}
+        return {n: getattr(self, n) for n in self.own_settings() if n != "processes"}
 
     @classmethod
     def recommended_settings(cls, family: EnvironmentFamily) -> dict[str, Any]:

@@ -118,9 +118,9 @@ def play_agents(
         actions = {agent: act(observations[agent]) for agent in env.agents}
         observations, rewards, *_ = env.step(actions)
         steps += 1
-        for agent in {*actions, *observations}:
+        for agent in dict.fromkeys([*actions, *observations]):  # a set has another order each time
             sums[agent] = sums.get(agent, 0.0) + float(rewards.get(agent, 0.0))
-    return PlayedAgents(sum(sums.values()) / len(sums), steps, not env.agents)
+    return PlayedAgents(sum(sums.values()) / max(len(sums), 1), steps, not env.agents)
 
 
 def _with_context(observation: Any, coordinates: NDArray[np.float64]) -> Any:

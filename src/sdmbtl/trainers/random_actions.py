@@ -14,6 +14,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
+from sdmbtl.seeds import derived_seed
 from sdmbtl.trainers.base import Trainer
 from sdmbtl.trainers.environment_errors import name_context_in_errors
 from sdmbtl.trainers.parallel_rollout import play_agents
@@ -99,7 +100,11 @@ def _play_in_world(
     max_episode_steps: int | None,
     seed: int,
 ) -> list[float]:
-    """Returns of the first episodes, as many at once as a world has, until steps are used up."""
+    """Returns of the first episodes, as many at once as a world has, until steps are used up.
+
+    Raises:
+        TrainingError: If the world fails; the message names the first context of those in it.
+    """
     rng, returns = np.random.default_rng(seed), list[float]()
     low, high = world.action_space.low, world.action_space.high
     taken = 0
@@ -111,7 +116,12 @@ def _play_in_world(
 
     while len(returns) < len(episodes) and taken < most_steps:
         group = episodes[len(returns) : len(returns) + world.most_episodes]
-        returns += play_together(world, act, group, max_episode_steps, most_steps).tolist()
+        steps = min(-(-(most_steps - taken) // len(group)), max_episode_steps or most_steps)
+        with name_context_in_errors(group[0].context):
+            totals = play_together(world, act, group, steps, most_steps + 1)
+        if taken >= most_steps and steps != max_episode_steps:
+            break  # they were cut off because the steps are used up
+        returns += totals.tolist()
     return returns
 
 
@@ -121,7 +131,8 @@ def _play_episode(
     """The return of an episode, NaN if the steps do not suffice, and its steps."""
     options = {"context": family.full_context(context)} if family.use_of(env) == "space" else None
     actions = spaces_of(env)[1]
-    actions.seed(seed)
+    # Of its own: the environment draws its start from the same kind of generator.
+    actions.seed(derived_seed(seed, "random actions"))
     observation, _ = env.reset(seed=seed, options=options)
     if is_parallel_env(env):
         mean, steps, has_ended = play_agents(

@@ -129,8 +129,8 @@ def train(
         spec: What is trained and how.
         jobs: The policies.
         progress: Called now and then; what it raises passes through.
-        checkpoints: Where runs that were killed continue from; to be cleared by the caller when
-            what was trained is on record.
+        checkpoints: Where runs that were killed continue from; for the caller to delete, with
+            `delete_checkpoints`, when what was trained is on record.
         finished: Called with the results of jobs that were trained side by side, by their places in
             the list, as soon as these are there; what it raises passes through.
 
@@ -161,6 +161,16 @@ def train(
         for place, chunk in enumerate(chunks):
             take(place, _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk))))
     return [by_number[number] for number in range(len(jobs))]
+
+
+def delete_checkpoints(
+    spec: TrainerSpec, jobs: Sequence[TrainingJob], checkpoints: Checkpoints
+) -> None:
+    """Delete the checkpoints of jobs that `train` was given, when their outcome is on record."""
+    chunks = [[jobs[number] for number in chunk] for chunk in spec.make_trainer().chunks(jobs)]
+    alone = [[job] for job in jobs]  # as the jobs of a chunk that fails are tried
+    for together in (*chunks, *alone):
+        checkpoints.of(spec.to_dict(), together).delete()
 
 
 def _train_in_workers(

@@ -33,14 +33,16 @@ def train_task(
     Args:
         spec: `TrainerSpec.to_dict()`.
         jobs: Each as `job_to_data` gives it.
-        checkpoints: Folder and seconds of the checkpoints; None for none.
+        checkpoints: Folder, in a study's directory, and seconds of the checkpoints; None for none.
+            A machine on which that directory is not keeps none: nobody would delete them.
 
     Returns:
         For each job what `training_from_data` reads.
     """
     specification = TrainerSpec.from_dict(spec)
-    kept = None if checkpoints is None else Checkpoints(Path(checkpoints[0]), checkpoints[1])
-
+    kept = None
+    if checkpoints is not None and Path(checkpoints[0]).parent.is_dir():
+        kept = Checkpoints(Path(checkpoints[0]), checkpoints[1])
     evaluations: list[tuple[int, float]] = []
 
     def tell(progress: Report) -> None:

@@ -86,7 +86,9 @@ class ActionScale:
             bounded = np.isfinite(low) & np.isfinite(high)
             low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
             self.centre = ((low + high) / 2).astype(np.float32)
-            self.half_width = ((high - low) / 2).astype(np.float32)
+            # An entry that can only be one number has it by its bounds, whatever is chosen.
+            half_width = np.where(low == high, 1.0, (high - low) / 2)
+            self.half_width = half_width.astype(np.float32)
 
     @property
     def is_trivial(self) -> bool:

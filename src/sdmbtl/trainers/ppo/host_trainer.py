@@ -166,7 +166,7 @@ class HostPPOTrainer(HostTrainer):
         return {**usual, **super().recommended_settings(family)}
 
     def settings(self) -> dict[str, Any]:
-        """Every setting that changes the outcome, as JSON data."""
+        """Every setting that changes the outcome, and what other processes need, as JSON data."""
         names = ("observe_context", "env_processes", "max_agents", "norm_reward")
         limits = ("max_episode_steps", "endless_after")
         own = {name: getattr(self, name) for name in (*names, *limits)}

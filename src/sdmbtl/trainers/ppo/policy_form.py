@@ -93,6 +93,7 @@ class PolicyForm:
             TrainerError: If it is of another form.
         """
         own = self.check_policy(policy, "evaluates")
+        self._check_scaling(own, "so it cannot be evaluated. Make the trainer with its settings.")
         layers = _as_layers(zip(own.weights, own.biases, strict=True))
         scaling = Scaling(
             jnp.asarray(own.shift), jnp.asarray(own.scale**-2.0 - TINY), jnp.float32(1.0)
@@ -112,6 +113,8 @@ class PolicyForm:
         if parent is None:
             return fresh, unseen
         own, settings = self.check_policy(parent, "starts from"), self.settings
+        therefore = "so training cannot start from it. Make the trainer with its settings, or start"
+        self._check_scaling(own, f"{therefore} from scratch.")
         weights, scaling = self.read_policy(own)
         if self.action_scale is not None:
             centre, half_width = self.action_scale
@@ -120,11 +123,10 @@ class PolicyForm:
                 actor=[*actor, (last / half_width, (bias - centre) / half_width)]
             )
         fits = [w.shape for w, _ in own.critic] == [w.shape for w, _ in fresh.critic]
-        if (own.critic and not fits) or (own.limit is not None) != settings.norm_obs:
+        if own.critic and not fits:
             raise TrainerError(
-                "The parent was trained with another critic, or another norm_obs "
-                f"(here {settings.norm_obs}), so training cannot start from it. Make the trainer "
-                "with its settings, or start from scratch."
+                "The parent was trained with another critic, so training cannot start from it. "
+                "Make the trainer with its settings, or start from scratch."
             )
         # Of an older file it is not known how much was seen: as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
@@ -133,6 +135,13 @@ class PolicyForm:
             Weights(weights.actor, _as_layers(own.critic) or fresh.critic, fresh.log_std),
             scaling._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
         )
+
+    def _check_scaling(self, policy: MlpPolicy, therefore: str) -> None:
+        norm_obs = self.settings.norm_obs
+        if (policy.limit is not None) != norm_obs:
+            raise TrainerError(
+                f"The policy was trained with another norm_obs (here {norm_obs}), {therefore}"
+            )
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:
         """Refuse a policy of another form.
