@@ -2,6 +2,7 @@
 
     python benchmarks/compare_tools.py [--matrices 10]     # needs optuna, cmaes, torch, syllabus-rl
     python benchmarks/compare_tools.py --only replay       # one part; the other stays as it is
+    python benchmarks/compare_tools.py --only samplers --data crop     # one data set; others stay
 
 **Optuna**, on known transfer matrices. A sampler suggests the level of each dimension. It is told
 the mean over all targets of the best return so far, or what its context has added to that; every
@@ -47,6 +48,8 @@ OURS = ("random", "m/gp-mbtl", "auto")
 LEVELS, DRAWS, TEMPERATURE = 20, 100_000, 0.3
 
 Floats = NDArray[np.float64]
+#: Name of the synthetic data.
+SYNTHETIC_NAME = "synthetic 3D, noise 5"
 #: (space, (N, N) returns, seed) -> performance after each policy.
 Method = Callable[[ContextSpace, Floats, int], list[float]]
 
@@ -56,10 +59,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--matrices", type=int, default=10)
     parser.add_argument("--only", choices=("samplers", "replay"), help="measure this part alone")
+    parser.add_argument("--data", nargs="+", choices=matrix_names(), help="with --only samplers")
     given = parser.parse_args()
     document = json.loads(RESULT.read_text()) if given.only else {}
     if given.only != "replay":
-        document["samplers"] = compare_samplers(given.matrices)
+        before = document["samplers"]["performance"] if given.data else {}
+        found = compare_samplers(given.matrices, given.data)
+        performance = {**before, **found["performance"]}
+        names = [*(n for n in matrix_names() if n in performance), SYNTHETIC_NAME]
+        found["performance"] = {name: performance[name] for name in names}
+        document["samplers"] = found
     if given.only != "samplers":
         document["replay"] = compare_replay()
         print(document["replay"])
@@ -68,11 +77,11 @@ def main() -> None:
     write_atomically(RESULT, json.dumps(document, indent=1).encode())
 
 
-def compare_samplers(matrices: int) -> dict[str, Any]:
+def compare_samplers(matrices: int, only: list[str] | None = None) -> dict[str, Any]:
     """Performance of selectors and samplers on each data set, with each number of policies."""
     methods = {**{name: ours(name) for name in OURS}, **optuna_methods()}
     measured: dict[str, dict[str, list[float]]] = {}
-    for data, space, made in problems(matrices):
+    for data, space, made in problems(matrices, only):
         curves = {
             name: np.mean([run(space, m, seed) for seed, m in enumerate(made)], axis=0)
             for name, run in methods.items()
@@ -110,16 +119,20 @@ def compare_replay() -> dict[str, float]:
     }
 
 
-def problems(matrices: int) -> Iterator[tuple[str, ContextSpace, list[Floats]]]:
-    """Name, contexts and (N, N) matrices of each data set."""
-    for name in matrix_names():
+def problems(
+    matrices: int, only: list[str] | None = None
+) -> Iterator[tuple[str, ContextSpace, list[Floats]]]:
+    """Name, contexts and (N, N) matrices of each data set, or only of some of the shipped ones."""
+    for name in only or matrix_names():
         dataset = load_matrix(name)
         scaled = dataset.matrices.normalised()
         seeds = [derived_seed(0, f"rows of {name}", number) for number in range(matrices)]
         yield name, dataset.space, [np.asarray(scaled.resampled(seed)) for seed in seeds]
+    if only:
+        return
     kinds = paper_configurations(3, noise=5.0)
     drawn = [_scaled(kind.matrix(number)) for kind in kinds for number in range(SYNTHETIC)]
-    yield "synthetic 3D, noise 5", kinds[0].space, drawn
+    yield SYNTHETIC_NAME, kinds[0].space, drawn
 
 
 def _scaled(matrix: NDArray[np.floating]) -> Floats:
