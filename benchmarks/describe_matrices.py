@@ -244,7 +244,7 @@ def _training(recipe: dict[str, Any], family: str, contexts: int) -> str:
         listed = ", ".join(str(k) for k in policies)
         text += (
             f". Multi-task policies, which see the context and are trained on all {contexts}, with "
-            f"the steps of {listed} policies"
+            f"the steps of {listed} {'policy' if policies == [1] else 'policies'}"
         )
     return f"{text}."
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 from dataclasses import replace
 from math import hypot
 from pathlib import Path
@@ -99,11 +98,10 @@ def _score(
 
 
 def merge_part(into: Scoreboard, added: Scoreboard, part: str) -> Scoreboard:
-    """The same for a part of the scoreboard."""
-    sources: Mapping[str, object] = into.made_from[part]
-    returns = {**into.made_from[part]["returns"], **added.made_from[part]["returns"]}
+    """The same for a part of the scoreboard, which a full run would measure again."""
+    sources = {**into.made_from[part], "merged with": added.made_from[part]}
     merged = merge(into.benchmarks[part], added.benchmarks[part])
-    return into.with_part(part, {**sources, "returns": dict(sorted(returns.items()))}, merged)
+    return into.with_part(part, sources, merged)
 
 
 def main() -> None:

@@ -40,10 +40,13 @@ def test_most_of_an_evaluation_is_gymnasiums():
 def test_kills_cost_little_and_change_nothing():
     measured = json.loads((RESULTS / "killed-training.json").read_text())["forms"]
     assert set(measured) == {"host", "batched"}
-    for form in measured.values():
-        assert form["kills"] >= 20
+    # Between two checkpoints there are some updates; of the compiled form the last ones, which are
+    # fewer than those before, are compiled first.
+    updates = {"host": 0.5, "batched": 2.0}
+    for name, form in measured.items():
+        assert form["kills"] >= 50
         assert form["same_bytes"]
-        assert form["most_cpu_seconds_lost"] < form["seconds_between_checkpoints"] + 0.5
+        assert form["most_cpu_seconds_lost"] < form["seconds_between_checkpoints"] + updates[name]
 
 
 def test_the_lean_walker_takes_half_the_time():

@@ -14,12 +14,13 @@ def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
     out = tmp_path / "figures"
     given = ["--data", "bipedal-walker,synthetic", "--timed", 2]
     result = command("figures", *given, "--format", kind, "-o", out)
-    assert result.stderr.count("Drawn: ") == 5
+    assert result.stderr.count("Drawn: ") == 6
     assert result.stderr.endswith(f"The captions are in {out / 'captions.txt'}.\n")
     drawn = sorted(path.name for path in out.glob(f"*.{kind}"))
     assert drawn == [
         f"cpu-time-selectors.{kind}",
         f"f-g-h-bipedal-walker.{kind}",
+        f"seeds-and-drawn-bipedal-walker.{kind}",
         f"transfer-by-dimension-bipedal-walker.{kind}",
         f"transfer-matrices-synthetic.{kind}",
         f"transfer-matrix-bipedal-walker.{kind}",

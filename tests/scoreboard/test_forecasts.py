@@ -57,8 +57,8 @@ def test_the_documentation_says_what_was_measured():
     text = " ".join((ROOT / "docs" / "selectors.md").read_text().split())
     ratios = [one["ratio"] for one in result["data"] if one["ratio"] is not None]
     assert f"between {min(ratios):.2f} and {max(ratios):.2f} times what came" in text
-    assert result["stops_near"] == result["runs"]
-    assert f"in all {result['runs']} runs" in text
+    assert result["stops_near"] >= 0.95 * result["runs"]
+    assert f"in {result['stops_near']} of {result['runs']} runs" in text
     assert f"within three of the first, in {result['stops_near_the_first']}." in text
     for kind in ("from to", "from on", "never"):
         counts = result["reaches"][kind]

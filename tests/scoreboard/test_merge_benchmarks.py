@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from merge_benchmarks import aggregate, merge
+from merge_benchmarks import aggregate, merge, merge_part
+from scoreboard.scoreboard import Scoreboard
 from sdmbtl.benchmarks import BenchmarkResult
 from sdmbtl.errors import BenchmarkError
 
@@ -54,3 +55,14 @@ def test_what_was_not_measured_alike_is_refused(whole):
         merge(whole, replace(whole, trials=3))
     with pytest.raises(BenchmarkError, match="nothing of m-mbtl"):
         merge(whole, replace(whole, selectors=tuple(s for s in whole.selectors if s != "m-mbtl")))
+
+
+def test_a_part_of_the_scoreboard(whole):
+    first, second, *_ = (p.name for p in whole.problems)
+    name = "synthetic-3d-noise5"
+    board = Scoreboard().with_part(name, {"code": "older"}, part(whole, first))
+    other = Scoreboard().with_part(name, {"code": "later"}, part(whole, second))
+    merged = merge_part(board, other, name)
+    assert [p.name for p in merged.benchmarks[name].problems] == sorted([first, second])
+    assert merged.made_from[name] == {"code": "older", "merged with": {"code": "later"}}
+    assert not merged.has(name, {"code": "older"})

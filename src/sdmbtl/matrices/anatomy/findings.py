@@ -225,9 +225,10 @@ def _multi_task(found: Anatomy) -> str:
         verdict = "lies between"
     else:
         verdict = "is worse"
+    reach = "reaches" if k == 1 else "reach"
     return (
         f"One policy for all contexts, with the steps of {k}, reaches {multi_task:.3f} and "
-        f"{verdict}: {_policies(k)} chosen at random reach {random:.3f}, "
+        f"{verdict}: {_policies(k)} chosen at random {reach} {random:.3f}, "
         f"by the oracle {oracle:.3f}."
     )
 
