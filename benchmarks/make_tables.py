@@ -428,6 +428,18 @@ def regions_real_table() -> str:
     return "\n".join(lines)
 
 
+def walker_specialists_table() -> str:
+    """Ways to spend steps on BipedalWalker: mean return, and where the policies walk."""
+    lines = [
+        "| policies | units | mean return | contexts in which it walks |",
+        "| --- | ---: | ---: | ---: |",
+    ]
+    for name, found in _read("walker-specialists.json")["ways"].items():
+        share = f"{found['share_that_walk']:.0%}".replace("%", " %")
+        lines.append(f"| {name} | {found['units']:.4g} | {found['mean_return']:.0f} | {share} |")
+    return "\n".join(lines)
+
+
 def traffic_speed_table() -> str:
     """Training at a crossing, beside stable-baselines3."""
     result = _read("traffic-speed.json")
@@ -601,6 +613,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "alternatives": lambda: comparison.alternatives_table(comparison.Comparison.load()),
     "regions": regions_table,
     "regions-real": regions_real_table,
+    "walker-specialists": walker_specialists_table,
     "traffic-speed": traffic_speed_table,
     "traffic-crossing": traffic_crossing_table,
     "traffic-portfolio": traffic_portfolio_table,
