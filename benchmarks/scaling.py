@@ -40,7 +40,7 @@ from sdmbtl.benchmarks.synthetic import (
 )
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Interval, TargetSampling
 from sdmbtl.matrices.margins import expected_random_curve, oracle_curve
-from sdmbtl.selectors import make_selector
+from sdmbtl.selectors import Selector, make_selector
 from sdmbtl.studies import Study
 
 ROOT = Path(__file__).parent.parent
@@ -81,13 +81,10 @@ def make_row(space: ContextSpace, source: NDArray[np.float64], number: int) -> N
     return np.asarray(row[0] + NOISE * np.random.default_rng(number).standard_normal(len(space)))
 
 
-def measure_cost(selector: str, targets: int, dimensions: int, rounds: int) -> dict[str, Any]:
-    """Seconds of each reported round and the peak memory, in this process."""
-    warm_up(selector)
-    space = make_space(targets, dimensions)
-    chooser = make_selector(selector, space)
+def time_rounds(chooser: Selector | Study, space: ContextSpace, rounds: int) -> list[float]:
+    """CPU seconds of each ask and its tell."""
     seconds = []
-    for number in range(min(rounds, len(space))):
+    for number in range(rounds):
         start = time.process_time()
         trial = chooser.ask()
         asked = time.process_time() - start
@@ -95,6 +92,14 @@ def measure_cost(selector: str, targets: int, dimensions: int, rounds: int) -> d
         start = time.process_time()
         chooser.tell(trial, row)
         seconds.append(asked + time.process_time() - start)
+    return seconds
+
+
+def measure_cost(selector: str, targets: int, dimensions: int, rounds: int) -> dict[str, Any]:
+    """Seconds of each reported round and the peak memory, in this process."""
+    warm_up(selector)
+    space = make_space(targets, dimensions)
+    seconds = time_rounds(make_selector(selector, space), space, min(rounds, len(space)))
     return {
         "selector": selector,
         "targets": len(space),
@@ -114,15 +119,7 @@ def measure_study(targets: int, dimensions: int, rounds: int) -> dict[str, Any]:
         start = time.process_time()
         study = Study.open(folder, space=space, selector="auto", return_range=(-highest, highest))
         opened = time.process_time() - start
-        seconds = []
-        for number in range(rounds):
-            start = time.process_time()
-            trial = study.ask()
-            asked = time.process_time() - start
-            row = make_row(space, trial.source.vector, number)
-            start = time.process_time()
-            study.tell(trial, row)
-            seconds.append(asked + time.process_time() - start)
+        seconds = time_rounds(study, space, rounds)
         peak = peak_mib()
         start = time.process_time()
         Study.open(folder)
