@@ -28,7 +28,7 @@ def test_the_result_is_what_the_data_sets_give(data):
 def test_own_contexts_are_those_of_the_policies(data):
     points, regions = data
     found = dict(compare(*data))
-    own = [points.returns[seed, n, n] for seed in range(points.seeds) for n in range(27)]
+    own = [points.returns[seed, n, n] for seed in range(len(points.returns)) for n in range(27)]
     from_scratch = found["from scratch, each in its own context"]
     assert from_scratch["mean_return"] == pytest.approx(np.mean(own))
     assert from_scratch["share_that_walk"] == pytest.approx(np.mean(np.array(own) > 200))
