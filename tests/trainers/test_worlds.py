@@ -10,6 +10,7 @@ from sdmbtl.trainers import make_trainer
 from sdmbtl.trainers.base import TrainingJob
 from sdmbtl.trainers.checkpoint import Checkpoint
 from sdmbtl.trainers.ppo.host_learner import list_samples
+from sdmbtl.trainers.random_actions import play_random_actions
 from sdmbtl.trainers.world_rollout import act_in_blocks
 
 pytest.importorskip("libsumo")
@@ -61,6 +62,25 @@ def test_an_episode_does_not_depend_on_what_else_is_played(trainer, training):
         np.testing.assert_array_equal(some.returns[only], everything[only])
     fewer = trainer.evaluate(training.policy, targets, episodes=2, seed=1).returns
     np.testing.assert_array_equal(fewer, everything[:, :2])
+
+
+def test_random_actions_that_do_not_come_to_an_end_are_not_known(family):
+    space = family.space(levels=2)
+
+    def play(most_steps, limit=None):
+        return play_random_actions(
+            family,
+            space,
+            space.targets[:2],
+            episodes=1,
+            most_steps=most_steps,
+            max_episode_steps=limit,
+            seed=0,
+        )
+
+    assert np.isnan(play(20)).all()
+    assert np.isfinite(play(10_000)).all()
+    assert np.isfinite(play(20, limit=10)).all()
 
 
 def test_returns_are_means_over_agents_of_their_sums(family, trainer, training):
