@@ -11,6 +11,7 @@ from stand_ins import STAND_INS, run_quickly
 from sdmbtl.errors import BusyError, SdmbtlError, StudyError
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
+from sdmbtl.studies.recording import Recorder
 from sdmbtl.trainers import Checkpoints
 
 FILES = (
@@ -222,6 +223,22 @@ def test_a_read_only_directory_can_be_looked_at(blank, small_disk):
         with pytest.raises(StudyError, match="Read-only file system") as caught:
             write()
         assert not isinstance(caught.value, BusyError)
+
+
+def test_of_a_batch_that_cannot_be_written_nothing_is_left(quick, monkeypatch):
+    prepare, prepared = Recorder.prepare, []
+
+    def run_out_of_space(recorder, *arguments):
+        if prepared:
+            raise StudyError("No space left on device")
+        prepared.append(arguments)
+        return prepare(recorder, *arguments)
+
+    monkeypatch.setattr(Recorder, "prepare", run_out_of_space)
+    with pytest.raises(StudyError, match="No space left"):
+        run_quickly(quick)
+    assert prepared
+    assert not [*(quick / "policies").iterdir()]
 
 
 def test_checkpoints_behind_a_link_are_not_deleted(tmp_path):
