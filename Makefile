@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test lint slow tables docs clean
+.PHONY: setup run test pytest lint slow tables docs clean
 
 setup: $(STAMP)
 
@@ -16,7 +16,10 @@ $(STAMP): pyproject.toml constraints.txt
 run: setup
 	$(BIN)/sdmbtl run CartPole --space wide --budget 12 --min-gain 0.005 --out runs/cartpole
 
-test: setup lint
+test: setup
+	$(MAKE) --no-print-directory --jobs=2 lint pytest
+
+pytest: setup
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: setup

@@ -34,10 +34,11 @@ PAGES_ALONE = {
     "docs/regions.md": 0,
     "docs/results.md": 2,
     "docs/scale.md": 0,
-    "docs/trainers.md": 1,
 }
-#: Pages that take minutes, because what they train is compiled first; otherwise the same.
-PAGES_SLOW = {"docs/crop.md": 3, "docs/traffic.md": 1}
+#: Pages that take long, because what they train is compiled first; otherwise the same.
+PAGES_SLOW = {"docs/crop.md": 3, "docs/traffic.md": 1, "docs/trainers.md": 1}
+#: What they need.
+NEEDED = {"docs/crop.md": "pcse", "docs/traffic.md": "libsumo"}
 #: Pages whose blocks other tests run, and one that says itself that it is not run.
 ELSEWHERE = {
     "docs/structures.md": "test_the_model_of_ones_own_works, here",
@@ -134,7 +135,7 @@ def test_a_page_runs_by_itself(page, tmp_path, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES_SLOW)
 def test_a_slow_page_runs_by_itself(page, tmp_path, monkeypatch):
-    pytest.importorskip("libsumo" if "traffic" in page else "pcse")
+    pytest.importorskip(NEEDED.get(page, "sdmbtl"))
     monkeypatch.chdir(tmp_path)
     _, ran = run_page(page, tmp_path)
     assert ran == PAGES_SLOW[page]

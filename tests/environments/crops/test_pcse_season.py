@@ -56,6 +56,7 @@ def own_profit(family, plan):
     return total
 
 
+@pytest.mark.slow
 def test_plans_have_the_same_order_and_about_the_same_profits_in_both_models():
     slow, fast = make_family("Crop", model="pcse"), make_family("Crop")
     theirs = np.array([pcse_profit(slow, plan) for plan in PLANS.values()])
