@@ -183,8 +183,10 @@ def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | 
     lines = card_lines(card, found)
     if able is not None:
         lines.append(
-            "**Policies that {what}:** {policies} of {of} ({share:.0%}), with a return above "
-            "{above:g} in their own context.".format(**able, share=able["policies"] / able["of"])
+            "**Policies that {what}:** {policies} of {of} ({share:.0f} %), with a return above "
+            "{above:g} in their own context.".format(
+                **able, share=100 * able["policies"] / able["of"]
+            )
         )
     return [
         f"## {name}",

@@ -87,7 +87,7 @@ def test_the_card_is_described(written):
     ):
         assert line in walker.splitlines()
     assert "minus the cost of the motors" in walker
-    walk = "- **Policies that walk:** 9 of 12 (75%), with a return above 200 in their own context."
+    walk = "- **Policies that walk:** 9 of 12 (75 %), with a return above 200 in their own context."
     assert walk in walker.splitlines()
     assert "**Policies that" not in cart
     assert "500,000 steps for each policy, which is 10 % of the paper's 5,000,000. Multi" in cart

@@ -167,10 +167,11 @@ def delete_checkpoints(
     spec: TrainerSpec, jobs: Sequence[TrainingJob], checkpoints: Checkpoints
 ) -> None:
     """Delete the checkpoints of jobs that `train` was given, when their outcome is on record."""
-    chunks = [[jobs[number] for number in chunk] for chunk in spec.make_trainer().chunks(jobs)]
-    alone = [[job] for job in jobs]  # as the jobs of a chunk that fails are tried
-    for together in (*chunks, *alone):
-        checkpoints.of(spec.to_dict(), together).delete()
+    chunks = spec.make_trainer().chunks(jobs)
+    # The jobs of a chunk that fails are tried alone.
+    alone = [[number] for chunk in chunks if len(chunk) > 1 for number in chunk]
+    for numbers in (*chunks, *alone):
+        checkpoints.of(spec.to_dict(), [jobs[number] for number in numbers]).delete()
 
 
 def _train_in_workers(

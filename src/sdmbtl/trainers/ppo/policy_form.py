@@ -93,7 +93,6 @@ class PolicyForm:
             TrainerError: If it is of another form.
         """
         own = self.check_policy(policy, "evaluates")
-        self._check_scaling(own, "so it cannot be evaluated. Make the trainer with its settings.")
         layers = _as_layers(zip(own.weights, own.biases, strict=True))
         scaling = Scaling(
             jnp.asarray(own.shift), jnp.asarray(own.scale**-2.0 - TINY), jnp.float32(1.0)
@@ -113,8 +112,6 @@ class PolicyForm:
         if parent is None:
             return fresh, unseen
         own, settings = self.check_policy(parent, "starts from"), self.settings
-        therefore = "so training cannot start from it. Make the trainer with its settings, or start"
-        self._check_scaling(own, f"{therefore} from scratch.")
         weights, scaling = self.read_policy(own)
         if self.action_scale is not None:
             centre, half_width = self.action_scale
@@ -136,13 +133,6 @@ class PolicyForm:
             scaling._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
         )
 
-    def _check_scaling(self, policy: MlpPolicy, therefore: str) -> None:
-        norm_obs = self.settings.norm_obs
-        if (policy.limit is not None) != norm_obs:
-            raise TrainerError(
-                f"The policy was trained with another norm_obs (here {norm_obs}), {therefore}"
-            )
-
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:
         """Refuse a policy of another form.
 
@@ -160,6 +150,12 @@ class PolicyForm:
             raise TrainerError(
                 f"This trainer {does} its own policies, with layers {list(sizes)}. "
                 f"Got {got} instead. Make the trainer with the settings of that policy."
+            )
+        norm_obs = self.settings.norm_obs
+        if (policy.limit is not None) != norm_obs:
+            raise TrainerError(
+                f"This trainer {does} policies with norm_obs {norm_obs}. Got one with norm_obs "
+                f"{not norm_obs} instead. Make the trainer with the settings of that policy."
             )
         return policy
 
