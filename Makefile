@@ -7,10 +7,10 @@ STAMP := $(VENV)/.installed
 
 setup: $(STAMP)
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml lab/pyproject.toml $(wildcard domains/*/pyproject.toml) constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]" -e "lab[compare]" -e domains/traffic -e "domains/crops[pcse]"
 	touch $(STAMP)
 
 run: setup
@@ -31,9 +31,9 @@ slow: setup
 	$(BIN)/python -m pytest -m slow
 
 tables: setup
-	$(BIN)/python benchmarks/make_tables.py
-	$(BIN)/python benchmarks/describe_matrices.py
-	$(BIN)/python benchmarks/draw_generalists.py
+	$(BIN)/python lab/experiments/make_tables.py
+	$(BIN)/python lab/experiments/describe_matrices.py
+	$(BIN)/python lab/experiments/draw_generalists.py
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"

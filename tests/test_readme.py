@@ -174,7 +174,7 @@ def test_the_commands_of_the_results_page_print_tables():
     page = "\n".join(text for _, text in blocks("docs/results.md"))
     scripts = [line.split()[1:] for line in page.splitlines() if line.startswith("python ")]
     assert len(scripts) == 6
-    code = "import runpy, sys\nsys.path.insert(0, 'benchmarks')\n"
+    code = "import runpy, sys\nsys.path.insert(0, 'lab/experiments')\n"
     for path, *arguments in scripts:
         code += f"sys.argv = {[path, *arguments]}\nrunpy.run_path({path!r}, run_name='__main__')\n"
         code += "print('-- end --')\n"
@@ -241,7 +241,7 @@ def test_links_lead_somewhere():
 @pytest.mark.skipif(not (ROOT / "results").exists(), reason="results are not part of a wheel")
 def test_tables_are_those_of_the_result_files():
     finished = subprocess.run(
-        [sys.executable, str(ROOT / "benchmarks" / "make_tables.py"), "--check"],
+        [sys.executable, str(ROOT / "lab" / "experiments" / "make_tables.py"), "--check"],
         capture_output=True,
         text=True,
     )

@@ -8,9 +8,7 @@
 """
 
 from sdmbtl.contexts import ContextSpace, Interval, Levels
-from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import SdmbtlError
-from sdmbtl.matrices import TransferDataset, TransferMatrices
 from sdmbtl.selectors import (
     Selector,
     Trial,
@@ -19,6 +17,7 @@ from sdmbtl.selectors import (
     selector_names,
 )
 from sdmbtl.transfer import Decomposition, ObservedRows, SobolHoeffding
+from sdmbtl.transfer.detection import MountainDetector
 
 __version__ = "0.1.0"
 
@@ -32,8 +31,6 @@ __all__ = [
     "SdmbtlError",
     "Selector",
     "SobolHoeffding",
-    "TransferDataset",
-    "TransferMatrices",
     "Trial",
     "__version__",
     "make_selector",

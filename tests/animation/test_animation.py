@@ -7,8 +7,8 @@ from PIL import Image
 
 from sdmbtl.animation import Shot, film_episode, film_side_by_side, save_animation
 from sdmbtl.environments import make_family
-from sdmbtl.environments.traffic import Traffic
 from sdmbtl.errors import FamilyError, MissingPackageError
+from sdmbtl_traffic.family import Traffic
 
 
 class Constant:

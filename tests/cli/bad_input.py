@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from sdmbtl.environments import make_family
-from sdmbtl.matrices import load_matrix
 from sdmbtl.selectors import make_selector
 from sdmbtl.studies import Study
-from sdmbtl.trainers import make_trainer
+from sdmbtl.training import make_trainer
+from sdmbtl_lab.matrices import load_matrix
 
 N = 4
 GOOD = [1.0, 2.0, 3.0, 4.0]

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from command_runner import terminal
 
-from sdmbtl import ContextSpace, ObservedRows, TransferDataset, TransferMatrices
+from sdmbtl import ContextSpace, ObservedRows
 from sdmbtl.environments import family_names
 from sdmbtl.studies import Study
+from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 
 SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[1.0, 2.0, 3.0, 4.0])
 DISTANCES = np.abs(SPACE.unit_targets[:, None] - SPACE.unit_targets).sum(axis=2)

@@ -46,17 +46,6 @@ def test_as_json(command, trained, tmp_path):
     assert found == expected
 
 
-def test_a_benchmark_has_a_page_too(command, tmp_path):
-    out = tmp_path / "results"
-    few = ("--matrices", 1, "--rounds", 3, "--jobs", 1, "--selectors", "m-mbtl", "--noise", 5)
-    command("bench", "synthetic", *few, "--out", out)
-    (result,) = out.glob("*.json")
-    command("report", result)
-    shown = data_of(result.with_suffix(".html"))
-    assert shown["kind"] == "benchmark"
-    assert [len(c["means"]) for c in shown["problems"][0]["curves"]] == [3, 3, 3]
-
-
 @pytest.mark.parametrize("name", ["report", "watch"])
 def test_what_cannot_be_shown_is_said(command, tmp_path, name):
     assert "There is nothing at" in command.error(name, tmp_path / "nowhere")

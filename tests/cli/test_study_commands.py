@@ -16,7 +16,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.errors import StudyError
 from sdmbtl.parallel import Workers
 from sdmbtl.studies import Study, evaluation
-from sdmbtl.trainers.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo import BatchedPPOTrainer
 
 CONTEXT = {"length", "masscart", "masspole"}
 

@@ -10,8 +10,8 @@ import pytest
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, identity, make_family
-from sdmbtl.environments.crops.weather import load_weather
 from sdmbtl.environments.identity import compare, identify
+from sdmbtl_crops.weather import load_weather
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
 

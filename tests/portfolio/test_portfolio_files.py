@@ -141,7 +141,7 @@ class TestRoundTrip:
             f"portfolio = Portfolio.load({str(place)!r})\n"
             "print(portfolio.choose([1.5, 12.0]).policy)\n"
             "print(portfolio[3].policy.act([0.3, 0.2]) in (0, 1))\n"
-            "print(*(m for m in sys.modules if m.startswith(('sdmbtl.trainers', 'sdmbtl.env'))))\n"
+            "print(*(m for m in sys.modules if m.startswith(('sdmbtl.training', 'sdmbtl.env'))))\n"
         )
         run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         assert run.stderr == ""

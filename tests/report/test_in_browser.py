@@ -5,11 +5,9 @@ import re
 import numpy as np
 import pytest
 from report_studies import HOSTILE, SPACES, hostile_study, told_study
-from test_benchmark_data import small_result
 
 from sdmbtl import ContextSpace
-from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.report import benchmark_data, make_page, study_data
+from sdmbtl.report import make_page, study_data
 
 CELLS = "#space svg > rect:not([class])"
 FILLS = f"[...document.querySelectorAll('{CELLS}')].map((one) => one.style.fill)"
@@ -206,24 +204,6 @@ def test_a_study_without_policies(open_page, tmp_path):
     page = open_page(make_page(study_data(study)))
     assert page.text("h1") == "mine: no policy is finished yet, 36 targets"
     assert page.texts("nav a") == ["Settings"]
-
-
-@pytest.mark.parametrize("width", [380, 1400])
-def test_a_benchmark(open_page, width):
-    result: BenchmarkResult = small_result()
-    page = open_page(make_page(benchmark_data(result)), width=width)
-    assert page.text("h1") == "4 selectors on own problems"
-    assert len(page.texts("#tables tbody tr")) == 3, "two problems and the aggregate"
-    assert "0.700 ± 0.010" in page.text("#tables table")
-    assert "m/gp-mbtl" in page.texts("#scores svg text")
-    curves = "document.querySelector('#performance svg polyline').getAttribute('points')"
-    before = page.run(curves)
-    page.run(
-        "(() => { const one = document.querySelector(\"[data-key='problem']\");"
-        "one.value = '1'; one.dispatchEvent(new Event('change')); })()"
-    )
-    assert page.run(curves) != before
-    assert fits(page)
 
 
 def test_the_structure_and_its_evidence_are_shown_by_round(open_page, tmp_path):

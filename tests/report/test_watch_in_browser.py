@@ -8,7 +8,7 @@ from stand_ins import STAND_INS, make_study, run_quickly
 from test_in_browser import move_slider
 from test_live import served
 
-from sdmbtl.cli.report import _subject
+from sdmbtl.cli.report import _study
 from sdmbtl.report.live import LiveData
 
 
@@ -16,7 +16,7 @@ from sdmbtl.report.live import LiveData
 def watched(open_page, tmp_path):
     """A study that is watched, and the page."""
     study = told_study(tmp_path / "mine", SPACES["cube"], policies=5)
-    with served(LiveData(*_subject(study.path))) as server:
+    with served(LiveData(*_study(study.path))) as server:
         yield study, open_page(server.url)
 
 
@@ -66,7 +66,7 @@ def test_a_study_is_followed_from_its_first_policy_on(open_page, tmp_path, monke
             monkeypatch.setattr(place, name, value)
     path = tmp_path / "study"
     make_study(path)
-    with served(LiveData(*_subject(path))) as server:
+    with served(LiveData(*_study(path))) as server:
         page = open_page(server.url)
         assert "no policy is finished yet" in page.text("h1")
         run = threading.Thread(target=run_quickly, args=(path, 6))
@@ -79,7 +79,7 @@ def test_a_study_is_followed_from_its_first_policy_on(open_page, tmp_path, monke
 
 def test_a_server_that_is_gone_is_said(open_page, tmp_path):
     study = told_study(tmp_path / "mine", SPACES["line"], policies=1)
-    with served(LiveData(*_subject(study.path))) as server:
+    with served(LiveData(*_study(study.path))) as server:
         page = open_page(server.url)
         page.wait("document.getElementById('live').textContent === '● live'")
     page.wait("document.getElementById('live').textContent === '○ not connected'")

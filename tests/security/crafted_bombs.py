@@ -20,14 +20,14 @@ from pathlib import Path
 import numpy as np
 import safetensors.numpy
 
-from sdmbtl.benchmarks import BenchmarkResult
-from sdmbtl.benchmarks.result import Aggregate, ProblemResult, SelectorResult, Statistics
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.portfolio import Member, Portfolio
 from sdmbtl.studies import Study
 from sdmbtl.studies.records import put_record, put_seal, read_seal
 from sdmbtl.transfer import ObservedRows
+from sdmbtl_lab.benchmarks import BenchmarkResult
+from sdmbtl_lab.benchmarks.result import Aggregate, ProblemResult, SelectorResult, Statistics
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0, 3.0])
 GIGA = 2**30

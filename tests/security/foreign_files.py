@@ -20,10 +20,10 @@ import numpy as np
 from portfolio_makers import linear_policy, some_portfolio
 
 from sdmbtl import ContextSpace
-from sdmbtl.matrices import TransferDataset, TransferMatrices
 from sdmbtl.policies import policy_bytes
 from sdmbtl.studies import Study
 from sdmbtl.studies.records import put_record, put_seal
+from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 
 #: Clears the screen, sets the title, moves up, turns the writing direction.
 ESCAPES = "\x1b[2J\x1b]0;title\x07\x1b[1A\u202eevil\r\n[red]x[/red]\x9b1A"

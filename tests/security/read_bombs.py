@@ -12,16 +12,16 @@ from pathlib import Path
 
 import crafted_bombs as bombs
 
-from sdmbtl.benchmarks import BenchmarkResult
 from sdmbtl.contexts import load_space
-from sdmbtl.environments.crops.weather import load_weather
 from sdmbtl.errors import SdmbtlError
-from sdmbtl.matrices.region_recipe import RegionRecipe
 from sdmbtl.policies import load_policy
 from sdmbtl.policies.stable_baselines import StableBaselinesPolicy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
 from sdmbtl.transfer import ObservedRows
+from sdmbtl_crops.weather import load_weather
+from sdmbtl_lab.benchmarks import BenchmarkResult
+from sdmbtl_lab.matrices.region_recipe import RegionRecipe
 
 #: What reading may take beyond what is there before, in bytes.
 ALLOWED = 500 * 10**6

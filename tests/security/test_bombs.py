@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from command_runner import Command
 
-from sdmbtl.benchmarks.journal import Journal
 from sdmbtl.errors import LimitError, MatrixError
 from sdmbtl.limits import raised_limits
 from sdmbtl.studies import Study
-from sdmbtl.trainers.checkpoint import Checkpoint
+from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.transfer import ObservedRows
+from sdmbtl_lab.benchmarks.journal import Journal
 
 #: A few milliseconds are usual, a second for the largest; a busy machine takes longer.
 SECONDS = 30

@@ -17,13 +17,13 @@ from typer.testing import CliRunner
 from sdmbtl.cli import app
 from sdmbtl.contexts import load_space
 from sdmbtl.errors import SdmbtlError
-from sdmbtl.matrices import TransferDataset, TransferMatrices
-from sdmbtl.matrices.region_recipe import RegionRecipe
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
 from sdmbtl.studies.records import put_seal
 from sdmbtl.transfer import ObservedRows
+from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
+from sdmbtl_lab.matrices.region_recipe import RegionRecipe
 
 TOML = """
 [dimensions.mass]

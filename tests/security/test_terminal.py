@@ -111,7 +111,7 @@ def test_progress_of_a_run(tmp_path):
 
 def test_warnings_of_recorded_errors(tmp_path, monkeypatch):
     from sdmbtl.studies import study as module
-    from sdmbtl.trainers import Evaluation
+    from sdmbtl.training import Evaluation
 
     study = Study.open(tmp_path / "study", space=SPACE)
     played = Evaluation([[1.0], [float("nan")]], {1: ESCAPES})

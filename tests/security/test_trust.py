@@ -12,12 +12,12 @@ from sdmbtl.environments import make_family
 from sdmbtl.environments.named_code import code_of_family
 from sdmbtl.environments.registry import register_family
 from sdmbtl.errors import MatrixError, StudyError
-from sdmbtl.matrices.matrix_factory import MatrixFactory
-from sdmbtl.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl.studies import Study
-from sdmbtl.trainers import make_trainer, spec
-from sdmbtl.trainers.named_code import code_of_training
+from sdmbtl.training import make_trainer, spec
+from sdmbtl.training.named_code import code_of_training
 from sdmbtl.trust import is_own, mark_as_own, marks_directory
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
+from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
 
 SPACE = ContextSpace(gravity=[5.0, 10.0])
 MODULE = """

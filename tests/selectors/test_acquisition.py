@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from sdmbtl.prediction import FittedModel, RowPrediction
 from sdmbtl.selectors import acquisition as acquisition_module
 from sdmbtl.selectors.acquisition import (
     expected_improvement,
@@ -15,6 +14,7 @@ from sdmbtl.selectors.acquisition import (
     predicted_gains_and_row,
     predicted_improvement,
 )
+from sdmbtl.selectors.models import FittedModel, RowPrediction
 
 UNITS = np.random.default_rng(5).random((17, 2))
 

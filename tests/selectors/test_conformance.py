@@ -4,7 +4,6 @@ from functools import partial
 
 import pytest
 
-from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors import (
     GPSelector,
@@ -21,6 +20,7 @@ from sdmbtl.selectors import (
 )
 from sdmbtl.testing import check_selector, example_matrix, selector_checks
 from sdmbtl.testing import selectors as suite
+from sdmbtl.transfer.detection import MountainDetector
 
 
 def myopic_oracle(space, seed):

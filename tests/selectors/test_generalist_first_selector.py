@@ -6,8 +6,8 @@ import pytest
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.contexts import Source
 from sdmbtl.errors import ExhaustedError, SelectorError, UnknownTrialError
-from sdmbtl.prediction.shortfall_model import USUAL_FORMS
 from sdmbtl.selectors import GeneralistFirstSelector, TrainingRun
+from sdmbtl.selectors.models.shortfall_model import USUAL_FORMS
 
 SPACE = ContextSpace(a=np.linspace(0.0, 7.0, 8), b=np.linspace(0.0, 7.0, 8))
 UNITS = SPACE.unit_targets

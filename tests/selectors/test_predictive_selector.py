@@ -9,22 +9,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, make_selector
-from sdmbtl.benchmarks import simulate
 from sdmbtl.errors import ExhaustedError, SelectorError, StateError
-from sdmbtl.prediction import (
+from sdmbtl.selectors import MountainSelector, RandomSelector
+from sdmbtl.selectors import acquisition as acquisition_module
+from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
+from sdmbtl.selectors.models import (
     AdditiveModel,
     FirstRowModel,
     PredictionContest,
     TrackRecord,
     default_models,
 )
-from sdmbtl.selectors import MountainSelector, RandomSelector
-from sdmbtl.selectors import acquisition as acquisition_module
-from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.where import where_gained
 from sdmbtl.testing import example_matrix, example_spaces
 from sdmbtl.wording import points
+from sdmbtl_lab.benchmarks import simulate
 
 
 class TestChoice:

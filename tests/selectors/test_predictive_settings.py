@@ -8,7 +8,7 @@ from auto_runs import GRID, N, mountain, run_rounds
 
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.errors import ModelError, SelectorError, StateError
-from sdmbtl.prediction import (
+from sdmbtl.selectors.models import (
     PlateauModel,
     UnstructuredModel,
 )

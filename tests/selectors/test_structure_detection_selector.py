@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, make_selector
-from sdmbtl.benchmarks import paper_configurations, simulate
-from sdmbtl.detection import Detection, Detector, MountainDetector
 from sdmbtl.errors import SelectorError, StateError, StructureError
 from sdmbtl.selectors import (
     GPSelector,
@@ -18,6 +16,8 @@ from sdmbtl.selectors import (
     StructureDetectionSelector,
 )
 from sdmbtl.testing import example_matrix, example_spaces
+from sdmbtl.transfer.detection import Detection, Detector, MountainDetector
+from sdmbtl_lab.benchmarks import paper_configurations, simulate
 
 CONFIGURATIONS = {c.name: c for c in paper_configurations(3, noise=5.0)}
 MOUNTAIN = CONFIGURATIONS["3d-f-constant-g-linear-h-l1"]

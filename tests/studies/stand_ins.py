@@ -5,12 +5,12 @@ As in reality a policy depends on its seed and on who is trained beside it, retu
 
 import numpy as np
 
-import sdmbtl.trainers
+import sdmbtl.training
 from sdmbtl import ContextSpace
 from sdmbtl.policies.mlp import MlpPolicy
 from sdmbtl.studies import Study, runner
-from sdmbtl.trainers import Evaluation, Training
-from sdmbtl.trainers.progress import Report
+from sdmbtl.training import Evaluation, Training
+from sdmbtl.training.progress import Report
 
 
 def train(spec, jobs, progress, checkpoints, finished):
@@ -33,8 +33,8 @@ def evaluate(spec, policy, contexts, *, episodes, seed, **_):
 
 #: What is put in the place of what takes time.
 STAND_INS = (
-    (sdmbtl.trainers, "train", train),
-    (sdmbtl.trainers, "evaluate", evaluate),
+    (sdmbtl.training, "train", train),
+    (sdmbtl.training, "evaluate", evaluate),
     (runner, "measure_random_actions", lambda *_: None),
     (Study, "training", None),
     (Study, "warn_of_environment", lambda study: None),

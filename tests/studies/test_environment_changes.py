@@ -7,10 +7,10 @@ from gymnasium import spaces
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import GymnasiumFamily, make_family
-from sdmbtl.environments.crops.weather import load_weather
 from sdmbtl.errors import ConfigurationError, FamilyError, SdmbtlError, TrainerError, TrainingError
 from sdmbtl.studies import Study
 from sdmbtl.studies.environment import ENVIRONMENTS
+from sdmbtl_crops.weather import load_weather
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
 QUICK = {"total_timesteps": 64, "num_envs": 2, "num_steps": 32, "eval_episodes": 1}

@@ -11,11 +11,11 @@ from small_study import REGIONS, open_small, outcome
 from stand_ins import evaluate, make_study, train_one
 
 from sdmbtl.errors import BusyError, StudyError, TrainerError, WorkerLostError
-from sdmbtl.executors import Executor, ProcessExecutor, TaskFuture
+from sdmbtl.execution import Executor, ProcessExecutor, TaskFuture
 from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine
 from sdmbtl.studies.lease_holder import LeaseHolder
-from sdmbtl.trainers import Failure
+from sdmbtl.training import Failure
 
 HERE = Path(__file__).parent
 
@@ -64,7 +64,7 @@ class PlannedExecutor(Executor):
 def planned(monkeypatch):
     """Have tasks take no time, and those that are left be done when somebody waits."""
     from sdmbtl.studies import parallel_loop
-    from sdmbtl.trainers import tasks
+    from sdmbtl.training import tasks
 
     def train(spec, jobs, progress, checkpoints):
         return [train_one(job, [job.seed for job in jobs]) for job in jobs]
@@ -188,7 +188,7 @@ def test_an_error_of_the_set_up_ends_the_run(tmp_path, planned):
 
 
 def test_several_failures_in_a_row_end_the_run(tmp_path, planned, monkeypatch):
-    from sdmbtl.trainers import tasks
+    from sdmbtl.training import tasks
 
     def fail(spec, jobs, *_):
         return [Failure("ValueError: bad physics", job.attempt) for job in jobs]

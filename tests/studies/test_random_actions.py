@@ -9,11 +9,11 @@ from sdmbtl import ContextSpace
 from sdmbtl.callbacks import LineDisplay
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.errors import TrainingError, WorkerLostError
-from sdmbtl.executors import SerialExecutor, TaskFuture
+from sdmbtl.execution import SerialExecutor, TaskFuture
 from sdmbtl.studies import Study
 from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
 from sdmbtl.summary import summary
-from sdmbtl.trainers.random_actions import play_random_actions
+from sdmbtl.training.random_actions import play_random_actions
 
 SPACE = ContextSpace(a=np.linspace(0.0, 1.0, 5))
 

@@ -18,7 +18,7 @@ from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.studies.recording import Recorder
-from sdmbtl.trainers.stable_baselines import StableBaselinesTrainer
+from sdmbtl.training.stable_baselines import StableBaselinesTrainer
 
 KILLED = -signal.SIGKILL
 

@@ -12,7 +12,7 @@ from sdmbtl.errors import BusyError, SdmbtlError, StudyError
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.recording import Recorder
-from sdmbtl.trainers import Checkpoints
+from sdmbtl.training import Checkpoints
 
 FILES = (
     "study.db",
@@ -184,16 +184,16 @@ def test_a_repair_does_what_it_can(done, monkeypatch):
 
 
 def test_a_policy_that_comes_out_differently_is_evaluated_anew(done, monkeypatch, caplog):
-    import sdmbtl.trainers
+    import sdmbtl.training
 
     before = Study.open(done)
-    train = sdmbtl.trainers.train
+    train = sdmbtl.training.train
     before.policy_path(2).unlink()
 
     def other_release(spec, jobs, *rest):
         train(spec, jobs[::-1], *rest)
 
-    monkeypatch.setattr(sdmbtl.trainers, "train", other_release)
+    monkeypatch.setattr(sdmbtl.training, "train", other_release)
     study = run_quickly(done, retrain_missing=True)
     assert "Policy 2, trained again, differs" in caplog.text
     assert study.policy_state(study.trials[2]) == "intact"

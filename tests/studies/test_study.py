@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from small_study import TRAINER, open_small
 
-from sdmbtl import ContextSpace, trainers
+from sdmbtl import ContextSpace, training
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import (
     ConfigurationError,
@@ -40,8 +40,8 @@ from sdmbtl.studies import (
 )
 from sdmbtl.studies.creation import create_study
 from sdmbtl.studies.doctor import examine
-from sdmbtl.trainers import Failure
-from sdmbtl.trainers.ppo import BatchedPPOTrainer
+from sdmbtl.training import Failure
+from sdmbtl.training.ppo import BatchedPPOTrainer
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 
@@ -151,7 +151,7 @@ def test_training_curve_is_recorded(finished):
 
 def test_returns_are_those_of_the_policies(finished):
     """The recorded rows come out again from the policy files, in Gymnasium too."""
-    from sdmbtl.trainers.rollout import evaluate_in_gymnasium
+    from sdmbtl.training.rollout import evaluate_in_gymnasium
 
     member = finished.portfolio()[0]
     played = evaluate_in_gymnasium(
@@ -883,7 +883,7 @@ def test_a_gain_is_a_share():
 def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
     """A part of a batch would be trained in other company after a crash, and come out otherwise."""
     study = open_small(tmp_path / "study", batch=2, selector="independent")
-    train, written = trainers.train, []
+    train, written = training.train, []
 
     def fail_the_first(spec, jobs, progress, checkpoints, finished):
         def report(results):
@@ -891,7 +891,7 @@ def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
 
         return train(spec, jobs, progress, checkpoints, report)
 
-    monkeypatch.setattr(trainers, "train", fail_the_first)
+    monkeypatch.setattr(training, "train", fail_the_first)
     write = database.StudyDatabase.write
     monkeypatch.setattr(
         database.StudyDatabase,

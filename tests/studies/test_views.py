@@ -7,9 +7,9 @@ import pytest
 from report_studies import HOSTILE, SPACES, hostile_study, told_study
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.detection import MountainDetector
 from sdmbtl.errors import MissingPackageError
 from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl.transfer.detection import MountainDetector
 
 
 def test_the_data_frame_has_every_trial(tmp_path):

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.errors import ContextError, MatrixError, RowError
-from sdmbtl.matrices import TransferMatrices
 from sdmbtl.transfer import ObservedRows, as_row
 from sdmbtl.transfer.storage import save_arrays
+from sdmbtl_lab.matrices import TransferMatrices
 
 SPACE = ContextSpace(a=[0, 1, 2, 4], b=[10.0, 20.0])
 N = len(SPACE)

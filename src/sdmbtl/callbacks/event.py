@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from sdmbtl.selectors import Trial
 
 if TYPE_CHECKING:
-    from sdmbtl.trainers import Report
+    from sdmbtl.training import Report
 
 Stage = Literal[
     "asked",

@@ -6,17 +6,13 @@ from typing import Annotated
 
 import typer
 
-from sdmbtl import __version__
+from sdmbtl import __version__, plugins
 from sdmbtl.cli.ask_tell import ask, renew, targets, tell
-from sdmbtl.cli.bench import bench
 from sdmbtl.cli.compare import compare
 from sdmbtl.cli.curves import curves
-from sdmbtl.cli.describe import describe
 from sdmbtl.cli.detect import detect
 from sdmbtl.cli.environments import environments
-from sdmbtl.cli.figures import figures
 from sdmbtl.cli.forget import forget
-from sdmbtl.cli.matrix import matrix
 from sdmbtl.cli.output import ErrorsInWords, say
 from sdmbtl.cli.play import play
 from sdmbtl.cli.plot import plot
@@ -57,8 +53,11 @@ for _panel, _commands in {
     "Show": (report, watch, plot, play),
     "Train elsewhere": (ask, tell, renew, serve, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
-    "Compare": (compare, matrix, describe, figures),
+    "Compare": (compare,),
 }.items():
     for _command in _commands:
         app.command(rich_help_panel=_panel)(_command)
-app.add_typer(bench, name="bench", rich_help_panel="Compare")
+for _name in plugins.installed("commands"):
+    _plugin = plugins.load("commands", _name)
+    if _plugin is not None:
+        app.add_typer(_plugin, name=_name, rich_help_panel="Plug-ins")

@@ -10,27 +10,26 @@ from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption
 from sdmbtl.cli.output import plain_table, print_json, print_lines, result_console
-from sdmbtl.errors import MatrixError
 from sdmbtl.wording import counted, figure
 
 if TYPE_CHECKING:
-    from sdmbtl.detection import Detection, Detector
     from sdmbtl.selectors import Selector
     from sdmbtl.transfer import ObservedRows
+    from sdmbtl.transfer.detection import Detection, Detector
 
 
 def detect(
     path: Annotated[
         Path,
-        typer.Argument(
-            metavar="PATH", help="A study, or an npz file of TransferMatrices or ObservedRows."
-        ),
+        typer.Argument(metavar="STUDY", help="Directory of the study."),
     ],
     as_json: JsonOption = False,
 ) -> None:
     """Detect the structure of trained policies: is it a Mountain, and why."""
-    selector = None if (path / "matrix.npz").is_file() else _selector(path)
-    rows = _rows(path) if selector is None else selector.rows
+    from sdmbtl.studies import Study
+
+    selector = Study.open(path).selector
+    rows = selector.rows
     detection = _detector(selector).detect(rows.scaled())
     if as_json:
         slopes = None if detection.slopes is None else detection.slopes.to_dict()
@@ -38,7 +37,7 @@ def detect(
         print_json({**data, "unit": rows.scale, **detection.to_dict(), "slopes": slopes})
         return
     _print_detection(detection, rows)
-    if selector is not None and selector.evidence():
+    if selector.evidence():
         console = result_console()
         console.print()
         print_lines(
@@ -48,42 +47,14 @@ def detect(
         )
 
 
-def _selector(path: Path) -> Selector | None:
-    """The selector of a study; None for a file."""
-    from sdmbtl.studies import Study
-
-    return Study.open(path).selector if path.is_dir() else None
-
-
-def _detector(selector: Selector | None) -> Detector:
+def _detector(selector: Selector) -> Detector:
     """The detector that a study chooses by, so that `status` says the same; else the usual one."""
-    from sdmbtl.detection import MountainDetector
     from sdmbtl.selectors import StructureDetectionSelector
+    from sdmbtl.transfer.detection import MountainDetector
 
     if isinstance(selector, StructureDetectionSelector):
         return selector.detector
     return MountainDetector()
-
-
-def _rows(path: Path) -> ObservedRows:
-    """The rows in a file, or in that of a matrix made by `sdmbtl matrix`."""
-    path = path / "matrix.npz" if path.is_dir() else path
-    from sdmbtl.matrices import TransferDataset, TransferMatrices
-    from sdmbtl.transfer import ObservedRows
-    from sdmbtl.transfer.storage import kind_of
-
-    try:
-        kind = kind_of(path)
-    except FileNotFoundError:
-        raise MatrixError(
-            f"There is no {str(path)!r}. Give the directory of a study or of a matrix, or a file "
-            "written by TransferMatrices.save, TransferDataset.save or ObservedRows.save."
-        ) from None
-    if kind == "rows":
-        return ObservedRows.load(path)
-    data = kind == "transfer data set"
-    matrices = TransferDataset.load(path).matrices if data else TransferMatrices.load(path)
-    return ObservedRows(matrices.space, matrices.space.targets, matrices.mean())
 
 
 def _print_detection(detection: Detection, rows: ObservedRows) -> None:

@@ -36,7 +36,7 @@ def environments(as_json: JsonOption = False) -> None:
 
 
 def _described(family: EnvironmentFamily) -> dict[str, Any]:
-    from sdmbtl.trainers.registry import recommended_trainer
+    from sdmbtl.training.registry import recommended_trainer
 
     spaces = {name: family.space(name) for name in family.ranges}
     return {

@@ -1,4 +1,4 @@
-"""`sdmbtl report` and `sdmbtl watch`: a study or a benchmark as a page."""
+"""`sdmbtl report` and `sdmbtl watch`: a study as a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sdmbtl.files import write_atomically
 
 SubjectArgument = Annotated[
     Path,
-    typer.Argument(metavar="PATH", help="Directory of a study, or result file of a benchmark."),
+    typer.Argument(metavar="PATH", help="Directory of a study."),
 ]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
 
@@ -32,23 +32,23 @@ def report(
             "-o",
             metavar="FILE.html",
             help="The file.",
-            show_default="report.html in the study, or beside the result file",
+            show_default="report.html in the study",
         ),
     ] = None,
     open_: OpenOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a page that shows a study or a benchmark: one file that needs no network.
+    """Write a page that shows a study: one file that needs no network.
 
     It may be sent to anyone and opens in any browser. The study may be
     running; nothing of it is changed.
     """
     from sdmbtl.report import make_page
 
-    gather, _ = _subject(path)
+    gather, _ = _study(path)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     content = make_page(gather(), made=made).encode()
-    file = out or (path / "report.html" if path.is_dir() else path.with_suffix(".html"))
+    file = out or path / "report.html"
     write_atomically(file, content)
     if as_json:
         print_json({"path": str(path), "report": str(file), "bytes": len(content)})
@@ -77,7 +77,7 @@ def watch(
     """
     from sdmbtl.report.live import LiveData, LiveServer
 
-    data = LiveData(*_subject(path))
+    data = LiveData(*_study(path))
     data.current()  # what cannot be shown is said here, not in the browser
     try:
         server = LiveServer(data, port)
@@ -93,29 +93,6 @@ def watch(
         while True:
             server.handle_request()
             signals.check()
-
-
-def _subject(path: Path) -> tuple[Callable[[], Any], Callable[[], Hashable]]:
-    """What gathers the data of a page, and what differs once they do.
-
-    Raises:
-        ArgumentError: If there is nothing to show.
-    """
-    if path.is_file():
-        return lambda: _benchmark(path), lambda: path.stat().st_mtime_ns
-    if not path.exists():
-        raise ArgumentError(
-            f"There is nothing at {str(path)!r}. Give the directory of a study, or the result file "
-            "of a benchmark, as results/real.json."
-        )
-    return _study(path)
-
-
-def _benchmark(path: Path) -> Any:
-    from sdmbtl.benchmarks import BenchmarkResult
-    from sdmbtl.report import benchmark_data
-
-    return benchmark_data(BenchmarkResult.load(path))
 
 
 def _study(path: Path) -> tuple[Callable[[], Any], Callable[[], Hashable]]:

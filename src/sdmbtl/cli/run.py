@@ -19,7 +19,7 @@ from sdmbtl.cli.output import note, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
-from sdmbtl.executors import executor_names
+from sdmbtl.execution import executor_names
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.trainers.listing import Setting
+    from sdmbtl.training.listing import Setting
 
 NameArgument = Annotated[
     str | None,
@@ -59,8 +59,8 @@ def trainers(
     if name is None:
         _list_trainers(as_json=as_json)
         return
-    from sdmbtl.trainers.listing import list_settings
-    from sdmbtl.trainers.registry import AUTO, recommended_trainer
+    from sdmbtl.training.listing import list_settings
+    from sdmbtl.training.registry import AUTO, recommended_trainer
 
     family = _family(env, space)
     if name == AUTO:
@@ -92,13 +92,13 @@ def _list_trainers(*, as_json: bool) -> None:
 
 
 def _names() -> list[str]:
-    from sdmbtl.trainers.registry import AUTO, trainer_names
+    from sdmbtl.training.registry import AUTO, trainer_names
 
     return [name for name in trainer_names() if name != AUTO]
 
 
 def _described(name: str) -> dict[str, Any]:
-    from sdmbtl.trainers.registry import trainer_class
+    from sdmbtl.training.registry import trainer_class
 
     try:
         found = trainer_class(name)

@@ -8,14 +8,13 @@ from typing import Any
 
 import gymnasium
 
+from sdmbtl import plugins
 from sdmbtl.checks import did_you_mean, known_options
 from sdmbtl.contexts import ContextSpace, SpaceLike
 from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.contextual import ContextualEnv
-from sdmbtl.environments.crop import Crop
-from sdmbtl.environments.crop_planning import CropPlanning
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import PREFIX, GymnasiumFamily
@@ -24,7 +23,6 @@ from sdmbtl.environments.hopper import Hopper
 from sdmbtl.environments.mountain_car import MountainCar
 from sdmbtl.environments.pendulum import Pendulum
 from sdmbtl.environments.registered import arguments_of, find_registered
-from sdmbtl.environments.traffic import Traffic
 from sdmbtl.errors import FamilyError
 
 FamilyFactory = Callable[..., EnvironmentFamily]
@@ -38,27 +36,38 @@ OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
     BipedalWalker,
     Hopper,
     HalfCheetah,
-    Traffic,
-    Crop,
-    CropPlanning,
 )
 
-_FACTORIES: dict[str, FamilyFactory] = {family.name: family for family in OWN_FAMILIES}
+#: Families that `register_family` made known in this process.
+_FACTORIES: dict[str, FamilyFactory] = {}
+
+
+def installed_families() -> dict[str, FamilyFactory]:
+    """Return the families of this package and of installed plug-ins, by name."""
+    loaded = {
+        name: plugins.load("environments", name) for name in plugins.installed("environments")
+    }
+    own = {family.name: family for family in OWN_FAMILIES}
+    return own | {name: family for name, family in loaded.items() if family is not None}
 
 
 def family_names() -> tuple[str, ...]:
-    """Every name that `make_family` knows."""
-    return tuple(_FACTORIES)
+    """Return every name that `make_family` knows."""
+    return tuple(_factories())
 
 
 def is_registered(name: str) -> bool:
     """Whether `make_family` knows a name, in any case, as that of a family."""
-    return _plain(name) in map(_plain, _FACTORIES)
+    return _plain(name) in map(_plain, _factories())
 
 
 def is_of_this_package(name: str) -> bool:
     """Whether a name, in any case, is that of a family of this package."""
-    return _plain(name) in {_plain(family.name) for family in OWN_FAMILIES}
+    return _plain(name) in set(map(_plain, installed_families()))
+
+
+def _factories() -> dict[str, FamilyFactory]:
+    return installed_families() | _FACTORIES
 
 
 def register_family(name: str, factory: FamilyFactory) -> None:
@@ -99,17 +108,17 @@ def make_family(
         return _make_from_gymnasium(name, space, options)
     if isinstance(name, str) and ":" in name:
         return _make_from_function(name, space, options)
-    by_plain = {_plain(known): known for known in _FACTORIES}
+    by_plain = {_plain(known): known for known in _factories()}
     known = by_plain.get(_plain(str(name)))
     if known is None:
-        hint = did_you_mean(name, _FACTORIES)
+        hint = did_you_mean(name, _factories())
         if name in gymnasium.registry:
             hint = f" Did you mean '{PREFIX}{name}'?"
         raise FamilyError(
-            f"Unknown environment family {name!r}; known: {', '.join(_FACTORIES)}, 'gym:NAME' for "
+            f"Unknown environment family {name!r}; known: {', '.join(_factories())}, 'gym:NAME' for "
             f"those of Gymnasium, or 'module:function' for your own.{hint}"
         )
-    factory = _FACTORIES[known]
+    factory = _factories()[known]
     _check_options(known, factory, options)
     return factory(**options) if space is None else factory(space=space, **options)
 
@@ -119,7 +128,9 @@ def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
 
     A subclass of a family of this package may have the same name, and is another one.
     """
-    return has_known_name(family) and (":" in family.name or type(family) in OWN_FAMILIES)
+    return has_known_name(family) and (
+        ":" in family.name or type(family) in installed_families().values()
+    )
 
 
 def has_known_name(family: EnvironmentFamily) -> bool:
@@ -134,7 +145,7 @@ def has_known_name(family: EnvironmentFamily) -> bool:
         return False
     if isinstance(family, GymnasiumFamily):
         return family.is_known_everywhere
-    return ":" in name or name in {known.name for known in OWN_FAMILIES}
+    return ":" in name or name in installed_families()
 
 
 def register_environments() -> None:
@@ -142,13 +153,14 @@ def register_environments() -> None:
 
     Their keywords are those of `EnvironmentFamily.make` and the options of the family.
     """
-    for family in OWN_FAMILIES:
-        identifier = f"sdmbtl/{family.name}-v0"
+    names = {family.name for family in OWN_FAMILIES} | set(plugins.installed("environments"))
+    for name in sorted(names):
+        identifier = f"sdmbtl/{name}-v0"
         if identifier not in gymnasium.registry:
             gymnasium.register(
                 identifier,
                 entry_point="sdmbtl.environments.registry:make_environment",
-                kwargs={"family": family.name},
+                kwargs={"family": name},
             )
 
 

@@ -12,28 +12,12 @@ except ModuleNotFoundError as _error:
     ) from None
 
 from sdmbtl.plots.files import save_axes, save_figure
-from sdmbtl.plots.panels import matrix_figure
-from sdmbtl.plots.paper_figures import (
-    PaperFigure,
-    benchmark_figures,
-    cpu_time_figure,
-    distribution_figure,
-    synthetic_figure,
-    transfer_figures,
-)
 from sdmbtl.plots.portfolio_figure import portfolio_figure
 from sdmbtl.plots.study_plots import StudyPlots
 
 __all__ = [
-    "PaperFigure",
     "StudyPlots",
-    "benchmark_figures",
-    "cpu_time_figure",
-    "distribution_figure",
-    "matrix_figure",
     "portfolio_figure",
     "save_axes",
     "save_figure",
-    "synthetic_figure",
-    "transfer_figures",
 ]

@@ -14,7 +14,7 @@ from sdmbtl.json_data import as_json
 #: The scripts, in the order in which they are put together.
 SCRIPTS = (
     *("dom", "scales", "lines", "targets", "map", "map_controls", "rows", "policies"),
-    *("study", "benchmark", "start"),
+    *("study", "start"),
 )
 
 

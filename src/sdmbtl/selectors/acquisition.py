@@ -12,7 +12,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sdmbtl.prediction import FittedModel, RowPrediction
+from sdmbtl.selectors.models import FittedModel, RowPrediction
 
 #: Improvements are computed for this many pairs of source and target at once: all of them would
 #: not fit into the cache of a processor.

@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from sdmbtl.checks import finite_number, known_name, truth_value, whole_number
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import ExhaustedError, SelectorError
-from sdmbtl.prediction.completed_rows import complete_returns
-from sdmbtl.prediction.shortfall_model import (
+from sdmbtl.selectors.base import SamplingLike, Selector
+from sdmbtl.selectors.choice import tie_margin
+from sdmbtl.selectors.history import History
+from sdmbtl.selectors.models.completed_rows import complete_returns
+from sdmbtl.selectors.models.shortfall_model import (
     USUAL_FORMS,
     Form,
     RegionRun,
     ShortfallFit,
     ShortfallModel,
 )
-from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import tie_margin
-from sdmbtl.selectors.history import History
 from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained

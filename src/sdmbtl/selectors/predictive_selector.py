@@ -10,9 +10,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source
-from sdmbtl.detection import NO_STRUCTURE
 from sdmbtl.errors import ExhaustedError, SelectorError
-from sdmbtl.prediction import (
+from sdmbtl.selectors.acquisition import (
+    predicted_gains,
+    predicted_gains_and_row,
+    predicted_improvement,
+)
+from sdmbtl.selectors.base import SamplingLike, Selector
+from sdmbtl.selectors.choice import best_target
+from sdmbtl.selectors.history import History
+from sdmbtl.selectors.models import (
     FirstRowModel,
     ModelLike,
     PredictionContest,
@@ -22,20 +29,13 @@ from sdmbtl.prediction import (
     make_models,
     target_cells,
 )
-from sdmbtl.selectors.acquisition import (
-    predicted_gains,
-    predicted_gains_and_row,
-    predicted_improvement,
-)
-from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import best_target
-from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.refinement import refine_choice
 from sdmbtl.selectors.trial import Trial
 from sdmbtl.selectors.where import where_gained
 from sdmbtl.transfer import bounded
+from sdmbtl.transfer.detection import NO_STRUCTURE
 from sdmbtl.wording import rise_in_words, sentence
 
 #: With more targets than these, sources are first compared on this many of them, and only a share

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 from sdmbtl.checks import whole_number
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
-from sdmbtl.detection import MOUNTAIN, NO_STRUCTURE, Detection, DetectorLike, make_detector
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.gp_selector import GPSelector
@@ -16,6 +15,7 @@ from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.random_selector import RandomSelector
+from sdmbtl.transfer.detection import MOUNTAIN, NO_STRUCTURE, Detection, DetectorLike, make_detector
 
 
 class StructureDetectionSelector(Selector):

@@ -18,7 +18,7 @@ from sdmbtl.studies.selection import Init, Selection, Width
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.trainers import TrainerSpec
+    from sdmbtl.training import TrainerSpec
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Configuration:
             ) from None
         if self.family is None or self.trainer is None:
             return Setup(self, selector, None)
-        from sdmbtl.trainers import TrainerSpec
+        from sdmbtl.training import TrainerSpec
 
         spec = TrainerSpec(self.family, self.space, self.trainer["name"], self.trainer["settings"])
         return Setup(self, selector, spec)
@@ -221,7 +221,7 @@ def _trained(
     space: str | Path | ContextSpace | None,
     trainer: Mapping[str, Any],
 ) -> tuple[TrainerSpec, ContextSpace, tuple[float, float] | None]:
-    from sdmbtl.trainers import TrainerSpec, make_trainer
+    from sdmbtl.training import TrainerSpec, make_trainer
 
     family, targets = _family(env, space)
     made = make_trainer(trainer["name"], family, targets, **trainer["options"])

@@ -15,7 +15,7 @@ from sdmbtl.studies.environment import first_identity
 from sdmbtl.studies.trust import new_origin
 
 if TYPE_CHECKING:
-    from sdmbtl.trainers import TrainerSpec
+    from sdmbtl.training import TrainerSpec
 
 
 def create_study(

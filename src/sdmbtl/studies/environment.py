@@ -12,7 +12,7 @@ from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Trainer, TrainerSpec
+    from sdmbtl.training import Trainer, TrainerSpec
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
@@ -78,7 +78,7 @@ def check_identity(
         ConfigurationError: If something has changed and is not accepted.
     """
     from sdmbtl.environments.identity import compare
-    from sdmbtl.trainers import Checkpoints
+    from sdmbtl.training import Checkpoints
 
     now = _identify(training)
     changes, releases = compare(recorded["identity"], now)

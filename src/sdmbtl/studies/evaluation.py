@@ -17,8 +17,8 @@ from sdmbtl.seeds import derived_seed
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Evaluation
-    from sdmbtl.trainers.progress import EvaluationProgress
+    from sdmbtl.training import Evaluation
+    from sdmbtl.training.progress import EvaluationProgress
 
 
 def evaluation_workers(processes: int | None) -> Workers:
@@ -57,7 +57,7 @@ def evaluate_chosen(
         StudyError: If there is nothing to evaluate, or a number is not usable.
         TrainingError: If the evaluation failed on all contexts.
     """
-    from sdmbtl.trainers import Evaluation, evaluate
+    from sdmbtl.training import Evaluation, evaluate
 
     vectors = as_vectors(contexts, study.space)
     seed = whole_number("seed", seed, low=0, error=StudyError)

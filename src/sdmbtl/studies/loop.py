@@ -22,7 +22,7 @@ from sdmbtl.studies.stopping import StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Checkpoints, Failure, Report, Training
+    from sdmbtl.training import Checkpoints, Failure, Report, Training
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ class Loop:
         *,
         is_shared: bool = False,
     ) -> None:
-        from sdmbtl.trainers import Checkpoints
+        from sdmbtl.training import Checkpoints
 
         self.study = study
         self.tell = tell
@@ -168,7 +168,7 @@ class Loop:
             everyone: The trials, and which attempt each is.
             wanted: Those whose policies are to be kept.
         """
-        from sdmbtl.trainers import delete_checkpoints, train
+        from sdmbtl.training import delete_checkpoints, train
 
         pace, count, begun = Pace(), len(everyone), time.monotonic()
 
@@ -208,7 +208,7 @@ class Loop:
 
     def _bring_back(self, outcome: Outcome, company: Company) -> None:
         """Put the policy of a finished trial back; if it is the same, its returns stay."""
-        from sdmbtl.trainers import Failure
+        from sdmbtl.training import Failure
 
         trial, job, result = outcome
         if isinstance(result, Failure):
@@ -227,7 +227,7 @@ class Loop:
 
     def _evaluate(self, trial: Trial) -> None:
         """Evaluate a policy on the targets on which it was not, and record that."""
-        from sdmbtl.trainers import evaluate
+        from sdmbtl.training import evaluate
 
         def progress(done: int, total: int) -> None:
             self.tell(Event("evaluating", trial, done, total))

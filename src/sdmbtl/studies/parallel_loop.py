@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.callbacks import Callback, Event, Pace
 from sdmbtl.errors import ExhaustedError, WorkerLostError
-from sdmbtl.executors import Executor, TaskFuture
+from sdmbtl.execution import Executor, TaskFuture
 from sdmbtl.selectors import Trial
 from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.studies.recording import Company, Recorder, run_of
@@ -24,7 +24,7 @@ from sdmbtl.studies.stopping import StopRule
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import TrainingJob
+    from sdmbtl.training import TrainingJob
 
 #: Seconds between two looks at what the workers report, and after how many of them, if nothing is
 #: done, the database and the stop rules are looked at again.
@@ -99,7 +99,7 @@ class ParallelLoop:
         checkpoint_seconds: float | None = None,
         worker_retries: int = 2,
     ) -> None:
-        from sdmbtl.trainers import Checkpoints
+        from sdmbtl.training import Checkpoints
 
         self.study, self.tell, self.executor, self.leases = study, tell, executor, leases
         self.recorder = Recorder(study, tell, leases)
@@ -164,7 +164,7 @@ class ParallelLoop:
             self._submit_training(untrained)
 
     def _submit_training(self, trials: list[Trial]) -> None:
-        from sdmbtl.trainers.tasks import job_to_data, train_task
+        from sdmbtl.training.tasks import job_to_data, train_task
 
         jobs = [self.recorder.job(trial, run_of(trial).attempt) for trial in trials]
         kept = self.checkpoints
@@ -194,7 +194,7 @@ class ParallelLoop:
         return max(-(-count // (PIECES_PER_WORKER * self.executor.workers)), 1)
 
     def _submit_piece(self, piece: _Piece) -> None:
-        from sdmbtl.trainers.tasks import evaluate_task
+        from sdmbtl.training.tasks import evaluate_task
 
         row, seed = piece.row, self.recorder.evaluation_seed(piece.row.trial)
         what = row.policy, row.evaluation.contexts, piece.numbers, row.evaluation.episodes, seed
@@ -222,8 +222,8 @@ class ParallelLoop:
     def _take_training(
         self, run: _Run, future: TaskFuture, error: WorkerLostError | None, rounds: Rounds
     ) -> None:
-        from sdmbtl.trainers import delete_checkpoints
-        from sdmbtl.trainers.tasks import training_from_data
+        from sdmbtl.training import delete_checkpoints
+        from sdmbtl.training.tasks import training_from_data
 
         if error is not None:
             self._lose(run.trials, str(error))
@@ -286,7 +286,7 @@ class ParallelLoop:
 
     def _show(self) -> None:
         """Tell how far the training runs are, as far as their workers say so."""
-        from sdmbtl.trainers import Report
+        from sdmbtl.training import Report
 
         runs = [(f, t) for f, t in self._tasks.items() if isinstance(t, _Run)]
         count = sum(len(run.trials) for _, run in runs)

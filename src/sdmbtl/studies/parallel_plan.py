@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from sdmbtl.checks import finite_number, known_options, whole_number
 from sdmbtl.errors import StudyError
-from sdmbtl.executors import Executor, executor_names, make_executor
+from sdmbtl.execution import Executor, executor_names, make_executor
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study

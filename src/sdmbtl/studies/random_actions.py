@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from sdmbtl.contexts import ContextSpace
-    from sdmbtl.executors import Executor
+    from sdmbtl.execution import Executor
     from sdmbtl.selectors import Trial
     from sdmbtl.studies.study import Study
 
@@ -116,8 +116,8 @@ def measure_random_actions(study: Study, executor: Executor | None = None) -> No
 def _play(
     study: Study, contexts: NDArray[np.float64], seed: int, executor: Executor | None
 ) -> NDArray[np.float64]:
-    from sdmbtl.trainers.random_actions import play_as_trained
-    from sdmbtl.trainers.tasks import random_actions_task
+    from sdmbtl.training.random_actions import play_as_trained
+    from sdmbtl.training.tasks import random_actions_task
 
     how = contexts, EPISODES, MOST_STEPS, seed
     if executor is None:

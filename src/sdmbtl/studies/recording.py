@@ -24,7 +24,7 @@ from sdmbtl.studies.random_actions import no_better_warning
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
-    from sdmbtl.trainers import Failure, Training, TrainingJob
+    from sdmbtl.training import Failure, Training, TrainingJob
 
 _log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ class Recorder:
 
     def job(self, trial: Trial, attempt: int) -> TrainingJob:
         """What is trained for a trial."""
-        from sdmbtl.trainers import TrainingJob
+        from sdmbtl.training import TrainingJob
 
         source = trial.source
         return TrainingJob(
@@ -94,7 +94,7 @@ class Recorder:
 
     def keep_trained(self, outcomes: Sequence[Outcome], company: Company, seconds: float) -> None:
         """Save and record what came out of training, for each pending trial."""
-        from sdmbtl.trainers import Failure
+        from sdmbtl.training import Failure
 
         files: dict[int, PreparedFile] = {}
         events: list[Event] = []

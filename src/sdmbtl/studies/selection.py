@@ -10,7 +10,7 @@ from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
 
 if TYPE_CHECKING:
-    from sdmbtl.trainers import Trainer
+    from sdmbtl.training import Trainer
 
 Width = float | Literal["auto"]
 Init = Literal["auto", "scratch", "parent"]

@@ -53,8 +53,8 @@ from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.trainers import Trainer, TrainerSpec
-    from sdmbtl.trainers.progress import EvaluationProgress
+    from sdmbtl.training import Trainer, TrainerSpec
+    from sdmbtl.training.progress import EvaluationProgress
 
 
 class Study(StudyState):

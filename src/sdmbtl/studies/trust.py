@@ -28,7 +28,7 @@ def named_code(configuration: Configuration) -> list[str]:
     family, trainer = configuration.family, configuration.trainer
     if family is None and trainer is None:
         return []
-    from sdmbtl.trainers.named_code import code_of_training
+    from sdmbtl.training.named_code import code_of_training
 
     # One without the other is not made by this package: a policy class is imported all the same.
     return code_of_training(family, {} if trainer is None else trainer["settings"])

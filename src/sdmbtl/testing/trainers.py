@@ -16,7 +16,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.errors import ContextError, SdmbtlError, TrainerError
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
-from sdmbtl.trainers import (
+from sdmbtl.training import (
     Report,
     Trainer,
     TrainerSpec,

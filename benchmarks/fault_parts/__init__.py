@@ -1,1 +1,0 @@
-"""What benchmarks/faults.py starts, stops and kills."""

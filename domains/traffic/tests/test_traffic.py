@@ -1,0 +1,174 @@
+"""The crossing as environments: contexts, three views, pictures."""
+
+from itertools import pairwise
+
+import gymnasium
+import numpy as np
+import pytest
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments import check_contextual_env, make_family
+from sdmbtl.environments.checks import (
+    check_every_dimension_matters,
+    find_missing_time_limit,
+    read_family,
+)
+from sdmbtl.environments.parallel import is_parallel_env
+from sdmbtl.errors import ContextError, FamilyError
+from sdmbtl_traffic.family import Traffic
+
+pytest.importorskip("libsumo")
+
+
+@pytest.fixture
+def family():
+    return Traffic(horizon=90.0, warm_up=10, max_vehicles=12)
+
+
+def play(view, seed=3):
+    """Observations, rewards and ends of an episode of the parallel view."""
+    seen, _ = view.reset(seed=seed)
+    steps = [(seen, {}, {}, {})]
+    while view.agents:
+        taken = {agent: np.full(1, 1.0, np.float32) for agent in view.agents}
+        *step, _ = view.step(taken)
+        steps.append(tuple(step))
+    return steps
+
+
+def test_it_is_what_selection_needs():
+    report = check_contextual_env(Traffic(horizon=150.0))
+    assert set(report.first_difference) == {"inflow", "penetration", "green"}
+    assert report.warnings == () or all("time limit" not in text for text in report.warnings)
+
+
+def test_the_parallel_view_is_too():
+    traffic = Traffic(horizon=150.0)
+    family, space = read_family(traffic.build_parallel, traffic.space())
+    found = check_every_dimension_matters(family, space)
+    assert set(found) == {"inflow", "penetration", "green"}
+    assert find_missing_time_limit(family, space) is None
+
+
+def test_every_further_feature_matters():
+    features = {"red": (20.0, 60.0), "speed_limit": (8.0, 20.0), "lane_length": (100.0, 390.0)}
+    space = ContextSpace(**features)
+    assert set(check_every_dimension_matters(Traffic(horizon=150.0), space)) == {*features}
+
+
+def test_spaces_are_the_papers_and_one_that_flows():
+    paper, flowing = (make_family("traffic").space(name) for name in ("paper", "flowing"))
+    assert len(paper) == 216
+    assert paper.bounds == {"inflow": (50, 300), "penetration": (0.1, 0.6), "green": (4, 24)}
+    assert flowing.bounds == {**paper.bounds, "green": (12, 24)}
+    assert make_family("traffic").space() == flowing
+
+
+def test_the_parallel_view_is_that_of_pettingzoo(family):
+    view = family.build_parallel({"inflow": 500.0})
+    assert is_parallel_env(view)
+    steps = play(view)
+    everybody = set()
+    for (before, *_), (seen, rewards, ended, cut) in pairwise(steps):
+        assert rewards.keys() == ended.keys() == cut.keys() == before.keys() | seen.keys()
+        assert not any(ended[agent] for agent in seen)
+        gone = before.keys() - seen.keys()
+        assert all(ended[agent] for agent in gone)
+        newcomers = seen.keys() - before.keys()
+        assert not newcomers & everybody, "a name is used again"
+        everybody |= before.keys()
+        assert len(seen) <= view.max_num_agents
+        assert all(view.observation_space(a).contains(o) for a, o in seen.items())
+    last = steps[-1]
+    assert all(last[3][agent] for agent in last[0])
+    assert not any(any(step[3].values()) for step in steps[1:-1])
+
+
+def test_the_same_seed_is_the_same_episode_in_all_views(family):
+    context = family.full_context({"inflow": 500.0})
+    totals = []
+    view = family.build_parallel(context)
+    totals.append(sum(sum(step[1].values()) for step in play(view)))
+    env = family.make(context)
+    env.reset(seed=3)
+    total, is_over = 0.0, False
+    while not is_over:
+        _, reward, _, is_over, _ = env.step(np.ones(12, np.float32))
+        total += reward
+    totals.append(total)
+    world = family.build_world()
+    now, total, is_over = world.reset([context], [3]), 0.0, False
+    while not is_over:
+        step = world.step(np.ones((len(now.slots), 1), np.float32))
+        total, now, is_over = total + float(step.reward.sum()), step.now, step.is_over
+    totals.append(total)
+    for made in (view, env, world):
+        made.close()
+    assert totals[1] == pytest.approx(totals[0])
+    assert totals[2] == pytest.approx(totals[0])
+
+
+def test_gymnasium_makes_it_and_draws_it():
+    env = gymnasium.make(
+        "sdmbtl/Traffic-v0", context={"inflow": 600.0}, horizon=90.0, render_mode="rgb_array"
+    )
+    env.reset(seed=0)
+    for _ in range(100):
+        env.step(np.full(env.action_space.shape, 1.0, np.float32))
+    frame = env.render()
+    assert frame.shape == (300, 1000, 3)
+    assert frame.dtype == np.uint8
+    colours = {tuple(pixel) for pixel in frame.reshape(-1, 3)}
+    assert {(0, 158, 115), (245, 245, 245)} <= colours, "vehicles of both kinds"
+    assert (213, 60, 40) in colours, "a red light"
+    env.close()
+
+
+def test_a_model_of_emissions_changes_rewards_and_nothing_else():
+    def none(speed, acceleration):
+        assert speed.shape == acceleration.shape
+        return np.zeros_like(speed)
+
+    worlds = [Traffic(horizon=60.0, emissions=model).build_world() for model in (None, none)]
+    context = Traffic().full_context({"inflow": 600.0})
+    seen, saved = [world.reset([context], [1]) for world in worlds], 0.0
+    for _ in range(60):
+        steps = [
+            world.step(np.ones((len(now.slots), 1), np.float32))
+            for world, now in zip(worlds, seen, strict=True)
+        ]
+        seen = [step.now for step in steps]
+        np.testing.assert_array_equal(seen[0].obs, seen[1].obs)
+        assert (steps[1].reward >= steps[0].reward).all()
+        saved += float((steps[1].reward - steps[0].reward).sum())
+    assert saved > 1.0
+    for world in worlds:
+        world.close()
+    with pytest.raises(FamilyError, match="cannot be made by name"):
+        Traffic(emissions=none).settings()
+
+
+@pytest.mark.parametrize(
+    ("context", "message"),
+    [
+        ({"penetration": 1.5}, "'penetration' of Traffic must be above 0 and at most 1. Got 1.5"),
+        ({"penetration": 0.0}, "'penetration' of Traffic must be above 0"),
+        ({"lane_length": 500.0}, "'lane_length' of Traffic must be at most 392.8 m"),
+        ({"green": 0.0}, "'green' of Traffic must be above 0"),
+        ({"gren": 10.0}, "Unknown context feature 'gren'.*Did you mean 'green'"),
+    ],
+)
+def test_bad_contexts_are_refused(family, context, message):
+    with pytest.raises(ContextError, match=message):
+        family.full_context(context)
+
+
+def test_bad_options_are_refused():
+    with pytest.raises(FamilyError, match="'horizon' of Traffic must be longer than its warm-up"):
+        Traffic(horizon=20.0)
+    with pytest.raises(FamilyError, match="max_vehicles"):
+        Traffic(max_vehicles=0)
+    assert Traffic(horizon=200.0).settings() == {
+        "name": "Traffic",
+        "options": {"horizon": 200.0},
+    }

@@ -1,0 +1,345 @@
+"""Write docs/matrices.md, its figures and results/anatomy.json from the transfer matrices.
+
+python lab/experiments/describe_matrices.py             # those that ship with the package: a minute
+python lab/experiments/describe_matrices.py PATH...     # others
+python lab/experiments/describe_matrices.py --check     # only say whether the document is up to date
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+# Matrices of this size gain nothing from threads, and lose much where the cores are busy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+from sdmbtl.json_data import as_json
+from sdmbtl.plots import save_figure
+from sdmbtl_lab.figures import matrix_figure
+from sdmbtl_lab.matrices import TransferDataset, load_matrix, matrix_names
+from sdmbtl_lab.matrices.anatomy import anatomy
+
+ROOT = Path(__file__).parents[2]
+#: Steps for each policy in the paper, where it has the environment.
+PAPER_STEPS = {"CartPole": 5_000_000, "BipedalWalker": 5_000_000}
+#: What a return is.
+MEANINGS = {
+    "CartPole": "the number of steps until the pole falls or the cart leaves the track, at most "
+    "500",
+    "Pendulum": "minus the cost of 200 steps: angle from upright, speed and torque, all squared",
+    "Acrobot": "minus the number of steps until the tip is up, at worst -500",
+    "MountainCar": "minus the number of steps until the car is on the hill",
+    "Traffic": "the mean over the controlled vehicles of speed, less standing, less CO2 (see "
+    "[traffic.md](traffic.md))",
+    "Crop": "the value of the grain less the costs of nitrogen, water and each application, in "
+    "$/ha (see [crop.md](crop.md))",
+    "CropPlanning": "the same over 19 years of one crop and sowing week a year, in 1,000 $/ha (see "
+    "[crop.md](crop.md))",
+    "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
+}
+#: What a policy can do that has more than a return where it was trained: the return, and the words.
+ABLE = {"BipedalWalker": (200.0, "walk")}
+ROUNDS = (1, 3, 6, 12)
+DIGITS = 5
+
+INTRODUCTION = """\
+# Transfer matrices of real training
+
+Every data set on this page is a family of environments in which *every* context was trained on and
+*every* policy was run on every context. `returns[seed, source, target]` is the mean return of the
+policy trained on context `source` when it runs on context `target`. With such a matrix, any way of
+choosing contexts can be tried in a second, without training anything.
+
+```python
+from sdmbtl_lab.matrices import load_matrix
+
+dataset = load_matrix("{example}")
+dataset.returns  # (seeds, contexts, contexts)
+dataset.space  # the contexts, with names and units
+dataset.card  # how the data were made
+```
+
+`sdmbtl describe {example}` prints what stands here, `--figures DIR` draws it. Page, figures and
+`results/anatomy.json` are made by `python lab/experiments/describe_matrices.py`; the data by
+`python lab/experiments/make_matrices.py`. The data have the licence of the package (MIT, see `LICENSE`).
+Matrices whose sources are regions are described in [regions.md](regions.md).
+
+**How to read the numbers.** Returns are scaled for each data set, so that 0 is its lowest and 1
+its highest return. *f, g, h* are the shares of the variance of the returns (mean over the seeds)
+that come from the policy alone, from the target alone, and from how the two fit; with few seeds
+f holds part of the noise between training runs. *Distance R²* is
+how much of h a weighted distance between source and target explains: 1 for a perfect mountain.
+*Seeds agree* is the correlation between two seeds of the mean returns of the policies: near 0,
+which policy is good is chance. *Oracle* and *random* are the mean over the targets of the best
+return that six policies reach, chosen with the matrix known or at random; the *margin* between
+them is what the greedy oracle wins. *Own* is the mean return of the policies where they were
+trained, *best* that of the best policy for each target.
+
+**How to read the figures.** Above, the mean return of each policy over all targets, and of each
+target over all policies, over the contexts. In the middle, how the return changes with the
+difference of source and target in each dimension: blue as it is, orange without the differences
+between policies, dotted what the best-fitting distance would give. A mountain has its top at 0 and
+falls alike on both sides. Below, the matrix itself, the mean returns of the same sources trained
+with two seeds, and the performance of few policies.
+"""
+
+
+def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
+    """Measure and draw data sets.
+
+    Args:
+        names: Names or paths of the data sets.
+        figures: Directory of the figures.
+
+    Returns:
+        Card and anatomy of each.
+    """
+    figures.mkdir(parents=True, exist_ok=True)
+    results = []
+    for name in names:
+        dataset = load_matrix(name)
+        found = anatomy(dataset)
+        path = figures / f"matrix-{dataset.name}.png"
+        save_figure(matrix_figure(dataset, found), path)
+        print(f"{dataset.name}: {path.stat().st_size / 1000:.0f} kB")
+        results.append(
+            {
+                "card": _short_card(dataset),
+                "anatomy": as_json(found, DIGITS),
+                "able": _count_able(dataset),
+            }
+        )
+    return results
+
+
+def _count_able(dataset: TransferDataset) -> dict[str, Any] | None:
+    """How many policies can do in their own context what the environment is about."""
+    family = dataset.card.get("recipe", {}).get("family", {}).get("name")
+    if family not in ABLE:
+        return None
+    least, what = ABLE[family]
+    own = dataset.returns.diagonal(axis1=1, axis2=2)
+    return {"what": what, "above": least, "policies": int((own > least).sum()), "of": own.size}
+
+
+def _short_card(dataset: TransferDataset) -> dict[str, Any]:
+    """The card without the values of the contexts, which are in the data."""
+    card = json.loads(json.dumps(dict(dataset.card)))
+    recipe = card.get("recipe", {})
+    recipe.pop("targets", None)
+    recipe.get("family", {}).get("options", {}).pop("space", None)
+    return dict(card)
+
+
+# -- the document ----------------------------------------------------------------------------
+
+
+def document(results: list[dict[str, Any]]) -> str:
+    """The text of docs/matrices.md."""
+    parts = [
+        INTRODUCTION.format(example=results[0]["anatomy"]["name"]).strip(),
+        "## Summary",
+        summary_table([result["anatomy"] for result in results]),
+    ]
+    for result in results:
+        parts += section(result["card"], result["anatomy"], result["able"])
+    return "\n\n".join(parts) + "\n"
+
+
+def summary_table(found: list[dict[str, Any]]) -> str:
+    """One row for each data set."""
+    lines = [
+        "| data set | contexts | seeds | f, g, h | distance R² | seeds agree | own, best | "
+        "oracle | random | margin | Mountain |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+    ]
+    for one in found:
+        few, shares = one["few_policies"], one["shares"]
+        k = few["margin_round"] - 1
+        cells = [
+            f"[{one['name']}](#{one['name']})",
+            f"{one['size']['contexts']} in {len(one['size']['dimensions'])}D",
+            str(one["size"]["seeds"]),
+            ", ".join(f"{100 * share:.0f} %" for share in shares.values()),
+            _number(one["gap"]["mountain_r2"], 2),
+            _number(one["run_variance"]["row_correlation"], 2),
+            f"{one['training']['own']:.2f}, {one['training']['best']:.2f}",
+            f"{few['oracle'][k]:.3f}",
+            f"{few['random'][k]:.3f}",
+            f"{few['margin']:.3f}",
+            "yes" if one["detection"]["structure"] == "mountain" else "no",
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | None) -> list[str]:
+    """The parts of the document about one data set."""
+    name = found["name"]
+    lines = card_lines(card, found)
+    if able is not None:
+        lines.append(
+            "**Policies that {what}:** {policies} of {of} ({share:.0f} %), with a return above "
+            "{above:g} in their own context.".format(
+                **able, share=100 * able["policies"] / able["of"]
+            )
+        )
+    return [
+        f"## {name}",
+        "\n".join(f"- {line}" for line in lines),
+        "**Findings**",
+        "\n".join(f"- {sentence}" for sentence in found["findings"]),
+        dimension_table(found),
+        few_policies_table(found),
+        f"![{name}: maps, curves, matrix, two seeds and few policies](figures/matrix-{name}.png)",
+    ]
+
+
+def card_lines(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """How the data were made."""
+    recipe, size = card.get("recipe", {}), found["size"]
+    lines = [f"**Contexts:** {size['contexts']}, {_dimensions(size['dimensions'])}."]
+    family = recipe.get("family", {}).get("name")
+    if family is not None:
+        lines.insert(0, f"**Environment:** {family}{_options(recipe['family'])}.")
+        meaning = MEANINGS.get(family)
+        low_high = f"They lie between {size['lowest']:.4g} and {size['highest']:.4g}."
+        lines.append(
+            f"**Returns:** {meaning}. {low_high}" if meaning else f"**Returns:** {low_high}"
+        )
+        lines += [_training(recipe, family, size["contexts"]), _evaluation(recipe)]
+    times = "once" if size["seeds"] == 1 else f"{size['seeds']} times"
+    lines.append(f"**Seeds:** {size['seeds']}; each context was trained on {times}.")
+    if "cost" in card:
+        lines.append(_cost(card["cost"]))
+    if "versions" in card:
+        lines.append(_versions(card))
+    return lines
+
+
+def _dimensions(dimensions: list[dict[str, Any]]) -> str:
+    return ", ".join(
+        f"`{d['name']}` {d['low']:.4g} to {d['high']:.4g}"
+        + (f" in {d['levels']} values" if d["levels"] else "")
+        + (" (log)" if d["scale"] == "log" else "")
+        for d in dimensions
+    )
+
+
+def _options(family: dict[str, Any]) -> str:
+    options = {k: v for k, v in family.get("options", {}).items() if v is not None}
+    return f" ({', '.join(f'{k} {v}' for k, v in options.items())})" if options else ""
+
+
+def _training(recipe: dict[str, Any], family: str, contexts: int) -> str:
+    steps = int(recipe["training"]["total_timesteps"])
+    text = f"**Training:** trainer `{recipe['trainer']}`, {steps:,} steps for each policy"
+    paper = PAPER_STEPS.get(family)
+    if paper is not None:
+        text += f", which is {100 * steps / paper:.2g} % of the paper's {paper:,}"
+    policies = recipe.get("multi_task", [])
+    if policies:
+        listed = ", ".join(str(k) for k in policies)
+        text += (
+            f". Multi-task policies, which see the context and are trained on all {contexts}, with "
+            f"the steps of {listed} {'policy' if policies == [1] else 'policies'}"
+        )
+    return f"{text}."
+
+
+def _evaluation(recipe: dict[str, Any]) -> str:
+    return f"**Evaluation:** {recipe['episodes']} episodes for each policy on each context."
+
+
+def _cost(cost: dict[str, Any]) -> str:
+    training, evaluation = (
+        _time(cost[f"{part}_cpu_seconds"]) for part in ("training", "evaluation")
+    )
+    text = (
+        f"**Cost:** {training} of CPU time for training ({cost['training_steps']:,} steps), "
+        f"{evaluation} for evaluation"
+    )
+    again = cost.get("trained_again", 0)
+    return f"{text}; {again} trained again with another seed." if again else f"{text}."
+
+
+def _time(seconds: float) -> str:
+    if seconds >= 7200:
+        return f"{seconds / 3600:.1f} hours"
+    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
+
+
+def _versions(card: dict[str, Any]) -> str:
+    listed = [f"{name} {version}" for name, version in card["versions"].items() if version]
+    return f"**Made with:** Python {card['python']} ({card['machine']}), {', '.join(listed)}."
+
+
+def dimension_table(found: dict[str, Any]) -> str:
+    """What each dimension does."""
+    lines = [
+        "| dimension | f | g | source below target | source above target | weight of distance |",
+        "| --- | --- | --- | ---: | ---: | ---: |",
+    ]
+    gap = found["gap"]
+    for d, dimension in enumerate(found["size"]["dimensions"]):
+        effects = [found[part]["main_effects"][d] for part in ("quality", "difficulty")]
+        cells = [f"`{dimension['name']}`", *(f"{e['shape']} {e['swing']:.3f}" for e in effects)]
+        cells += [f"{gap[side][d]:+.3f}" for side in ("left", "right", "weights")]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def few_policies_table(found: dict[str, Any]) -> str:
+    """How far few policies get."""
+    few = found["few_policies"]
+    rounds = [k for k in ROUNDS if k <= len(few["oracle"])]
+    head = [f"{k} {'policy' if k == 1 else 'policies'}" for k in rounds]
+    lines = [
+        f"| mean best return | {' | '.join(head)} | all {found['size']['contexts']} |",
+        f"| --- |{' ---: |' * (len(rounds) + 1)}",
+    ]
+    for key in ("oracle", "random"):
+        cells = [f"{few[key][k - 1]:.3f}" for k in rounds]
+        lines.append(f"| {key} | {' | '.join(cells)} | {few['everything']:.3f} |")
+    policies = {int(k): value for k, value in few["multi_task"].items()}
+    if any(k in policies for k in rounds):
+        cells = [_number(policies.get(k), 3) for k in rounds]
+        lines.append(f"| multi-task, same steps | {' | '.join(cells)} | – |")
+    return "\n".join(lines)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, draw and write, or check."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("data", nargs="*", help="names or paths; all that ship if left out")
+    parser.add_argument("--out", type=Path, default=ROOT, help="write docs and results below this")
+    parser.add_argument("--check", action="store_true", help="only say whether all is up to date")
+    given = parser.parse_args(arguments)
+    page, kept = given.out / "docs" / "matrices.md", given.out / "results" / "anatomy.json"
+    if given.check:
+        if page.read_text() != document(json.loads(kept.read_text())):
+            sys.exit(
+                f"{page} is not what {kept} says. Run: python lab/experiments/describe_matrices.py"
+            )
+        return
+    names = given.data or list(matrix_names())
+    if not names:
+        sys.exit("No matrices ship with the package yet. Give the paths of some.")
+    results = measure_all(names, page.parent / "figures")
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
+    kept.write_text(f"[\n{lines}\n]\n")
+    page.write_text(document(json.loads(kept.read_text())))
+
+
+if __name__ == "__main__":
+    main()

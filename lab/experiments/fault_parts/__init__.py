@@ -1,0 +1,1 @@
+"""What lab/experiments/faults.py starts, stops and kills."""

@@ -1,0 +1,262 @@
+"""results/generalists.json as numbers and tables. Light: nothing here trains."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import scipy
+
+RESULT = Path(__file__).parents[3] / "results" / "generalists.json"
+OURS = "generalist-first"
+#: Rows of the tables: name in the result file and in words.
+TITLES = {
+    OURS: "**`generalist-first`** (default)",
+    "generalist": "generalist: one policy, whole space",
+    "multi-task": "multi-task: the same, sees the context",
+    "prioritised": "prioritised: the same, contexts as PLR",
+    "committee": "committee: one policy for each of K groups",
+    "cover": "cover: K medoids",
+    "points: auto": "points: `auto`",
+    "points: m/gp-mbtl": "points: `m/gp-mbtl`",
+    "points: random": "points: random",
+    "regions: random": "regions: random",
+}
+#: Marks of the table of leads.
+LEAD_MARKS = (2, 4, 8, 12)
+#: What the README's table shows.
+FIRST_DATA = ("CartPole wide", "CartPole forces")
+FIRST_MARKS = (1, 2, 4, 12)
+FIRST_METHODS = (
+    *(OURS, "generalist", "multi-task", "prioritised", "points: auto", "points: m/gp-mbtl"),
+    "points: random",
+)
+#: What stands for other tools in the table of alternatives, and its marks.
+ALTERNATIVES = (OURS, "generalist", "multi-task", "prioritised", "committee", "points: m/gp-mbtl")
+ALTERNATIVE_MARKS = (4, 12)
+
+Quantity = Literal["coverage", "worst_tenth", "near_best"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds and the half width of its 95 % interval, NaN for one seed."""
+
+    mean: float
+    half_width: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Estimate:
+        """By Student's t."""
+        if len(values) < 2:
+            return cls(float(np.mean(values)), float("nan"))
+        width = scipy.stats.t.ppf(0.975, len(values) - 1) * scipy.stats.sem(values)
+        return cls(float(np.mean(values)), float(width))
+
+    def __str__(self) -> str:
+        more = "" if np.isnan(self.half_width) else f" ± {self.half_width:.3f}"
+        return f"{self.mean:.3f}{more}"
+
+
+class Comparison:
+    """Everything that was measured.
+
+    Args:
+        result: The content of results/generalists.json.
+    """
+
+    def __init__(self, result: Mapping[str, Any]) -> None:
+        self.marks: list[int] = list(result["marks"])
+        self.data: Mapping[str, Mapping[str, Any]] = result["data"]
+
+    @classmethod
+    def load(cls, path: Path = RESULT) -> Comparison:
+        """Read the result file."""
+        return cls(json.loads(path.read_text()))
+
+    def methods(self, data: str) -> list[str]:
+        """The methods that were measured on a data set, in the order of the tables."""
+        return [name for name in TITLES if name in self.data[data]["methods"]]
+
+    def seeds(self, data: str) -> list[int]:
+        """The numbers of seeds with which methods were measured on a data set."""
+        return sorted({len(seeds) for seeds in self.data[data]["methods"].values()})
+
+    def values(
+        self, data: str, method: str, mark: int, quantity: Quantity = "coverage"
+    ) -> list[float]:
+        """What each seed reaches; none if it was not measured at this mark for all seeds."""
+        seeds = self.data[data]["methods"].get(method, {}).values()
+        found = [seed.get(quantity, {}).get(str(mark)) for seed in seeds]
+        return [] if None in found else found
+
+    def estimate(
+        self, data: str, method: str, mark: int, quantity: Quantity = "coverage"
+    ) -> Estimate | None:
+        """Mean and interval over seeds; None if it was not measured."""
+        values = self.values(data, method, mark, quantity)
+        return Estimate.of(values) if values else None
+
+    @property
+    def compared(self) -> list[str]:
+        """The data sets on which ours and a baseline were measured."""
+        measured = {data: self.methods(data) for data in self.data}
+        return [data for data, names in measured.items() if OURS in names and len(names) > 1]
+
+    def overall(self, method: str, mark: int, quantity: Quantity = "coverage") -> Estimate | None:
+        """Mean over the compared data sets; None if it was not measured on all of them."""
+        found = [self.estimate(data, method, mark, quantity) for data in self.compared]
+        known = [estimate for estimate in found if estimate is not None]
+        if not known or len(known) < len(found):
+            return None
+        width = np.sqrt(np.sum([e.half_width**2 for e in known])) / len(known)
+        return Estimate(float(np.mean([e.mean for e in known])), float(width))
+
+    def best_baseline(self, data: str, mark: int) -> str | None:
+        """The baseline with the highest mean at a mark; None if none was measured."""
+        means = {
+            name: found.mean
+            for name in self.methods(data)
+            if name != OURS and (found := self.estimate(data, name, mark)) is not None
+        }
+        return max(means, key=means.__getitem__, default=None)
+
+    def lead(self, data: str, mark: int) -> Estimate | None:
+        """How far ours is ahead of the best baseline at a mark; Welch's interval."""
+        best = self.best_baseline(data, mark)
+        ours = self.values(data, OURS, mark)
+        if best is None or not ours:
+            return None
+        other = self.values(data, best, mark)
+        mean = float(np.mean(ours) - np.mean(other))
+        parts = [scipy.stats.sem(v) ** 2 if len(v) > 1 else np.nan for v in (ours, other)]
+        if not sum(parts) > 0:
+            return Estimate(mean, float("nan") if np.isnan(sum(parts)) else 0.0)
+        counts = [len(v) - 1 for v in (ours, other)]
+        freedom = sum(parts) ** 2 / sum(p**2 / n for p, n in zip(parts, counts, strict=True))
+        return Estimate(mean, float(scipy.stats.t.ppf(0.975, freedom) * np.sqrt(sum(parts))))
+
+    def units_needed(self, data: str) -> int | None:
+        """The first mark at which ours has what the best baseline has in the end; None if never."""
+        best = self.best_baseline(data, self.marks[-1])
+        wanted = None if best is None else self.estimate(data, best, self.marks[-1])
+        for mark in self.marks:
+            ours = self.estimate(data, OURS, mark)
+            if wanted is not None and ours is not None and ours.mean >= wanted.mean:
+                return mark
+        return None
+
+
+def data_tables(comparison: Comparison) -> str:
+    """Coverage of each data set: methods x units, mean and 95 % interval over seeds."""
+    return "\n\n".join(_data_table(comparison, data) for data in comparison.data)
+
+
+def _data_table(comparison: Comparison, data: str) -> str:
+    seeds = " or ".join(str(number) for number in comparison.seeds(data))
+    targets = comparison.data[data]["targets"]
+    rows = {
+        TITLES[name]: [comparison.estimate(data, name, mark) for mark in comparison.marks]
+        for name in comparison.methods(data)
+    }
+    title = f"{data}, {targets} targets, {seeds} seeds, units:"
+    return _table(title, [str(mark) for mark in comparison.marks], rows)
+
+
+def first_table(comparison: Comparison) -> str:
+    """The README's: the methods that people ask for first, on two data sets."""
+    rows = {
+        TITLES[name]: [
+            comparison.estimate(data, name, mark) for data in FIRST_DATA for mark in FIRST_MARKS
+        ]
+        for name in FIRST_METHODS
+    }
+    heads = [
+        f"{data.removeprefix('CartPole ')}, {mark} {'unit' if mark == 1 else 'units'}"
+        for data in FIRST_DATA
+        for mark in FIRST_MARKS
+    ]
+    return _table("CartPole, 512 contexts", heads, rows)
+
+
+def alternatives_table(comparison: Comparison) -> str:
+    """What stands for other tools: methods x data sets, a table for each mark."""
+    return "\n\n".join(
+        _table(
+            f"coverage with {mark} units",
+            comparison.compared,
+            {
+                TITLES[name]: [
+                    comparison.estimate(data, name, mark) for data in comparison.compared
+                ]
+                for name in ALTERNATIVES
+            },
+        )
+        for mark in ALTERNATIVE_MARKS
+    )
+
+
+def summary_table(comparison: Comparison) -> str:
+    """The mean over the compared data sets: methods x units."""
+    rows = {
+        title: [comparison.overall(name, mark) for mark in comparison.marks]
+        for name, title in TITLES.items()
+    }
+    title = f"mean of {len(comparison.compared)} data sets, units:"
+    return _table(title, [str(mark) for mark in comparison.marks], rows)
+
+
+def targets_table(comparison: Comparison) -> str:
+    """The mean over the compared data sets of mean, worst tenth and share near the best known."""
+    quantities: tuple[Quantity, ...] = ("coverage", "worst_tenth", "near_best")
+    words = ("mean", "worst tenth", "near the best")
+    marks = [4, 12]
+    rows = {
+        title: [comparison.overall(name, mark, q) for mark in marks for q in quantities]
+        for name, title in TITLES.items()
+    }
+    return _table("", [f"{word}, {mark} units" for mark in marks for word in words], rows)
+
+
+def lead_table(comparison: Comparison) -> str:
+    """How far ours is ahead of the best baseline, and how soon it has what that has at the end."""
+    end = comparison.marks[-1]
+    lines = [
+        "| | "
+        + " | ".join(f"lead, {mark} units" for mark in LEAD_MARKS)
+        + f" | best baseline, {end} units | units needed for that | share of {end} |",
+        "| --- |" + " ---: |" * len(LEAD_MARKS) + " --- | ---: | ---: |",
+    ]
+    for data in comparison.compared:
+        leads = [comparison.lead(data, mark) for mark in LEAD_MARKS]
+        cells = ["–" if lead is None else f"{_signed(lead)}" for lead in leads]
+        best, needed = comparison.best_baseline(data, end), comparison.units_needed(data)
+        reached = "–" if best is None else f"{best}: {comparison.estimate(data, best, end)}"
+        share = ["not reached", "–"] if needed is None else [str(needed), f"{needed / end:.2f}"]
+        lines.append("| " + " | ".join([data, *cells, reached, *share]) + " |")
+    return "\n".join(lines)
+
+
+def _signed(lead: Estimate) -> str:
+    """A lead; in bold if it is beyond the interval, either way."""
+    text = f"{lead.mean:+.3f}" + str(lead).partition(f"{lead.mean:.3f}")[2]
+    return f"**{text}**" if abs(lead.mean) > lead.half_width else text
+
+
+def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Estimate | None]]) -> str:
+    """A table in Markdown; the highest mean of each column in bold, empty rows left out."""
+    shown = {name: cells for name, cells in rows.items() if any(cells)}
+    columns = zip(*shown.values(), strict=True)
+    best = [max((e.mean for e in column if e is not None), default=None) for column in columns]
+    lines = [f"| {title} | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
+    for name, cells in shown.items():
+        texts = [
+            "–" if cell is None else f"**{cell}**" if cell.mean == highest else str(cell)
+            for cell, highest in zip(cells, best, strict=True)
+        ]
+        lines.append(f"| {name} | " + " | ".join(texts) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,219 @@
+"""Whether our PPO learns as well as stable-baselines3's: the final return at equal steps.
+
+    python lab/experiments/learning.py [--only CartPole-v1 ...] [--seeds 5] [--share 1.0]
+
+Each environment is learned by our PPO with what it recommends, and by stable-baselines3's PPO with
+the settings of RL Zoo (constant learning rates and clipping), for the same number of steps. Both
+return their best policy, by their own evaluations during training; it is then played on episodes
+that nobody has seen. BipedalWalker and Hopper take long and have two seeds.
+
+Written to results/learning.json after every training run; what is there is not run again. Runs of
+another length are other runs: --share 0.1 takes a tenth of the steps.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily
+from sdmbtl.files import write_atomically
+from sdmbtl.software import CORE, TRAINING, versions
+from sdmbtl.training import TrainingJob, make_trainer
+
+RESULT = Path(__file__).parents[2] / "results" / "learning.json"
+EPISODES, EVALUATION_SEED = 50, 12345
+NORMALIZED = {"norm_obs": True, "norm_reward": True}
+
+
+@dataclass(frozen=True)
+class Task:
+    """An environment to be learned.
+
+    Attributes:
+        steps: Environment steps of a training run.
+        zoo: Settings of the trainer "sb3".
+        most_seeds: At most so many training runs.
+    """
+
+    steps: int
+    zoo: dict[str, Any] = field(default_factory=dict)
+    most_seeds: int = 1000
+
+
+TASKS = {
+    "CartPole-v1": Task(
+        50_000,
+        {
+            "num_steps": 32,
+            "minibatch_size": 256,
+            "update_epochs": 20,
+            "gamma": 0.98,
+            "gae_lambda": 0.8,
+            "learning_rate": 1e-3,
+        },
+    ),
+    "Acrobot-v1": Task(
+        200_000,
+        {**NORMALIZED, "num_envs": 16, "num_steps": 256, "update_epochs": 4, "gae_lambda": 0.94},
+    ),
+    "MountainCar-v0": Task(
+        500_000,
+        {**NORMALIZED, "num_envs": 16, "num_steps": 16, "update_epochs": 4, "gae_lambda": 0.98},
+    ),
+    "Pendulum-v1": Task(
+        100_000,
+        {
+            "num_envs": 4,
+            "num_steps": 1024,
+            "gamma": 0.9,
+            "learning_rate": 1e-3,
+            "hyperparameters": {"use_sde": True, "sde_sample_freq": 4},
+        },
+    ),
+    "LunarLander-v3": Task(
+        500_000,
+        {
+            "num_envs": 16,
+            "num_steps": 1024,
+            "update_epochs": 4,
+            "gamma": 0.999,
+            "gae_lambda": 0.98,
+            "ent_coef": 0.01,
+        },
+    ),
+    "BipedalWalker-v3": Task(
+        1_000_000,
+        {**NORMALIZED, "num_envs": 32, "num_steps": 2048, "gamma": 0.999, "clip_coef": 0.18},
+        most_seeds=2,
+    ),
+    "Hopper-v5": Task(
+        500_000,
+        {
+            **NORMALIZED,
+            "num_envs": 1,
+            "num_steps": 512,
+            "minibatch_size": 32,
+            "update_epochs": 5,
+            "gamma": 0.999,
+            "gae_lambda": 0.99,
+            "learning_rate": 9.80828e-05,
+            "ent_coef": 0.00229519,
+            "vf_coef": 0.835671,
+            "max_grad_norm": 0.7,
+            "hyperparameters": {
+                "policy_kwargs": {
+                    "log_std_init": -2,
+                    "ortho_init": False,
+                    "activation_fn": "torch.nn.ReLU",
+                    "net_arch": {"pi": [256, 256], "vf": [256, 256]},
+                }
+            },
+        },
+        most_seeds=2,
+    ),
+}
+
+
+def run(environment: str, trainer_name: str, steps: int, seed: int) -> dict[str, Any]:
+    """One training run: its returns, how long it took."""
+    space = ContextSpace(unused=[0.0, 1.0])
+    family = FactoryFamily(lambda _: gymnasium.make(environment), space)
+    settings = TASKS[environment].zoo if trainer_name == "sb3" else {}
+    if trainer_name == "sb3":
+        settings = {**settings, "eval_every": max(steps // 10, 1)}
+    trainer = make_trainer(trainer_name, family, space, total_timesteps=steps, **settings)
+    begun = time.process_time()
+    (training,) = trainer.train([TrainingJob(space.targets[:1], seed)])
+    seconds = time.process_time() - begun
+    returns = trainer.evaluate(
+        training.policy, space.targets[:1], episodes=EPISODES, seed=EVALUATION_SEED
+    )
+    return {
+        "environment": environment,
+        "trainer": trainer_name,
+        "steps_asked": steps,
+        "seed": seed,
+        "steps": training.steps,
+        "mean_return": float(returns.complete().mean()),
+        "curve": training.curve,
+        "cpu_seconds": seconds,
+    }
+
+
+def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and 95 % interval of the mean over seeds, by environment, steps and trainer."""
+    groups: dict[str, dict[str, list[float]]] = {}
+    for each in runs:
+        name = f"{each['environment']}, {each['steps_asked']} steps"
+        by_trainer = groups.setdefault(name, {})
+        by_trainer.setdefault(each["trainer"], []).append(each["mean_return"])
+    return {
+        name: {
+            trainer: {
+                "seeds": len(values),
+                "mean": float(np.mean(values)),
+                "interval": _interval(values),
+            }
+            for trainer, values in by_trainer.items()
+        }
+        for name, by_trainer in groups.items()
+    }
+
+
+def _interval(values: list[float]) -> list[float] | None:
+    """By resampling the seeds; None for a single one."""
+    if len(values) < 2:
+        return None
+    rng = np.random.default_rng(0)
+    means = rng.choice(values, (10_000, len(values))).mean(axis=1)
+    return [float(q) for q in np.quantile(means, (0.025, 0.975))]
+
+
+def main() -> None:
+    """Run what is missing."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=TASKS, default=list(TASKS))
+    parser.add_argument("--trainers", nargs="+", choices=("ppo", "sb3"), default=["ppo", "sb3"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--share", type=float, default=1.0)
+    parser.add_argument("--out", type=Path, default=RESULT)
+    arguments = parser.parse_args()
+    runs = json.loads(arguments.out.read_text())["runs"] if arguments.out.is_file() else []
+    keys = ("environment", "trainer", "steps_asked", "seed")
+    for environment in arguments.only:
+        task = TASKS[environment]
+        steps = round(task.steps * arguments.share)
+        for seed in range(min(arguments.seeds, task.most_seeds)):
+            for trainer in arguments.trainers:
+                wanted = (environment, trainer, steps, seed)
+                if wanted in [tuple(each[key] for key in keys) for each in runs]:
+                    continue
+                runs.append(run(*wanted))
+                latest = runs[-1]
+                print(
+                    f"{environment:18s} {trainer:4s} seed {seed}: {latest['mean_return']:9.1f} "
+                    f"after {latest['steps']} steps, {latest['cpu_seconds']:.0f} CPU-seconds",
+                    flush=True,
+                )
+                content = {
+                    "command": "python lab/experiments/learning.py",
+                    "versions": versions((*CORE, *TRAINING)),
+                    "episodes": EPISODES,
+                    "summary": summarize(runs),
+                    "runs": runs,
+                }
+                write_atomically(arguments.out, f"{json.dumps(content, indent=1)}\n".encode())
+    print(json.dumps(summarize(runs), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Transfer matrices, benchmarks, and the tables and figures of the paper."""

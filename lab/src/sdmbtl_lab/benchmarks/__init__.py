@@ -1,0 +1,40 @@
+"""Benchmarks: problems, the simulation of a selector on them, metrics, tables."""
+
+from sdmbtl_lab.benchmarks.benchmark import Benchmark
+from sdmbtl_lab.benchmarks.cpu_time import CpuTime, measure_cpu_time
+from sdmbtl_lab.benchmarks.distribution import Distribution, measure_distribution
+from sdmbtl_lab.benchmarks.matrix_problem import MatrixProblem
+from sdmbtl_lab.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
+from sdmbtl_lab.benchmarks.problem import Problem
+from sdmbtl_lab.benchmarks.region_oracle import greedy_sources
+from sdmbtl_lab.benchmarks.result import BenchmarkResult
+from sdmbtl_lab.benchmarks.simulate import Run, simulate
+from sdmbtl_lab.benchmarks.simulate_regions import RegionSimulation, simulate_regions
+from sdmbtl_lab.benchmarks.synthetic import (
+    SyntheticProblem,
+    further_configurations,
+    illustrated_configurations,
+    paper_configurations,
+)
+
+__all__ = [
+    "Benchmark",
+    "BenchmarkResult",
+    "CpuTime",
+    "Distribution",
+    "MatrixProblem",
+    "Problem",
+    "RegionSimulation",
+    "Run",
+    "SyntheticProblem",
+    "further_configurations",
+    "greedy_sources",
+    "illustrated_configurations",
+    "measure_cpu_time",
+    "measure_distribution",
+    "paper_configurations",
+    "real_benchmark",
+    "simulate",
+    "simulate_regions",
+    "synthetic_benchmark",
+]

@@ -1,0 +1,175 @@
+"""Running a selector of regions on a data set of regions instead of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import Source
+from sdmbtl.errors import ExhaustedError, MatrixError
+from sdmbtl.selectors.base import Selector
+from sdmbtl.selectors.trial import TrainingRun
+from sdmbtl_lab.matrices.region_dataset import RegionDataset
+
+#: A parent that was trained twice as long, or half as long, counts as this far away, in unit
+#: coordinates: about half the distance between neighbours among a hundred centres.
+PARENT_DISTANCE = 0.1
+
+
+@dataclass(frozen=True)
+class RegionSimulation:
+    """What a selector did on one seed of a data set.
+
+    Attributes:
+        sources: What it proposed, in order.
+        answers: The sources of the data set whose rows it was told.
+        steps: Environment steps spent after each, as proposed.
+        curve: Mean best return after each.
+    """
+
+    sources: list[Source]
+    answers: list[int]
+    steps: list[int]
+    curve: list[float]
+
+    def reached(self, steps: int) -> float | None:
+        """Mean best return with what so many steps pay for; None if they pay for nothing."""
+        number = int(np.searchsorted(self.steps, steps, side="right"))
+        return self.curve[number - 1] if number else None
+
+
+def simulate_regions(
+    selector: Selector, dataset: RegionDataset, total_steps: int, *, seed: int = 0, run: int = 0
+) -> RegionSimulation:
+    """Run a selector until so many environment steps are spent.
+
+    What it proposes is answered with the row of the nearest source that there is; see
+    `Answers`. So the result is an approximation of what training would give: it compares
+    selectors in seconds, and real training has the last word.
+
+    Args:
+        selector: A selector that was not asked before.
+        dataset: The data set.
+        total_steps: Environment steps in all.
+        seed: Number of the seed of the data set.
+        run: Which of its generalists from scratch is the first.
+    """
+    answers = Answers(dataset, run)
+    best = np.full(len(dataset.space), -np.inf)
+    found = RegionSimulation([], [], [], [])
+    spent = 0
+    while True:
+        try:
+            trial = selector.ask()
+        except ExhaustedError:
+            break
+        spent += trial.steps or dataset.unit
+        if spent > total_steps:
+            break
+        number = answers.next(trial.source)
+        row = dataset.returns[seed, number]
+        training = TrainingRun(
+            steps=trial.steps or dataset.unit,
+            training_return=float(dataset.source_returns[seed, number]),
+            curve=dataset.curve(seed, number),
+        )
+        selector.record(selector.reported_trial(trial, row).updated(run=training))
+        best = np.maximum(best, row)
+        found.sources.append(trial.source)
+        found.answers.append(number)
+        found.steps.append(spent)
+        found.curve.append(float(best.mean()))
+    return found
+
+
+class Answers:
+    """The source of a data set that is nearest to a proposed one, again and again.
+
+    The whole space is answered with a generalist of one run, the longest that has not more steps
+    than the proposed one and all that it starts from. Anything else is answered with a specialist
+    that starts from scratch, or from a policy, as the proposed one does: of those with the
+    nearest width, and among them the nearest number of steps, the one with the nearest centre,
+    where a parent that was trained for longer or shorter counts as some distance. Every one is
+    taken once, while there are others: each training run has a row of its own. A specialist that
+    starts from another specialist is answered like one that starts from a generalist with as many
+    steps.
+
+    Args:
+        dataset: The data set.
+        run: Which of its generalists from scratch is the first.
+
+    Raises:
+        MatrixError: If there is no such run.
+    """
+
+    def __init__(self, dataset: RegionDataset, run: int = 0) -> None:
+        self.dataset = dataset
+        self._generalists = generalist_runs(dataset)
+        if not 0 <= run < len(self._generalists):
+            raise MatrixError(
+                f"{dataset.name} has {len(self._generalists)} generalists from scratch. "
+                f"Got run={run} instead."
+            )
+        self._run = self._generalists[run]
+        sources = dataset.sources
+        self._widths = np.array([source.width for source in sources])
+        self._centers = dataset.space.to_unit(np.array([source.center for source in sources]))
+        self._from_parent = np.array([source.parent is not None for source in sources])
+        self._parent_steps = dataset.total_steps - dataset.steps
+        self._specialists = ~dataset.is_generalist
+        self._free = np.ones(len(sources), dtype=np.bool_)
+        self._totals: list[int] = []
+
+    def next(self, source: Source) -> int:
+        """The answer to the next proposal; its parent is the number of an earlier proposal."""
+        before = 0 if source.parent is None else self._totals[source.parent]
+        steps = source.steps or self.dataset.unit
+        self._totals.append(before + steps)
+        if self.dataset.space.is_whole(source):
+            return self._generalist(before + steps)
+        number = self._specialist(source, steps, before)
+        self._free[number] = False
+        return number
+
+    def _generalist(self, total: int) -> int:
+        """The longest generalist of the run with at most so many steps; else the shortest."""
+        shorter = [n for n in self._run if self.dataset.total_steps[n] <= total]
+        return (shorter or self._run[:1])[-1]
+
+    def _specialist(self, source: Source, steps: int, before: int) -> int:
+        alike = self._specialists & (self._from_parent == (source.parent is not None))
+        if not alike.any():
+            start = "scratch" if source.parent is None else "a policy"
+            raise MatrixError(
+                f"{self.dataset.name} has no specialists from {start}, so a selector that "
+                "proposes them cannot be run on it."
+            )
+        free = alike & self._free
+        numbers = np.flatnonzero(free if free.any() else alike)
+        numbers = _least(numbers, np.abs(self._widths[numbers] - source.width))
+        numbers = _least(numbers, np.abs(np.log2(self.dataset.steps[numbers] / steps)))
+        unit = self.dataset.space.to_unit(source.vector)
+        distance = np.abs(self._centers[numbers] - unit).sum(axis=1)
+        if before:
+            doublings = np.abs(np.log2(self._parent_steps[numbers] / before))
+            distance = distance + PARENT_DISTANCE * doublings
+        return int(_least(numbers, distance)[0])
+
+
+def _least(numbers: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Those of the numbers with the least value, up to rounding."""
+    rounded = np.round(values, 9)
+    return np.asarray(numbers[rounded == rounded.min()])
+
+
+def generalist_runs(dataset: RegionDataset) -> list[list[int]]:
+    """Each generalist from scratch with those that continue it, in order."""
+    runs: dict[int, list[int]] = {}
+    root: dict[int, int] = {}
+    for number in np.flatnonzero(dataset.is_generalist).tolist():
+        parent = dataset.sources[number].parent
+        root[number] = number if parent is None else root[parent]
+        runs.setdefault(root[number], []).append(number)
+    return list(runs.values())

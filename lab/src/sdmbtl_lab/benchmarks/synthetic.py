@@ -1,0 +1,186 @@
+"""The paper's synthetic transfer matrices, exactly, and a few more kinds.
+
+J(pi_x, y) = 500 + f(x) + g(y) + h(x, y) + noise on the grid 0..n-1 in each dimension, with
+h(x, y) = -(left · [x - y]_- + right · [x - y]_+). Matrix t draws its noise from NumPy's legacy
+generator with seed t, one standard normal number for each pair, so the data are the same bits
+everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import finite_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import BenchmarkError
+from sdmbtl_lab.benchmarks.effects import Effect, add_slopes, check_effect, effect
+from sdmbtl_lab.benchmarks.problem import Problem
+
+CONSTANT = 500.0
+
+#: For each dimension: values per dimension, slope of f, slope of g, matrices in the paper.
+GRIDS: dict[int, tuple[int, float, float, int]] = {
+    3: (8, 4.0, 3.0, 100),
+    5: (5, 2.0, 2.0, 5),
+    7: (4, 2.0, 2.0, 5),
+}
+#: Slopes of h to the left; to the right it is 3 everywhere. -3 makes it the L1 distance.
+LEFT_SLOPES: dict[int, dict[str, tuple[float, ...]]] = {
+    3: {"non-distance": (1, 1, -3), "l1": (-3,) * 3},
+    5: {
+        "l1": (-3,) * 5,
+        "non-distance 1": (1, 1, 1, -3, -3),
+        "non-distance 2": (1, 1, 1, 1, -3),
+    },
+    7: {"l1": (-3,) * 7, "non-distance": (1, 1, 1, 1, 1, -3, -3)},
+}
+RIGHT_SLOPE = 3.0
+#: Rows are made in blocks of about this many numbers.
+BLOCK = 4_000_000
+
+
+@dataclass(frozen=True)
+class SyntheticProblem(Problem):
+    """One kind of synthetic transfer matrix.
+
+    Attributes:
+        dim: D, the number of dimensions: 3, 5 or 7.
+        f: Kind of the policy quality.
+        g: Kind of the task difficulty.
+        h: Name of the task dissimilarity, a key of `LEFT_SLOPES[dim]`.
+        noise: Standard deviation of the noise.
+    """
+
+    dim: int
+    f: Effect
+    g: Effect
+    h: str
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_dim(self.dim)
+        check_effect("f", self.f)
+        check_effect("g", self.g)
+        if self.h not in LEFT_SLOPES[self.dim]:
+            raise BenchmarkError(
+                f"'h' in {self.dim} dimensions must be one of {list(LEFT_SLOPES[self.dim])}. "
+                f"Got {self.h!r} instead."
+            )
+        finite_number("noise", self.noise, low=0, error=BenchmarkError)
+
+    @property
+    def name(self) -> str:
+        """A short unique name."""
+        return f"{self.dim}d-f-{self.f}-g-{self.g}-h-{self.h.replace(' ', '-')}"
+
+    @property
+    def label(self) -> str:
+        """What to show while it is worked on."""
+        h = self.h.replace("non-distance", "non-dist.")
+        return f"f {self.f[:5]}, g {self.g[:5]}, h {h}"
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """Header -> text of its row in a table, as in the paper."""
+        f, g, h = (part.capitalize() for part in (self.f, self.g, self.h))
+        return {"f(x)": f, "g(y)": g, "h(x,y)": "L1 norm" if h == "L1" else h}
+
+    @property
+    def is_mountain(self) -> bool:
+        """Whether this is the Mountain structure: constant f, h a distance."""
+        return self.f == "constant" and self.h == "l1"
+
+    @property
+    def space(self) -> ContextSpace:
+        """The grid of contexts."""
+        return _grid(self.dim)
+
+    @property
+    def one_matrix(self) -> bool:
+        """Whether there is no noise."""
+        return self.noise == 0
+
+    def matrix(self, number: int) -> NDArray[np.floating]:
+        """(N, N) returns; the number is the seed of the noise. float32 if the matrix is large."""
+        n = len(self.space)
+        matrix = np.empty((n, n), dtype=np.float32 if n > 10_000 else np.float64)
+        generator = np.random.RandomState(number)
+        for where, block in self._noiseless_blocks():
+            if self.noise > 0:
+                block += self.noise * generator.standard_normal(block.shape)
+            matrix[where] = block
+        return matrix
+
+    def _noiseless_blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield some rows at a time of 500 + f + g + h."""
+        contexts = self.space.targets
+        _, f_slope, g_slope, _ = GRIDS[self.dim]
+        f = effect(self.f, contexts, f_slope, seed=1)
+        g = effect(self.g, contexts, g_slope, seed=2)
+        left = LEFT_SLOPES[self.dim][self.h]
+        right = (RIGHT_SLOPE,) * self.dim
+        rows = max(BLOCK // len(contexts), 1)
+        for start in range(0, len(contexts), rows):
+            where = slice(start, start + rows)
+            block = CONSTANT + f[where, None] + g
+            add_slopes(block, contexts[where], contexts, left, right)
+            yield where, block
+
+
+def paper_configurations(dim: int, noise: float = 0.0) -> tuple[SyntheticProblem, ...]:
+    """The configurations of the paper's table for 3, 5 or 7 dimensions, in its order."""
+    _check_dim(dim)
+    if dim == 7:
+        pairs: list[tuple[Effect, Effect]] = [("constant", "constant"), ("constant", "linear")]
+    elif dim == 5:
+        pairs = [(f, g) for f in ("linear", "constant") for g in ("linear", "constant")]
+    else:
+        pairs = [(f, g) for f in ("constant", "linear") for g in ("linear", "constant")]
+    return tuple(SyntheticProblem(dim, f, g, h, noise) for f, g in pairs for h in LEFT_SLOPES[dim])
+
+
+def further_configurations(dim: int, noise: float = 0.0) -> tuple[SyntheticProblem, ...]:
+    """Configurations beyond the paper: quadratic, smooth and random f, quadratic and random g.
+
+    A smooth f can be learnt from the policies trained so far. A random f, a number for each
+    context, cannot: only training there shows it, so no selector is expected to pass random
+    choice by it, while the oracles know it.
+    """
+    _check_dim(dim)
+    qualities: tuple[Effect, ...] = ("quadratic", "smooth", "random")
+    difficulties: tuple[Effect, ...] = ("quadratic", "random")
+    return tuple(
+        SyntheticProblem(dim, f, g, h, noise)
+        for f in qualities
+        for g in difficulties
+        for h in LEFT_SLOPES[dim]
+    )
+
+
+def illustrated_configurations() -> tuple[SyntheticProblem, ...]:
+    """The eight configurations of which the paper shows a matrix: four, without and with noise."""
+    kinds: tuple[tuple[Effect, Effect, str], ...] = (
+        ("constant", "constant", "l1"),
+        ("constant", "linear", "non-distance"),
+        ("linear", "constant", "l1"),
+        ("linear", "linear", "l1"),
+    )
+    return tuple(SyntheticProblem(3, *kind, noise) for noise in (0.0, 30.0) for kind in kinds)
+
+
+@cache
+def _grid(dim: int) -> ContextSpace:
+    _check_dim(dim)
+    return ContextSpace(**{f"c{d + 1}": range(GRIDS[dim][0]) for d in range(dim)})
+
+
+def _check_dim(dim: int) -> None:
+    if dim not in GRIDS:
+        raise BenchmarkError(
+            f"Synthetic data exist for 3, 5 and 7 dimensions. Got dim={dim!r} instead."
+        )

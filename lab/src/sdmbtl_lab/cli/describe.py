@@ -1,0 +1,184 @@
+"""`sdmbtl describe`: what transfer matrices look like."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from sdmbtl.cli.arguments import ArgumentError
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import note, plain_table, print_json, say
+from sdmbtl.cli.output import result_console as console
+from sdmbtl.wording import counted, figure, whole_percent
+
+if TYPE_CHECKING:
+    from sdmbtl_lab.matrices import TransferDataset
+    from sdmbtl_lab.matrices.anatomy import Anatomy, DimensionSize
+
+#: Numbers of policies for which coverage is printed.
+_SHOWN_ROUNDS = (1, 3, 6, 12)
+_WIDTH = 79
+
+
+def describe(
+    data: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[DATA]...",
+            help="Data sets that ship with the package, or paths of others; all shipped ones if "
+            "left out.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Draw matrix-NAME.png for each data set into DIR."),
+    ] = None,
+) -> None:
+    """Describe transfer matrices: what returns depend on, run-to-run variance.
+
+    Returns are printed so that 0 is the lowest and 1 the highest of the
+    data set.
+    """
+    from sdmbtl_lab.matrices import load_matrix
+    from sdmbtl_lab.matrices.anatomy import anatomy
+
+    if figures is not None:
+        import sdmbtl.plots  # noqa: F401 - to fail before the work, not after it
+    described = []
+    for number, name in enumerate(_asked_for(data)):
+        dataset = load_matrix(name)
+        found = anatomy(dataset)
+        described.append(found.to_dict())
+        if not as_json:
+            if number:
+                say()
+            _print(found)
+        if figures is not None:
+            _draw(dataset, found, figures)
+    if as_json:
+        print_json(described)
+
+
+def _asked_for(data: list[str] | None) -> list[str]:
+    from sdmbtl_lab.matrices import matrix_names
+
+    names = data or list(matrix_names())
+    if not names:
+        raise ArgumentError(
+            "No data sets ship with this installation. Give the path of one, made with "
+            "'sdmbtl matrix'."
+        )
+    return names
+
+
+def _draw(dataset: TransferDataset, found: Anatomy, directory: Path) -> None:
+    from sdmbtl.plots import save_figure
+    from sdmbtl_lab.figures import matrix_figure
+
+    directory.mkdir(parents=True, exist_ok=True)
+    # The name comes from the card of the data set, which may be somebody else's.
+    name = re.sub(r"[^\w.-]", "-", found.name)
+    path = directory / f"matrix-{name}.png"
+    save_figure(matrix_figure(dataset, found), path)
+    note(f"Drawn: {path}")
+
+
+def _print(found: Anatomy) -> None:
+    _print_size(found)
+    say("\nFindings")
+    for sentence in found.findings:
+        say(fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
+    _print_variance(found)
+    _print_dimensions(found)
+    _print_few_policies(found)
+
+
+def _print_size(found: Anatomy) -> None:
+    size = found.size
+    parts = [counted(size.contexts, "context"), counted(size.seeds, "seed")]
+    if size.episodes is not None:
+        parts.append(f"{counted(size.episodes, 'episode')} for each pair")
+    title = f"{found.name}: {', '.join(parts)}"
+    say(title, bold=True)
+    width = max(len(d.name) for d in size.dimensions)
+    for dimension in size.dimensions:
+        say(f"  {dimension.name:<{width}}  {_range(dimension)}")
+    say(
+        f"Returns lie between {size.lowest:.4g} and {size.highest:.4g}; from here on these are "
+        "0 and 1."
+    )
+
+
+def _range(dimension: DimensionSize) -> str:
+    values = "" if dimension.levels is None else f"{counted(dimension.levels, 'value')}, "
+    scale = " (log)" if dimension.scale == "log" else ""
+    return f"{values}{dimension.low:.4g} to {dimension.high:.4g}{scale}"
+
+
+def _print_variance(found: Anatomy) -> None:
+    say("\nWhere the variance of returns comes from")
+    shares, variance = found.shares, found.run_variance
+    table = plain_table()
+    table.show_header = False
+    table.add_column()
+    table.add_column(justify="right")
+    table.add_column()
+    table.add_row("  f  policy quality", whole_percent(shares.quality), "which policy runs")
+    table.add_row("  g  task difficulty", whole_percent(shares.difficulty), "which target it is")
+    table.add_row("  h  dissimilarity", whole_percent(shares.dissimilarity), "how the two fit")
+    console().print(table)
+    if variance.row is not None and variance.common is not None and variance.rest is not None:
+        common, row, rest = map(whole_percent, (variance.common, variance.row, variance.rest))
+        say(
+            f"Between seeds: {common} is common to all, {row} is noise between training runs,\n"
+            f"{rest} other differences."
+        )
+
+
+def _print_dimensions(found: Anatomy) -> None:
+    say("\nBy dimension: the shape of f and g, and how returns change across the whole")
+    say("range for sources below and above their target")
+    table = plain_table()
+    table.add_column("  dimension")
+    for header in ("f", "g", "below", "above"):
+        table.add_column(header, justify="right")
+    gap = found.gap
+    effects = zip(found.quality.main_effects, found.difficulty.main_effects, strict=True)
+    for d, (quality, difficulty) in enumerate(effects):
+        table.add_row(
+            Text(f"  {quality.name}"),
+            *(f"{effect.shape} {effect.swing:.3f}" for effect in (quality, difficulty)),
+            *(f"{side[d]:+.3f}" for side in (gap.left, gap.right)),
+        )
+    linear = (found.quality.linear_r2, found.difficulty.linear_r2)
+    table.add_row("  R² if linear", *(figure(r2, ".2f") for r2 in linear))
+    console().print(table)
+    say(
+        f"R² of h: distance {figure(gap.mountain_r2, '.2f')}, curves of the difference "
+        f"{figure(gap.curves_r2, '.2f')}, any places {figure(gap.positions_r2, '.2f')}"
+    )
+
+
+def _print_few_policies(found: Anatomy) -> None:
+    few = found.few_policies
+    rounds = [k for k in _SHOWN_ROUNDS if k <= len(few.oracle)]
+    say("\nMean over the targets of the best return, by number of policies")
+    table = plain_table()
+    table.add_column("  policies")
+    for header in (*map(str, rounds), f"all {found.size.contexts}"):
+        table.add_column(header, justify="right")
+    for name, curve in (("  oracle", few.oracle), ("  random", few.random)):
+        values = [*(curve[k - 1] for k in rounds), few.everything]
+        table.add_row(name, *(f"{value:.3f}" for value in values))
+    console().print(table)
+    say(
+        f"The own policy of a context reaches {found.training.own:.3f} there, the best one "
+        f"{found.training.best:.3f}."
+    )

@@ -1,0 +1,242 @@
+"""Figures of a benchmark as the paper has them: curves, scores, choices and intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from sdmbtl.errors import FigureError
+from sdmbtl.plots.colours import POLICIES
+
+if TYPE_CHECKING:
+    # A figure is drawn of a result that somebody else has read: benchmarks are not loaded here.
+    from sdmbtl_lab.benchmarks.cpu_time import CpuTime
+    from sdmbtl_lab.benchmarks.distribution import Distribution
+    from sdmbtl_lab.benchmarks.result import BenchmarkResult, ProblemResult
+    from sdmbtl_lab.figures.benchmark_data import BenchmarkData
+
+#: Panels side by side, at most, and their size in inches.
+COLUMNS, WIDTH, HEIGHT = 4, 3.1, 2.5
+SMALL = 8
+#: What has the same colour in every figure; other names get what is left.
+COLOURED = (
+    *("m/gp-mbtl", "gp-mbtl", "m-mbtl", "m+random", "gp+random", "random", "auto"),
+    *("myopic-oracle", "sequential-oracle", "independent", "multi-task"),
+)
+#: The statistics that intervals are shown of.
+STATISTICS = ("mean", "median", "iqm")
+
+
+def curves_figure(data: BenchmarkData) -> Figure:
+    """Performance against the number of policies: a panel for each problem."""
+
+    def draw(panel: Axes, number: int) -> None:
+        for curve in data.problems[number].curves:
+            _band(panel, curve.means, curve.half_widths, colours[curve.selector], curve.selector)
+        panel.set_xlabel("policies", fontsize=SMALL)
+
+    colours = _colours([c.selector for problem in data.problems for c in problem.curves])
+    figure = _panels([problem.name for problem in data.problems], draw)
+    figure.supylabel("performance", fontsize=SMALL + 1)
+    return figure
+
+
+def score_figure(data: BenchmarkData) -> Figure:
+    """The aggregated score against the number of policies: 0 random choice, 1 Myopic Oracle.
+
+    Raises:
+        FigureError: If no problem enters the score.
+    """
+    if not data.scores:
+        raise FigureError(f"The benchmark {data.title!r} has no score: no problem enters it.")
+    colours = _colours([score.selector for score in data.scores])
+    figure = Figure(figsize=(2 * WIDTH, 1.6 * HEIGHT), layout="constrained")
+    axes = figure.subplots()
+    for score in data.scores:
+        means = [np.nan if mean is None else mean for mean in score.means]
+        _band(axes, means, score.half_widths, colours[score.selector], score.selector)
+    axes.axhline(0, color="grey", lw=0.8, ls=":")
+    axes.axhline(1, color="grey", lw=0.8, ls=":")
+    axes.set_xlabel("policies")
+    axes.set_ylabel("aggregated score")
+    axes.legend(fontsize=SMALL, frameon=False)
+    return figure
+
+
+def choices_figure(data: BenchmarkData, selector: str) -> Figure:
+    """Which strategy a selector used in each round, as shares of the matrices.
+
+    Raises:
+        FigureError: If nothing is known of its choices.
+    """
+    found = {
+        problem.name: curve.choices
+        for problem in data.problems
+        for curve in problem.curves
+        if curve.selector == selector and curve.choices
+    }
+    if not found:
+        raise FigureError(f"The benchmark {data.title!r} has no choices of {selector!r}.")
+    colours = _colours([strategy for choices in found.values() for strategy in choices])
+
+    def draw(panel: Axes, number: int) -> None:
+        choices = list(found.values())[number]
+        rounds = np.arange(1, len(next(iter(choices.values()))) + 1)
+        shades = [colours[strategy] for strategy in choices]
+        panel.stackplot(rounds, *choices.values(), labels=list(choices), colors=shades, step="mid")
+        panel.set_ylim(0, 1)
+        panel.set_xlabel("round", fontsize=SMALL)
+
+    figure = _panels(list(found), draw)
+    figure.supylabel("share of the matrices", fontsize=SMALL + 1)
+    return figure
+
+
+def rounds_figure(result: BenchmarkResult, selectors: Sequence[str]) -> Figure:
+    """Policies until the performance is within epsilon of the best: median over the matrices.
+
+    Nothing is drawn where half of the matrices do not get there.
+
+    Raises:
+        FigureError: If that was not measured.
+    """
+    problems = [p for p in result.problems if any(p.of(name).rounds_to for name in selectors)]
+    if not problems:
+        raise FigureError(f"The benchmark {result.name!r} has no rounds to epsilon-suboptimal.")
+    colours = _colours(selectors)
+    measured = {epsilon for p in problems for n in selectors for epsilon in p.of(n).rounds_to}
+    epsilons = sorted(measured, key=float)
+
+    def draw(panel: Axes, number: int) -> None:
+        for name in selectors:
+            found = problems[number].of(name).rounds_to
+            medians = [found[epsilon].median if epsilon in found else None for epsilon in epsilons]
+            known = [np.nan if count is None else count for count in medians]
+            if found:
+                panel.plot(known, ".-", color=colours[name], label=name)
+        panel.set_xticks(range(len(epsilons)), epsilons)
+        panel.set_xlabel("epsilon", fontsize=SMALL)
+
+    figure = _panels([problem.name for problem in problems], draw)
+    figure.supylabel("policies", fontsize=SMALL + 1)
+    return figure
+
+
+def intervals_figure(result: BenchmarkResult, selectors: Sequence[str], policies: int) -> Figure:
+    """Mean, median and interquartile mean of the performance, with their 95 % intervals."""
+    colours = dict(zip(STATISTICS, POLICIES, strict=False))
+
+    def draw(panel: Axes, number: int) -> None:
+        for place, statistic in enumerate(STATISTICS):
+            found = _intervals(result.problems[number], selectors, policies, statistic)
+            panel.errorbar(
+                [value for value, _ in found.values()],
+                [selectors.index(name) + (place - 1) * 0.2 for name in found],
+                xerr=[width for _, width in found.values()],
+                fmt="o",
+                ms=3,
+                color=colours[statistic],
+                label=statistic,
+            )
+        panel.set_yticks(range(len(selectors)), selectors, fontsize=SMALL - 1)
+        panel.set_ylim(len(selectors) - 0.5, -0.5)
+
+    figure = _panels([problem.name for problem in result.problems], draw)
+    figure.supxlabel(f"performance with {policies} policies", fontsize=SMALL + 1)
+    return figure
+
+
+def distribution_figure(found: Distribution) -> Figure:
+    """Performance on matrices that were drawn, as a histogram, and on the seeds, as lines."""
+    figure = Figure(figsize=(1.6 * WIDTH, 1.3 * HEIGHT), layout="constrained")
+    axes = figure.subplots()
+    axes.hist(found.drawn, bins=20, color=POLICIES[4], label=f"{len(found.drawn)} drawn matrices")
+    for number, value in enumerate(found.real):
+        label = f"{len(found.real)} seeds" if number == 0 else None
+        axes.axvline(value, color=POLICIES[5], lw=1.5, label=label)
+    axes.set_xlabel(f"performance of {found.selector} with {found.policies} policies")
+    axes.set_ylabel("matrices")
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    # Outside: lines and bars may be anywhere.
+    figure.legend(fontsize=SMALL, frameon=False, loc="outside upper center", ncols=2)
+    return figure
+
+
+def cpu_time_figure(measured: Sequence[CpuTime]) -> Figure:
+    """CPU time of each round: a panel for each data set, a curve for each selector."""
+    colours = _colours([name for found in measured for name in found.seconds])
+
+    def draw(panel: Axes, number: int) -> None:
+        for name, seconds in measured[number].seconds.items():
+            rounds = np.arange(1, len(seconds) + 1)
+            panel.plot(rounds, 1000 * seconds, color=colours[name], lw=1.2, label=name)
+        panel.set_yscale("log")
+        panel.set_xlabel("round", fontsize=SMALL)
+
+    figure = _panels([f"{found.data}, {found.targets} targets" for found in measured], draw)
+    figure.supylabel("CPU time of a round, ms", fontsize=SMALL + 1)
+    return figure
+
+
+def _intervals(
+    problem: ProblemResult, selectors: Sequence[str], policies: int, statistic: str
+) -> dict[str, tuple[float, float]]:
+    """Selector -> value and half the width of its interval, where they are known."""
+    measured = {name: problem.statistics(name, policies, "final") for name in selectors}
+    cells = {name: found.cell(statistic) for name, found in measured.items() if found is not None}
+    return {
+        name: (cell.mean, cell.half_width or 0.0)
+        for name, cell in cells.items()
+        if cell is not None
+    }
+
+
+def _panels(names: Sequence[str], draw: Callable[[Axes, int], None]) -> Figure:
+    """A panel for each name, and one legend for all."""
+    columns = min(COLUMNS, len(names))
+    rows = -(-len(names) // columns)
+    size = (WIDTH * columns, HEIGHT * rows + 0.5)
+    figure = Figure(figsize=size, layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    labels: dict[str, Artist] = {}
+    for number, panel in enumerate(panels):
+        if number >= len(names):
+            panel.remove()
+            continue
+        draw(panel, number)
+        panel.set_title(names[number], fontsize=SMALL + 1)
+        panel.tick_params(labelsize=SMALL - 1)
+        handles, words = panel.get_legend_handles_labels()
+        labels.update(zip(words, handles, strict=True))
+    figure.legend(
+        list(labels.values()), list(labels), loc="outside upper center", ncols=6, fontsize=SMALL
+    )
+    return figure
+
+
+def _band(
+    panel: Axes, means: Sequence[float], widths: Mapping[int, float], colour: str, name: str
+) -> None:
+    """A curve over 1..K, with its intervals where they are known."""
+    rounds = np.arange(1, len(means) + 1)
+    panel.plot(rounds, means, color=colour, lw=1.2, label=name)
+    known = np.array(sorted(k for k in widths if k <= len(means)), dtype=int)
+    if not known.size:
+        return
+    middle, half = np.asarray(means)[known - 1], np.array([widths[k] for k in known])
+    if len(known) == len(means):
+        panel.fill_between(known, middle - half, middle + half, color=colour, alpha=0.2, lw=0)
+    else:  # between rounds that lie apart a band would not follow its curve
+        panel.errorbar(known, middle, yerr=half, fmt="none", ecolor=colour, capsize=2, lw=1)
+
+
+def _colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each name."""
+    order = dict.fromkeys((*COLOURED, *names))
+    return {name: POLICIES[number % len(POLICIES)] for number, name in enumerate(order)}

@@ -1,0 +1,83 @@
+"""Transfer matrices of real training that ship with the package."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+from sdmbtl.checks import did_you_mean
+from sdmbtl.errors import MatrixError
+from sdmbtl_lab.matrices.dataset import TransferDataset
+from sdmbtl_lab.matrices.region_dataset import RegionDataset
+
+#: How the names of data sets of regions begin.
+REGIONS = "regions-"
+
+
+def folder() -> Path:
+    """Where the data sets are."""
+    return Path(str(files("sdmbtl_lab.matrices"))) / "data"
+
+
+def matrix_names() -> tuple[str, ...]:
+    """Every name that `load_matrix` knows."""
+    return tuple(name for name in _names() if not name.startswith(REGIONS))
+
+
+def region_names() -> tuple[str, ...]:
+    """Every name that `load_regions` knows."""
+    return tuple(name for name in _names() if name.startswith(REGIONS))
+
+
+def load_matrix(name: str | Path) -> TransferDataset:
+    """Load a data set that ships with the package, or one made with `sdmbtl matrix`.
+
+    Args:
+        name: One of `matrix_names()`, or the path of an npz file or of its directory.
+
+    Raises:
+        MatrixError: If there is no such data set, or the file is damaged or another's.
+    """
+    return TransferDataset.load(_find(name, matrix_names()))
+
+
+def load_regions(name: str | Path) -> RegionDataset:
+    """Load a data set of regions by one of the `region_names()`, or by its path.
+
+    Raises:
+        MatrixError: As `load_matrix`.
+    """
+    return RegionDataset.load(_find(name, region_names()))
+
+
+def _names() -> list[str]:
+    return sorted(path.stem for path in folder().glob("*.npz"))
+
+
+def _find(name: str | Path, names: tuple[str, ...]) -> Path:
+    """The file of a data set.
+
+    Raises:
+        MatrixError: If there is none.
+    """
+    if not isinstance(name, str | Path):
+        raise MatrixError(
+            f"A data set is given by its name or its path, as a text. Got {name!r} instead."
+        )
+    if name in names:
+        return folder() / f"{name}.npz"
+    path = Path(name)
+    if path.is_dir():
+        if not (path / "matrix.npz").is_file():
+            raise MatrixError(
+                f"The directory {str(name)!r} has no matrix.npz; 'sdmbtl matrix' writes it when "
+                "all seeds are finished."
+            )
+        path = path / "matrix.npz"
+    if not path.is_file():
+        raise MatrixError(
+            f"There is no matrix {str(name)!r}. With the package come: "
+            f"{', '.join(names) or 'none'}; others are given by their path."
+            f"{did_you_mean(str(name), names)}"
+        )
+    return path

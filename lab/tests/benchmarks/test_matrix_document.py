@@ -1,0 +1,132 @@
+"""The document about the transfer matrices, and that it says what the cards say."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdmbtl import ContextSpace
+from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
+
+SCRIPT = Path(__file__).parents[3] / "lab" / "experiments" / "describe_matrices.py"
+SPACE = ContextSpace(friction=[0.5, 1.0, 4.0], scale=[6.0, 48.0])
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="not part of a wheel")
+
+
+def card(name="walker", **changes):
+    recipe = {
+        "family": {"name": "BipedalWalker", "options": {"space": SPACE.to_dict(), "mode": "x"}},
+        "targets": SPACE.to_dict(),
+        "trainer": "sb3",
+        "training": {"total_timesteps": 60_000},
+        "episodes": 3,
+        "seed": 0,
+        "multi_task": [],
+    }
+    cost = {
+        "training_cpu_seconds": 9000.0,
+        "evaluation_cpu_seconds": 90.0,
+        "training_steps": 1_234_567,
+        "trained_again": 2,
+    }
+    versions = {"numpy": "2.0", "torch": None}
+    made = {"versions": versions, "python": "3.12.1", "machine": "x86_64"}
+    return {"name": name, "seeds": 2, "recipe": recipe | changes, "cost": cost, **made}
+
+
+def dataset(about, multi_task=None):
+    returns = np.random.default_rng(0).normal(size=(2, 6, 6)).round(1)
+    for own, walks in zip(returns, (5, 4), strict=True):
+        np.fill_diagonal(own, [200.5] * walks + [200.0] * (6 - walks))
+    return TransferDataset(
+        TransferMatrices(SPACE, returns),
+        returns.diagonal(axis1=1, axis2=2).copy(),
+        np.zeros((2, 6)),
+        multi_task or {},
+        about,
+    )
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("describe_matrices", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return lambda *arguments: module.main([str(a) for a in arguments])
+
+
+@pytest.fixture(scope="module")
+def written(script, tmp_path_factory):
+    """The document of two data sets."""
+    path = tmp_path_factory.mktemp("document")
+    dataset(card()).save(path / "walker.npz")
+    cartpole = {"name": "CartPole", "options": {}}
+    about = card("cart", family=cartpole, multi_task=[3], training={"total_timesteps": 500_000})
+    dataset(about, {3: np.zeros((2, 6))}).save(path / "cart.npz")
+    script(path / "walker.npz", path / "cart.npz", "--out", path)
+    return path
+
+
+def test_the_card_is_described(written):
+    text = (written / "docs" / "matrices.md").read_text()
+    walker, cart = text.split("\n## walker\n")[1].split("\n## cart\n")
+    for line in (
+        "- **Environment:** BipedalWalker (mode x).",
+        "- **Contexts:** 6, `friction` 0.5 to 4 in 3 values, `scale` 6 to 48 in 2 values.",
+        "- **Training:** trainer `sb3`, 60,000 steps for each policy, which is 1.2 % of the "
+        "paper's 5,000,000.",
+        "- **Evaluation:** 3 episodes for each policy on each context.",
+        "- **Seeds:** 2; each context was trained on 2 times.",
+        "- **Cost:** 2.5 hours of CPU time for training (1,234,567 steps), 90 seconds for "
+        "evaluation; 2 trained again with another seed.",
+        "- **Made with:** Python 3.12.1 (x86_64), numpy 2.0.",
+        "![walker: maps, curves, matrix, two seeds and few policies](figures/matrix-walker.png)",
+    ):
+        assert line in walker.splitlines()
+    assert "minus the cost of the motors" in walker
+    walk = "- **Policies that walk:** 9 of 12 (75 %), with a return above 200 in their own context."
+    assert walk in walker.splitlines()
+    assert "**Policies that" not in cart
+    assert "500,000 steps for each policy, which is 10 % of the paper's 5,000,000. Multi" in cart
+    assert "trained on all 6, with the steps of 3 policies." in cart
+    assert "| multi-task, same steps | – |" in cart
+    assert "multi-task, same steps" not in walker
+
+
+def test_numbers_are_those_of_the_result_file(written):
+    text = (written / "docs" / "matrices.md").read_text()
+    walker, _ = json.loads((written / "results" / "anatomy.json").read_text())
+    found = walker["anatomy"]
+    for sentence in found["findings"]:
+        assert f"- {sentence}\n" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("| [walker](#walker)")]
+    few = found["few_policies"]
+    assert f"| {few['oracle'][5]:.3f} | {few['random'][5]:.3f} | {few['margin']:.3f}" in row
+    assert "| 6 in 2D | 2 |" in row
+    assert "targets" not in walker["card"]["recipe"]
+    assert "space" not in walker["card"]["recipe"]["family"]["options"]
+
+
+def test_figures_are_there(written):
+    for name in ("walker", "cart"):
+        figure = (written / "docs" / "figures" / f"matrix-{name}.png").read_bytes()
+        assert figure.startswith(b"\x89PNG")
+
+
+def test_a_page_that_is_out_of_date_is_noticed(script, written):
+    script("--check", "--out", written)
+    page = written / "docs" / "matrices.md"
+    text = page.read_text()
+    page.write_text(text.replace("1.2 %", "99 %"))
+    with pytest.raises(SystemExit, match="is not what .*anatomy.json says"):
+        script("--check", "--out", written)
+    page.write_text(text)
+
+
+def test_nothing_to_describe(script, tmp_path, monkeypatch):
+    monkeypatch.setattr("sdmbtl_lab.matrices.shipped.folder", lambda: tmp_path)
+    with pytest.raises(SystemExit, match="Give the paths of some"):
+        script("--out", tmp_path)

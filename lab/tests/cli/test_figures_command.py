@@ -1,0 +1,71 @@
+"""`sdmbtl figures`."""
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "begins"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")]
+)
+def test_the_figures_of_a_data_set(command, tmp_path, kind, begins):
+    out = tmp_path / "figures"
+    given = ["--data", "bipedal-walker,synthetic", "--timed", 2]
+    result = command("figures", *given, "--format", kind, "-o", out)
+    assert result.stderr.count("Drawn: ") == 6
+    assert result.stderr.endswith(f"The captions are in {out / 'captions.txt'}.\n")
+    drawn = sorted(path.name for path in out.glob(f"*.{kind}"))
+    assert drawn == [
+        f"cpu-time-selectors.{kind}",
+        f"f-g-h-bipedal-walker.{kind}",
+        f"seeds-and-drawn-bipedal-walker.{kind}",
+        f"transfer-by-dimension-bipedal-walker.{kind}",
+        f"transfer-matrices-synthetic.{kind}",
+        f"transfer-matrix-bipedal-walker.{kind}",
+    ]
+    assert all((out / name).read_bytes().startswith(begins) for name in drawn)
+    captions = (out / "captions.txt").read_text().splitlines()
+    assert sorted(line.partition(": ")[0] for line in captions) == drawn
+    numbers = {line.split(".")[0]: line.split()[-4] for line in captions}
+    assert numbers["transfer-by-dimension-bipedal-walker"] == "8"
+    assert numbers["transfer-matrices-synthetic"] == "13"
+    assert numbers["cpu-time-selectors"] == "4"
+
+
+def test_the_figures_of_a_benchmark(command, tmp_path):
+    out = tmp_path / "figures"
+    command("figures", ROOT / "results" / "real.json", "--data", "", "--format", "png", "-o", out)
+    names = {path.stem for path in out.glob("*.png")}
+    assert names == {
+        "choices-real",
+        "curves-real",
+        "intervals-real",
+        "policies-to-epsilon-real",
+        "score-real",
+    }
+
+
+@pytest.mark.parametrize("matrices", [0, 2])
+def test_drawn_matrices_beside_the_seeds(command, tmp_path, matrices):
+    given = ["--data", "acrobot", "--matrices", matrices, "--timed", 0, "--format", "png"]
+    command("figures", *given, "-o", tmp_path)
+    assert (tmp_path / "seeds-and-drawn-acrobot.png").exists() == (matrices > 0)
+    assert not (tmp_path / "cpu-time-selectors.png").exists()
+
+
+def test_as_json(command, tmp_path):
+    given = ["--data", "synthetic", "--format", "png", "-o", tmp_path]
+    (figure,) = command.json("figures", *given)["figures"]
+    assert figure["file"] == str(tmp_path / "transfer-matrices-synthetic.png")
+    assert figure["caption"].endswith("Figure 13 of the paper.")
+
+
+def test_nothing_is_written_if_something_cannot_be_read(command, tmp_path):
+    out = tmp_path / "figures"
+    wrong = tmp_path / "wrong.json"
+    wrong.write_text("{}")
+    assert "wrong.json" in command.error("figures", wrong, "--data", "bipedal-walker", "-o", out)
+    assert "Did you mean 'acrobot'" in command.error("figures", "--data", "acrobt", "-o", out)
+    assert not out.exists()

@@ -1,0 +1,178 @@
+"""How the methods are trained side by side, measured and kept."""
+
+import json
+
+import numpy as np
+import pytest
+
+import against_generalists
+from generalists import measuring, methods, results
+from generalists.data_sets import DATA_SETS, DataSet
+from generalists.long_runs import LongRuns
+from generalists.measuring import Measured
+from generalists.methods import Method
+from sdmbtl.environments import make_family
+from sdmbtl.training import Evaluation, TrainingJob
+
+OURS = "generalist-first"
+DATA = DataSet("CartPole wide", "CartPole")
+SMALL = {"num_envs": 2, "num_steps": 32, "minibatch_size": 32, "update_epochs": 1}
+
+
+class NumberedTrainer:
+    """Plays policies that are numbers: the return of policy p on target i is p + i / 1000."""
+
+    def __init__(self):
+        self.calls = []
+
+    def evaluate(self, policy, contexts, *, episodes, seed):
+        self.calls.append((policy, seed, len(contexts)))
+        targets = np.array([DATA.space.index(c) for c in contexts])
+        return Evaluation(np.repeat((policy + targets / 1000)[:, None], episodes, axis=1))
+
+
+def test_targets_get_the_policy_with_the_best_record_by_then():
+    recorded = np.zeros((3, 512))
+    recorded[0] = 1.0
+    recorded[1, :100] = 2.0
+    recorded[2, 100:110] = 2.0
+    trainer = NumberedTrainer()
+    rows = measuring.fresh_rows(
+        DATA, trainer, [10.0, 20.0, 30.0], recorded, {1: [0], 2: [0, 1], 3: [0, 1, 2]}, 7
+    )
+    i = np.arange(512)
+    np.testing.assert_allclose(rows[1], 10 + i / 1000)
+    np.testing.assert_allclose(rows[2], np.where(i < 100, 20, 10) + i / 1000)
+    best = np.select([i < 100, i < 110], [20, 30], 10)
+    np.testing.assert_allclose(rows[3], best + i / 1000)
+    assert [n for _, _, n in trainer.calls] == [512, 102, 102], "only those that are needed"
+    assert len({seed for _, seed, _ in trainer.calls}) == 3
+
+
+def test_new_episodes_are_not_those_that_were_recorded():
+    trainer = NumberedTrainer()
+    recorded = measuring.recorded_rows(DATA, trainer, [1.0, 2.0], 7)
+    measuring.fresh_rows(DATA, trainer, [1.0, 2.0], recorded, {2: [0, 1]}, 7)
+    seeds = [seed for _, seed, _ in trainer.calls]
+    assert len(set(seeds)) == len(seeds) == 3
+
+
+def test_what_can_be_paid_at_each_mark():
+    found = methods.affordable([200, 50, 50, 600, 900], unit=100)
+    assert {mark: len(some) for mark, some in found.items()} == {
+        2: 1,
+        3: 3,
+        4: 3,
+        6: 3,
+        8: 3,
+        12: 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("jobs", "preferred", "chunk"), [(130, 10, 10), (60, 20, 10), (48, 12, 12), (26, 2, 2)]
+)
+def test_chunks_are_equal(jobs, preferred, chunk):
+    assert methods.even_chunk(jobs, preferred) == chunk
+    assert jobs % chunk == 0
+
+
+def test_shorter_runs_are_the_beginning_of_longer_ones():
+    family = make_family("CartPole")
+    space = family.space("wide")
+    trainer = LongRuns(family, space, processes=1, hidden_sizes=(4,), eval_every=2, **SMALL)
+    jobs = [TrainingJob(space.targets[:3], seed) for seed in (1, 2)]
+    short, long = trainer.policies_after(jobs, [64 * 2, 64 * 6])
+    for steps, policies in ((64 * 2, short), (64 * 6, long)):
+        again = trainer.train([TrainingJob(j.contexts, j.seed, steps=steps) for j in jobs])
+        for policy, training in zip(policies, again, strict=True):
+            for ours, theirs in zip(policy.weights, training.policy.weights, strict=True):
+                np.testing.assert_array_equal(ours, theirs)
+    assert not np.array_equal(short[0].weights[0], long[0].weights[0])
+    assert not np.array_equal(long[0].weights[0], long[1].weights[0])
+    annealed = LongRuns(family, space, processes=1, hidden_sizes=(4,), anneal_lr=True, **SMALL)
+    with pytest.raises(ValueError, match="a run of its own"):
+        annealed.policies_after(jobs, [64])
+
+
+def test_only_what_is_missing_is_measured(tmp_path):
+    asked = []
+
+    def run(data, seeds, work):
+        for seed in seeds:
+            asked.append(seed)
+            if seed == 2 and asked.count(2) == 1:
+                raise KeyboardInterrupt
+            yield seed, Measured({1: np.full(512, 250.0 + seed)}, {"ended": "so"})
+
+    method = Method("generalist", run)
+    with pytest.raises(KeyboardInterrupt):
+        against_generalists.measure(DATA, method, 3, tmp_path)
+    against_generalists.measure(DATA, method, 3, tmp_path)
+    against_generalists.measure(DATA, method, 3, tmp_path)
+    assert asked == [0, 1, 2, 2]
+    result = json.loads(json.dumps(results.collect(tmp_path, [DATA], "command", "new")))
+    found = result["data"]["CartPole wide"]["methods"]["generalist"]
+    shares = [found[seed]["coverage"]["1"] for seed in "012"]
+    assert shares == pytest.approx([0.5, 0.502, 0.504])
+    assert found["2"]["worst_tenth"]["1"] == pytest.approx(0.504)
+    assert found["2"]["ended"] == "so"
+
+
+def test_a_study_counts_for_its_code_only(tmp_path):
+    method = Method("generalist-first", lambda *_: iter(()), keyed=True)
+    old, new = (results.folder_of(tmp_path, DATA, method, code) for code in ("old", "new"))
+    measuring.save(old, DATA, 0, Measured({1: np.full(512, 100.0)}))
+    assert results.collect(tmp_path, [DATA], "command", "new")["data"] == {}
+    measuring.save(new, DATA, 0, Measured({1: np.full(512, 400.0)}))
+    for code, share in (("old", 0.2), ("new", 0.8)):
+        result = results.collect(tmp_path, [DATA], "command", code)
+        assert result["code"] == code
+        found = result["data"]["CartPole wide"]["methods"]["generalist-first"]
+        assert found["0"]["coverage"]["1"] == pytest.approx(share)
+    baseline = Method("cover", method.run)
+    assert results.folder_of(tmp_path, DATA, baseline, "new").name == "cover"
+
+
+def test_earlier_measurements_stay_until_there_are_as_many_new_ones(tmp_path):
+    def save(method, code, seed, value):
+        folder = results.folder_of(tmp_path, DATA, Method(method, None, method == OURS), code)
+        measuring.save(folder, DATA, seed, Measured({1: np.full(512, value)}))
+
+    save("cover", "old", 0, 100.0)
+    save("cover", "old", 1, 100.0)
+    save(OURS, "old", 0, 100.0)
+    earlier = results.collect(tmp_path, [DATA], "command", "old")
+    for path in tmp_path.rglob("*.json"):
+        path.unlink()
+    save("cover", "new", 0, 300.0)
+    save("generalist", "new", 0, 300.0)
+
+    def found(code):
+        result = results.collect(tmp_path, [DATA], "command", code, earlier)
+        return result["data"]["CartPole wide"]["methods"]
+
+    kept = found("new")
+    assert kept["cover"]["1"]["coverage"] == pytest.approx({"1": 0.2}), "two seeds, not one"
+    assert kept["generalist"]["0"]["coverage"] == pytest.approx({"1": 0.6})
+    assert OURS not in kept, "of other code"
+    assert OURS in found("old")
+    assert not any("near_best" in seed for seeds in kept.values() for seed in seeds.values())
+    save("cover", "new", 1, 300.0)
+    assert found("new")["cover"]["1"]["coverage"] == pytest.approx({"1": 0.6})
+
+
+def test_near_the_best_of_all_methods():
+    rows = {
+        "a": {"1": np.array([0.5, 0.9]), "2": np.array([0.8, 0.9])},
+        "b": {"1": np.array([0.84, 0.1])},
+    }
+    assert results.near_best(rows) == {"a": {"1": 0.5, "2": 1.0}, "b": {"1": 0.5}}
+
+
+def test_data_sets_have_512_targets():
+    assert [len(data.space) for data in DATA_SETS] == [512] * 6
+    everything = DATA_SETS[-1].space
+    grid = make_family("CartPole").space("everything")
+    assert all(context in grid for context in everything)
+    assert everything.bounds == grid.bounds

@@ -1,0 +1,240 @@
+"""The figure of a matrix: what it shows, and that it can be read."""
+
+import functools
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.text import Text
+from PIL import Image
+
+from sdmbtl import ContextSpace, Interval
+from sdmbtl.plots import save_figure
+from sdmbtl.plots.colours import BLUE, GREEN, ORANGE
+from sdmbtl_lab.figures import matrix_figure
+from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
+from sdmbtl_lab.matrices.anatomy import anatomy
+
+CUBE = ContextSpace(length=[0.05, 0.0965, 5.0], masscart=[0.1, 0.193, 10.0, 11.0], g=[1.0, 2.0])
+SPACES = {
+    "cube": CUBE,
+    "square": ContextSpace(a=range(5), b=range(4)),
+    "line": ContextSpace(a=range(5)),
+    "7 slices": ContextSpace(length=range(7), masspole=range(7), masscart=0.0123 * np.arange(1, 8)),
+    "5d": ContextSpace(**{f"dimension_{d}": [0.123, 4.56] for d in range(5)}),
+    "list": ContextSpace.sample(20, length=Interval(0.1, 9), mass=Interval(0.1, 10, "log")),
+}
+
+
+def made(space, seeds=2):
+    rng = np.random.default_rng(0)
+    units = space.unit_targets
+    distances = np.abs(units[:, None] - units).sum(axis=2)
+    returns = 3 * rng.normal(size=(seeds, len(space), 1)) - 10 * distances + units[:, 0]
+    return TransferDataset(
+        TransferMatrices(space, returns),
+        returns.diagonal(axis1=1, axis2=2).copy(),
+        np.zeros(returns.shape[:2]),
+        {3: returns.mean(axis=1), 50: returns.mean(axis=1)},
+        {"name": "made-up"},
+    )
+
+
+@functools.cache
+def drawn(space, seeds=2):
+    dataset = made(space, seeds)
+    found = anatomy(dataset)
+    return matrix_figure(dataset, found), found
+
+
+def panels(figure, title=None):
+    """All panels, or those of the part with this title."""
+    for part in figure.subfigs:
+        heading = part._suptitle.get_text() if part._suptitle else ""
+        if title is None or heading.startswith(title):
+            yield from part.axes
+
+
+def line(panel, label):
+    (found,) = [one for one in panel.lines if one.get_label() == label]
+    return found.get_xydata()
+
+
+def titled(figure, start):
+    (panel,) = [p for p in panels(figure) if p.get_title(loc="left").startswith(start)]
+    return panel
+
+
+def shown_texts(figure):
+    """Every text that can be seen, with its box on the canvas."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    figure.draw(renderer)
+    # Beyond the ends of an axis there are ticks that are never drawn.
+    hidden = {
+        id(label)
+        for panel in panels(figure)
+        for axis in (panel.xaxis, panel.yaxis)
+        for tick in axis.get_major_ticks()
+        for label in (tick.label1, tick.label2)
+        if not within(tick.get_loc(), *axis.get_view_interval())
+    }
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip() and id(text) not in hidden:
+            yield text.get_text(), text.get_window_extent(renderer)
+
+
+def within(value, one, other):
+    return min(one, other) - 1e-9 <= value <= max(one, other) + 1e-9
+
+
+@pytest.mark.parametrize("name", SPACES)
+def test_no_text_covers_another_or_leaves_the_canvas(name):
+    figure, _ = drawn(SPACES[name], seeds=1 if name == "5d" else 2)
+    width, height = figure.get_size_inches() * figure.dpi
+    boxes = list(shown_texts(figure))
+    assert len(boxes) > 20
+    for number, (text, box) in enumerate(boxes):
+        assert min(box.x0, box.y0, width - box.x1, height - box.y1) >= 0, text
+        for other_text, other in boxes[:number]:
+            assert not box.padded(-0.5).overlaps(other), (text, other_text)
+
+
+def test_title():
+    figure, found = drawn(CUBE)
+    lowest, highest = found.size.lowest, found.size.highest
+    assert figure._suptitle.get_text() == (
+        f"made-up: 24 contexts, 2 seeds; returns {lowest:.4g} to {highest:.4g} drawn as 0 to 1"
+    )
+    assert "24 contexts, 1 seed;" in drawn(CUBE, seeds=1)[0]._suptitle.get_text()
+
+
+def test_slices_of_a_grid():
+    figure, found = drawn(CUBE)
+    for title, effect in (("Policies", found.quality), ("Targets", found.difficulty)):
+        first, second = [p for p in panels(figure, title) if p.images]
+        values = (effect.values + found.few_policies.random[0]).reshape(3, 4, 2)
+        assert first.get_title() == "g = 1"
+        assert second.get_title() == "g = 2"
+        assert np.allclose(first.images[0].get_array(), values[:, :, 0])
+        assert np.allclose(second.images[0].get_array(), values[:, :, 1])
+        assert first.images[0].get_clim() == second.images[0].get_clim()
+        assert first.get_ylabel() == "length"
+        assert [t.get_text() for t in first.get_xticklabels()] == ["0.1", "11"]
+        assert [t.get_text() for t in first.get_yticklabels()] == ["0.05", "5"]
+
+
+def test_a_square_is_one_map():
+    figure, _ = drawn(SPACES["square"])
+    (panel,) = [p for p in panels(figure, "Policies") if p.images]
+    assert panel.images[0].get_array().shape == (5, 4)
+
+
+def test_not_too_many_slices(monkeypatch):
+    monkeypatch.setattr("sdmbtl_lab.figures.panels.MOST_SLICES", 3)
+    space = ContextSpace(a=range(4), b=range(4), c=range(4))
+    assert len([p for p in panels(drawn(CUBE)[0], "Policies") if p.images]) == 2
+    shown = [p.get_title() for p in panels(drawn(space)[0], "Policies") if p.images]
+    assert shown == ["c = 0", "c = 2", "c = 3"]
+
+
+@pytest.mark.parametrize("name", ["line", "5d", "list"])
+def test_lines_where_there_are_no_maps(name):
+    space = SPACES[name]
+    figure, found = drawn(space)
+    for title, effect in (("Policies", found.quality), ("Targets", found.difficulty)):
+        for panel, main in zip(panels(figure, title), effect.main_effects, strict=True):
+            points = panel.lines[0].get_xydata()
+            unit = space.dimensions[main.name].to_unit(main.values)
+            assert np.allclose(points[:, 0], unit)
+            assert np.allclose(points[:, 1], main.means + found.few_policies.random[0])
+            scale = " (log)" if main.name == "mass" else ""
+            assert panel.get_xlabel() == f"{main.name}{scale}"
+
+
+def test_curves_of_the_difference():
+    figure, found = drawn(CUBE)
+    parts = list(panels(figure, "Return minus"))
+    for panel, curve in zip(parts, found.gap.curves, strict=True):
+        assert panel.get_xlabel() == f"{curve.name}: source - target"
+        for label, values in (
+            ("as it is (f + h)", curve.relative),
+            ("equal policies (h)", curve.interaction),
+            ("a mountain's h, fitted", curve.mountain),
+        ):
+            wanted = np.column_stack([curve.differences, values])
+            assert np.allclose(line(panel, label), wanted)
+
+
+def test_the_matrix_itself():
+    figure, found = drawn(CUBE)
+    mean = made(CUBE).matrices.mean()
+    scaled = (mean - found.size.lowest) / (found.size.highest - found.size.lowest)
+    image = titled(figure, "The matrix").images[0]
+    assert np.allclose(image.get_array(), scaled)
+    assert image.get_clim() == (0, 1)
+
+
+def test_run_variance():
+    figure, found = drawn(CUBE)
+    panel = titled(figure, "Run to run")
+    returns = made(CUBE).returns
+    scaled = (returns - found.size.lowest) / (found.size.highest - found.size.lowest)
+    assert np.allclose(panel.lines[1].get_xydata(), scaled.mean(axis=2).T)
+    assert panel.texts[0].get_text() == f"correlation {found.run_variance.row_correlation:.2f}"
+    alone = titled(drawn(CUBE, seeds=1)[0], "Run to run")
+    assert alone.texts[0].get_text() == "one seed:\nnothing to compare"
+    assert not alone.lines
+
+
+def test_few_policies():
+    figure, found = drawn(CUBE)
+    panel = titled(figure, "Best return")
+    rounds = np.arange(1, 21)
+    assert np.allclose(line(panel, "oracle"), np.column_stack([rounds, found.few_policies.oracle]))
+    assert np.allclose(line(panel, "random"), np.column_stack([rounds, found.few_policies.random]))
+    assert np.allclose(line(panel, "all 24")[:, 1], found.few_policies.everything)
+    multi_task = line(panel, "multi-task, same steps")
+    assert np.allclose(multi_task, [[3, found.few_policies.multi_task[3]]])
+
+
+def test_files_are_small_the_same_each_time_and_keep_the_colours(tmp_path):
+    figure, _ = drawn(CUBE)
+    for name in ("a.png", "b.png"):
+        save_figure(figure, tmp_path / name)
+    content = (tmp_path / "a.png").read_bytes()
+    assert content == (tmp_path / "b.png").read_bytes()
+    assert len(content) < 200_000
+    full = io.BytesIO()
+    figure.savefig(full, format="png", dpi=100)
+    with Image.open(tmp_path / "a.png") as small, Image.open(full) as exact:
+        assert (small.mode, small.size) == ("P", exact.size)
+        reduced = np.asarray(small.convert("RGB"), dtype=int)
+        assert np.abs(reduced - np.asarray(exact.convert("RGB"), dtype=int)).mean() < 2
+        pixels = {tuple(p) for p in reduced.reshape(-1, 3)}
+    for colour in (BLUE, ORANGE, GREEN):
+        assert tuple(round(255 * c) for c in to_rgb(colour)) in pixels
+
+
+def test_nothing_else_imports_matplotlib():
+    program = (
+        "import sys, sdmbtl, sdmbtl_lab.benchmarks, sdmbtl_lab.matrices.anatomy, sdmbtl.cli;"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_figures_leave_the_state_of_pyplot_alone():
+    program = "import sys, sdmbtl.plots;sys.exit('matplotlib.pyplot' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_matplotlib_is_asked_for(monkeypatch):
+    for name in [n for n in sys.modules if n.startswith("sdmbtl.plots")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sdmbtl\[plots\]'"):
+        import sdmbtl.plots  # noqa: F401

@@ -1,0 +1,178 @@
+"""The paper's figures: what they show is what the data say."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sdmbtl import ContextSpace, Interval
+from sdmbtl.errors import FigureError
+from sdmbtl_lab.benchmarks import (
+    BenchmarkResult,
+    CpuTime,
+    Distribution,
+    illustrated_configurations,
+)
+from sdmbtl_lab.benchmarks.result import ProblemResult, RoundsTo, SelectorResult, Statistics
+from sdmbtl_lab.figures import (
+    benchmark_figures,
+    cpu_time_figure,
+    distribution_figure,
+    synthetic_figure,
+    transfer_figures,
+)
+from sdmbtl_lab.figures.benchmark_data import benchmark_data
+from sdmbtl_lab.figures.benchmark_figures import choices_figure, score_figure
+from sdmbtl_lab.figures.transfer_figures import mean_transfer, mean_transfer_figure
+from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
+
+GRID = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0, 2.0, 3.0], c=[5.0, 6.0])
+
+
+def data_set(space, name="mine"):
+    returns = np.random.default_rng(0).normal(size=(2, len(space), len(space)))
+    own = returns.diagonal(axis1=1, axis2=2).copy()
+    card = {"name": name}
+    return TransferDataset(TransferMatrices(space, returns), own, np.zeros(own.shape), card=card)
+
+
+def result(name="mine", **curves):
+    """A benchmark with one problem of three rounds; a curve for each selector."""
+    selectors = {
+        key: SelectorResult(
+            at={3: {"final": Statistics(curve[-1], 0.1, curve[-1], 0.1, curve[-1], 0.1)}},
+            curve=tuple(curve),
+            rounds_to={"0.1": RoundsTo(1.0, 2.0, 2.0), "0.02": RoundsTo(0.0)},
+            strategies={"m-mbtl": (1.0, 0.5, 0.0), "gp-mbtl": (0.0, 0.5, 1.0)}
+            if key == "m/gp-mbtl"
+            else {},
+        )
+        for key, curve in curves.items()
+    }
+    problem = ProblemResult("first", {"data": "first"}, 3, 0.0, 1.0, selectors)
+    return BenchmarkResult(name, "data", ("data",), 4, (3,), tuple(selectors), (problem,), {})
+
+
+MEASURED = result(
+    **{
+        "random": [0.1, 0.2, 0.3],
+        "m/gp-mbtl": [0.2, 0.4, 0.8],
+        "myopic-oracle": [0.3, 0.6, 0.9],
+    }
+)
+
+
+def test_transfer_by_dimension_is_the_mean_of_pairs_that_differ_in_it_alone():
+    dataset = data_set(GRID)
+    whole = dataset.returns.mean(axis=0)
+    found = mean_transfer(dataset)
+    assert {name: matrix.shape for name, matrix in found.items()} == {
+        "a": (3, 3),
+        "b": (4, 4),
+        "c": (2, 2),
+    }
+    for kept, name in enumerate(GRID.names):
+        levels = GRID.dimensions[name].values
+        others = [d for d in range(3) if d != kept]
+        for row, source in enumerate(levels):
+            for column, target in enumerate(levels):
+                pairs = [
+                    whole[i, j]
+                    for i, x in enumerate(GRID.targets)
+                    for j, y in enumerate(GRID.targets)
+                    if (x[kept], y[kept]) == (source, target) and (x[others] == y[others]).all()
+                ]
+                assert found[name][row, column] == pytest.approx(np.mean(pairs))
+
+
+def test_a_list_has_the_whole_matrix_alone():
+    listed = data_set(ContextSpace.sample(8, a=Interval(0, 1), b=Interval(0, 1)))
+    assert [figure.kind for figure in transfer_figures(listed)] == ["transfer-matrix"]
+    with pytest.raises(FigureError, match=r"'mine' are a list\. Draw the whole matrix"):
+        mean_transfer_figure(listed)
+
+
+def test_a_matrix_is_taken_apart_into_what_it_is_made_of():
+    figures = {figure.kind: figure for figure in transfer_figures(data_set(GRID))}
+    assert set(figures) == {"transfer-matrix", "transfer-by-dimension", "f-g-h"}
+    images = [axes.images[0].get_array() for axes in figures["f-g-h"].draw().axes if axes.images]
+    assert len(images) == 4 * GRID.n_dimensions
+    whole, f, g, h = images[:4]
+    np.testing.assert_allclose(f + g + h + whole.mean(), whole)
+    assert (f[:, :1] == f).all()
+    assert (g[:1] == g).all()
+    assert (h.diagonal() == 0).all()
+
+
+def test_a_caption_has_the_number_of_the_papers_figure_where_there_is_one():
+    captions = {f.kind: f.caption for f in transfer_figures(data_set(GRID, "cartpole"))}
+    assert captions["transfer-by-dimension"].endswith("Beside Figure 6 of the paper.")
+    assert all("paper" not in f.caption for f in transfer_figures(data_set(GRID)))
+
+
+def test_a_name_from_elsewhere_is_no_path():
+    names = {f.name for f in transfer_figures(data_set(GRID, "../../etc/x y"))}
+    assert {Path(name).name for name in names} == names
+    assert all("/" not in name and " " not in name for name in names)
+
+
+def test_curves_and_scores_are_those_of_the_result():
+    figures = {f.kind: f for f in benchmark_figures(MEASURED, benchmark_data(MEASURED))}
+    assert set(figures) == {"curves", "score", "choices", "policies-to-epsilon", "intervals"}
+    lines = {line.get_label(): line for line in figures["curves"].draw().axes[0].lines}
+    assert list(lines["m/gp-mbtl"].get_ydata()) == [0.2, 0.4, 0.8]
+    (score, *_) = figures["score"].draw().axes[0].lines
+    assert score.get_ydata() == pytest.approx([0.5, 0.5, 5 / 6])
+    assert len({lines[name].get_color() for name in MEASURED.selectors}) == 3
+    assert lines["m/gp-mbtl"].get_color() == score.get_color()
+
+
+def test_rounds_that_were_not_reached_are_not_drawn():
+    figures = {f.kind: f for f in benchmark_figures(MEASURED, benchmark_data(MEASURED))}
+    axes = figures["policies-to-epsilon"].draw().axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["0.02", "0.1"]
+    for line in axes.lines:
+        np.testing.assert_array_equal(line.get_ydata(), [np.nan, 2.0])
+
+
+def test_what_was_not_measured_is_said():
+    plain = result(random=[0.1, 0.2, 0.3], **{"myopic-oracle": [0.1, 0.2, 0.3]})
+    data = benchmark_data(plain)
+    with pytest.raises(FigureError, match="no choices of 'm/gp-mbtl'"):
+        choices_figure(data, "m/gp-mbtl")
+    with pytest.raises(FigureError, match="no problem enters"):
+        score_figure(data)
+    kinds = {figure.kind for figure in benchmark_figures(plain, data)}
+    assert kinds == {"curves", "policies-to-epsilon", "intervals"}
+
+
+def test_drawn_matrices_are_a_histogram_and_seeds_are_lines():
+    found = Distribution("m/gp-mbtl", 12, np.array([0.5, 0.7]), np.linspace(0.4, 0.8, 40))
+    planned = distribution_figure("cartpole", lambda: found)
+    assert planned.caption.endswith("Beside Figure 23 of the paper.")
+    (axes,) = planned.draw().axes
+    assert [line.get_xdata()[0] for line in axes.lines] == [0.5, 0.7]
+    assert sum(bar.get_height() for bar in axes.patches) == 40
+
+
+def test_the_synthetic_matrices_are_those_of_the_configurations():
+    problems = illustrated_configurations()
+    assert [problem.noise for problem in problems] == [0.0] * 4 + [30.0] * 4
+    panels = synthetic_figure(problems).draw().axes
+    for panel, problem in zip(panels, problems, strict=True):
+        np.testing.assert_array_equal(panel.images[0].get_array(), problem.matrix(0))
+        assert f"f(x) {problem.f.capitalize()}" in panel.get_title()
+    assert panels[5].get_title().startswith("noise 30\n")
+
+
+def test_the_cpu_time_of_each_round_in_milliseconds():
+    measured = [
+        CpuTime("first", 8, {"m-mbtl": np.array([0.001, 0.002]), "auto": np.array([0.5, 0.25])}),
+        CpuTime("second", 9, {"m-mbtl": np.array([0.003])}),
+    ]
+    figure = cpu_time_figure(lambda: measured)
+    first, second = figure.draw().axes
+    lines = {line.get_label(): list(line.get_ydata()) for line in first.lines}
+    assert lines == {"m-mbtl": [1.0, 2.0], "auto": [500.0, 250.0]}
+    assert second.get_title() == "second, 9 targets"
+    assert figure.caption.endswith("Figure 4 of the paper.")

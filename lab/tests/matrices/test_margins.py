@@ -1,0 +1,142 @@
+"""The expected performance of random choice, against brute force."""
+
+import tracemalloc
+from fractions import Fraction
+from itertools import combinations
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from sdmbtl.errors import MatrixError
+from sdmbtl_lab.matrices import margins
+from sdmbtl_lab.matrices.margins import expected_random_curve
+
+
+def brute_force(returns: np.ndarray, rounds: int) -> list[float]:
+    """Mean over all k-subsets of the rows, for k = 1..K."""
+    rows = range(len(returns))
+    return [
+        float(np.mean([returns[list(s)].max(axis=0).mean() for s in combinations(rows, k)]))
+        for k in range(1, rounds + 1)
+    ]
+
+
+MATRICES = hnp.arrays(
+    np.float64,
+    hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=6),
+    elements=st.floats(-10, 10).map(lambda x: round(x, 3)),
+)
+
+
+class TestExpectedRandomCurve:
+    @settings(max_examples=40, deadline=None)
+    @given(MATRICES)
+    def test_is_the_mean_over_all_subsets(self, returns):
+        rounds = len(returns)
+        got = expected_random_curve(returns, rounds)
+        np.testing.assert_allclose(got, brute_force(returns, rounds), atol=1e-12)
+
+    def test_is_the_mean_over_all_subsets_of_nine(self):
+        returns = np.random.default_rng(0).normal(size=(9, 4))
+        np.testing.assert_allclose(expected_random_curve(returns, 9), brute_force(returns, 9))
+
+    def test_agrees_with_simulation(self):
+        rng = np.random.default_rng(1)
+        returns = rng.normal(size=(40, 15))
+        draws = np.stack(
+            [
+                np.maximum.accumulate(returns[rng.permutation(40)[:20]], axis=0).mean(axis=1)
+                for _ in range(4000)
+            ]
+        )
+        error = draws.std(axis=0) / np.sqrt(len(draws))
+        assert np.all(np.abs(draws.mean(axis=0) - expected_random_curve(returns, 20)) < 5 * error)
+
+    def test_ends(self):
+        returns = np.random.default_rng(2).normal(size=(300, 20))
+        curve = expected_random_curve(returns, 300)
+        assert curve[0] == pytest.approx(returns.mean())
+        assert curve[-1] == pytest.approx(returns.max(axis=0).mean())
+        assert np.all(np.diff(curve) > 0)
+
+    def test_uniform_ranks_have_a_closed_form(self):
+        # E[max of k of 1..M] = k (M + 1) / (k + 1).
+        size, k = 16384, np.arange(1, 51)
+        returns = np.random.default_rng(3).permutation(size).astype(float)[:, None] + 1
+        np.testing.assert_allclose(
+            expected_random_curve(returns, 50), k * (size + 1) / (k + 1), rtol=1e-12
+        )
+
+    @settings(max_examples=30)
+    @given(MATRICES, st.floats(0.1, 10.0), st.floats(-5.0, 5.0))
+    def test_shifts_and_scales_with_the_returns(self, returns, scale, shift):
+        rounds = len(returns)
+        moved = expected_random_curve(scale * returns + shift, rounds)
+        expected = scale * expected_random_curve(returns, rounds) + shift
+        np.testing.assert_allclose(moved, expected, atol=1e-9)
+
+    def test_weights_are_the_exact_probabilities(self):
+        size, rounds = 120, 110
+        weights = margins._rank_weights(size, rounds)
+        exact = [
+            [float(Fraction(comb(r, k - 1), comb(size, k))) for k in range(1, rounds + 1)]
+            for r in range(size)
+        ]
+        np.testing.assert_allclose(weights, exact, rtol=1e-13)
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int64])
+    def test_other_number_types(self, dtype):
+        returns = np.random.default_rng(4).integers(0, 50, size=(12, 7)).astype(dtype)
+        got = expected_random_curve(returns, 12)
+        assert got.dtype == np.float64
+        np.testing.assert_allclose(got, expected_random_curve(returns.astype(float), 12))
+
+    def test_sums_single_precision_in_double(self):
+        returns = np.full((4, 3000), 0.1, dtype=np.float32)
+        np.testing.assert_allclose(
+            expected_random_curve(returns, 4), float(np.float32(0.1)), rtol=1e-14
+        )
+
+    @pytest.mark.parametrize("elements", [1, 20, 1000])
+    def test_chunks_do_not_matter_and_the_input_stays(self, elements, monkeypatch):
+        returns = np.random.default_rng(5).normal(size=(10, 23))
+        before = returns.copy()
+        whole = expected_random_curve(returns, 10)
+        monkeypatch.setattr(margins, "_CHUNK_ELEMENTS", elements)
+        np.testing.assert_allclose(expected_random_curve(returns, 10), whole)
+        np.testing.assert_array_equal(returns, before)
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_needs_little_memory(self, order):
+        returns = np.asarray(
+            np.random.default_rng(6).random((2048, 4096), dtype=np.float32), order=order
+        )
+        before = returns[:, 0].copy()
+        tracemalloc.start()
+        try:
+            expected_random_curve(returns, 50)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < returns.nbytes / 3
+        np.testing.assert_array_equal(returns[:, 0], before)
+
+    def test_errors(self):
+        with pytest.raises(MatrixError, match=r"5 rounds cannot be drawn .* from 4 sources"):
+            expected_random_curve(np.ones((4, 9)), 5)
+        with pytest.raises(MatrixError, match="0 rounds"):
+            expected_random_curve(np.ones((4, 9)), 0)
+        for shape in ((4,), (0, 3), (3, 0), (2, 2, 2)):
+            with pytest.raises(MatrixError, match="sources x targets, but got shape"):
+                expected_random_curve(np.ones(shape), 1)
+        for bad in (np.nan, np.inf, -np.inf):
+            returns = np.ones((3, 3))
+            returns[1, 1] = bad
+            with pytest.raises(MatrixError, match="finite"):
+                expected_random_curve(returns, 2)
+        with pytest.raises(MatrixError, match="finite"):
+            expected_random_curve(np.array([[np.inf, -np.inf]]), 1)

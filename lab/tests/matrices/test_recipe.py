@@ -1,0 +1,123 @@
+"""Recipes: what belongs to a matrix, kept with it, and distinguished from another's."""
+
+import json
+
+import numpy as np
+import pytest
+
+from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.errors import MatrixError
+from sdmbtl.training import make_trainer
+from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
+from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
+
+
+class TestValues:
+    def test_there_and_back(self, recipe):
+        data = json.loads(json.dumps(recipe.to_dict()))
+        assert MatrixRecipe.from_dict(data) == recipe
+        trainer = recipe.specification().make_trainer()
+        assert trainer.settings() == recipe.training
+        assert recipe.space.to_dict() == trainer.space.to_dict() == recipe.targets
+        assert trainer.family.settings() == recipe.family
+
+    def test_numbers_of_numpy(self, small_recipe):
+        recipe = small_recipe(seed=np.int64(3), episodes=np.int32(2), multi_task=[np.int64(2)])
+        assert recipe == small_recipe()
+        assert recipe.to_dict() == small_recipe().to_dict()
+
+    def test_multi_task_numbers_are_a_set(self, small_recipe):
+        assert small_recipe(multi_task=(12, 6, 12)).multi_task == (6, 12)
+
+    @pytest.mark.parametrize(
+        ("setting", "value", "low"),
+        [("episodes", 0, 1), ("seed", -1, 0), ("multi_task", (0,), 1), ("episodes", 1.5, 1)],
+    )
+    def test_numbers(self, setting, value, low, small_recipe):
+        shown = value[0] if isinstance(value, tuple) else value
+        with pytest.raises(MatrixError) as caught:
+            small_recipe(**{setting: value})
+        assert str(caught.value) == (
+            f"{setting!r} must be a whole number >= {low}. Got {shown} instead."
+        )
+
+    def test_multi_task_needs_steps(self, recipe):
+        data = {**recipe.to_dict(), "training": {"chunk": 4}}
+        with pytest.raises(
+            MatrixError, match=r"'training' has no 'total_timesteps'.* Use multi_task=\(\)"
+        ):
+            MatrixRecipe.from_dict(data)
+        assert MatrixRecipe.from_dict({**data, "multi_task": []}).multi_task == ()
+
+    @pytest.mark.parametrize("name", ["auto", "mine"])
+    def test_unknown_trainer(self, name, recipe):
+        with pytest.raises(MatrixError, match=f"ppo, sb3. Got {name!r} instead"):
+            MatrixRecipe.from_dict({**recipe.to_dict(), "trainer": name})
+
+    def test_family_that_only_this_process_knows(self):
+        space = make_family("CartPole").space("wide", levels=2)
+        family = FactoryFamily(lambda context: None, space)
+        trainer = make_trainer("sb3", family, space)
+        with pytest.raises(MatrixError) as caught:
+            MatrixRecipe.of(trainer)
+        assert str(caught.value) == (
+            f"The environments of {family.name!r} cannot be made again in another process, so "
+            "their matrix could not be resumed. Use a family of this package, or 'module:function'."
+        )
+
+    def test_trainer_of_ones_own(self):
+        class Mine(BatchedPPOTrainer):
+            name = "mine"
+
+        family = make_family("CartPole")
+        with pytest.raises(MatrixError, match="Got 'mine' instead"):
+            MatrixRecipe.of(Mine(family, family.space()))
+
+
+class TestDirectory:
+    def test_begun_with_other_settings(self, tmp_path, small_recipe):
+        MatrixFactory(tmp_path, small_recipe())
+        with pytest.raises(MatrixError) as caught:
+            MatrixFactory(tmp_path, small_recipe({"learning_rate": 0.01}))
+        assert str(caught.value) == (
+            f"The matrix in {str(tmp_path)!r} was begun with other settings:\n"
+            "  training.learning_rate: recorded 0.0003, now 0.01\n"
+            "Give the same settings, or another directory."
+        )
+        with pytest.raises(MatrixError, match="seed: recorded 3, now 4"):
+            MatrixFactory(tmp_path, small_recipe(seed=4))
+        MatrixFactory(tmp_path, small_recipe())
+
+    def test_long_values_are_cut(self, tmp_path, small_recipe):
+        MatrixFactory(tmp_path, small_recipe(multi_task=range(1, 99)))
+        with pytest.raises(MatrixError, match=r"multi_task: recorded \[1, .*\.\.\., now \[2\]"):
+            MatrixFactory(tmp_path, small_recipe())
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("", "{", "[]", "{}", "5", "\xff"),
+            '{"family": 3, "targets": 3, "trainer": "ppo", "training": {}, "multi_task": []}',
+            '{"family": {}, "targets": {}, "trainer": "ppo", "training": {}, "multi_task": []}',
+            '{"family": {}, "targets": {}, "trainer": [], "training": {}, "multi_task": []}',
+            '{"family": {}, "targets": {}, "trainer": "ppo", "training": {}, "multi_task": 5}',
+        ],
+    )
+    def test_damaged(self, text, tmp_path, recipe):
+        path = tmp_path / "recipe.json"
+        path.write_bytes(text.encode("latin-1"))
+        for use in (lambda: MatrixRecipe.load(path), lambda: at(tmp_path, recipe)):
+            with pytest.raises(MatrixError, match="recipe.json is damaged .*Put it back from a"):
+                use()
+        assert path.read_bytes() == text.encode("latin-1")
+
+    def test_rows_of_an_unknown_recipe(self, tmp_path, recipe):
+        (tmp_path / "rows").mkdir()
+        with pytest.raises(MatrixError, match="recipe.json is missing, so it is unknown"):
+            MatrixFactory(tmp_path, recipe)
+        assert not (tmp_path / "recipe.json").exists()
+
+
+def at(path, recipe):
+    return MatrixFactory(path, recipe)

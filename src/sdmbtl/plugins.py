@@ -1,0 +1,38 @@
+"""Plug-ins: what other distributions add to the product through entry points.
+
+The groups are `sdmbtl.environments`, `sdmbtl.selectors`, `sdmbtl.trainers` and `sdmbtl.commands`.
+A plug-in that cannot be imported is reported in one line and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+
+@cache
+def installed(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name, without importing them."""
+    return {point.name: point for point in entry_points(group=f"sdmbtl.{group}")}
+
+
+@cache
+def load(group: str, name: str) -> Any:
+    """Import one plug-in.
+
+    Returns:
+        What its entry point names, or None if that cannot be imported; a warning names it then.
+    """
+    point = installed(group)[name]
+    try:
+        return point.load()
+    except Exception as error:  # noqa: BLE001 - anything may be wrong with code of others
+        distribution = "an unknown package" if point.dist is None else repr(point.dist.name)
+        warnings.warn(
+            f"The plug-in {name!r} of {distribution} cannot be loaded: "
+            f"{type(error).__name__}: {error}",
+            stacklevel=2,
+        )
+        return None

@@ -1,0 +1,162 @@
+"""Failed training runs: policies far below all others on every target.
+
+Now and then a training run goes wrong without an error. Its policy says nothing about the next
+ones, and learning from it would make all of them look unpredictable. Whether there are failures is
+a question of likelihood: either the quality of all policies is a smooth function of the source plus
+noise, or some have failed and may lie anywhere in the range of returns, which costs likelihood for
+each.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.selectors.models.smooth_effect import NOISES, covariance_spectrum, kernel_bases
+from sdmbtl.transfer import ObservedRows
+
+#: Prior probability that a training run fails.
+FAILING = 0.02
+#: At most this share of the training runs is said to have failed.
+MOST_FAILED = 0.4
+#: At least this many training runs have not failed: fewer say nothing about one another.
+LEAST_SOUND = 3
+#: Policies that were evaluated on a smaller share of the targets are not judged.
+LEAST_EVALUATED = 0.25
+#: If the returns of the others span less than this share of the range, they are judged again.
+DWARFED = 0.1
+#: The search stops when the log likelihood is this much below that of the most likely set.
+HOPELESS = 50.0
+#: How often policies and targets are fitted in turn.
+FITTING_ROUNDS = 20
+#: Qualities that differ by less, as a share of the range of returns, count as equal.
+LEAST_NOISE = 0.01
+
+
+def find_failed_runs(rows: ObservedRows) -> NDArray[np.bool_]:
+    """(k,) which of the policies come from a training run that has probably failed.
+
+    Policies that were evaluated on a few targets only are not judged.
+
+    Args:
+        rows: The rows so far, complete or in part.
+    """
+    failed = np.zeros(len(rows), dtype=bool)
+    judged = (~np.isnan(rows.returns)).mean(axis=1) >= LEAST_EVALUATED
+    returns = rows.returns[judged]
+    failed[judged] = _find_failed(rows.unit_sources[judged], returns, _qualities(returns))
+    return failed
+
+
+def _find_failed(
+    points: NDArray[np.float64], returns: NDArray[np.float64], qualities: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """(k,) failures among the policies with these (k, N) returns and (k,) qualities."""
+    width = _range(returns)
+    if len(points) <= LEAST_SOUND or not width > 0:
+        return np.zeros(len(points), dtype=bool)
+    failed = low_outliers(points, qualities / width)
+    sound = ~failed
+    if _range(returns[sound]) < DWARFED * width:  # beside a huge failure others looked small
+        failed[sound] = _find_failed(points[sound], returns[sound], qualities[sound])
+    return failed
+
+
+def _range(returns: NDArray[np.float64]) -> float:
+    """The largest return minus the smallest, 0 if there are none."""
+    return float(np.nanmax(returns) - np.nanmin(returns)) if returns.size else 0.0
+
+
+def _qualities(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(k,) how good each policy is on the same targets, also if it was not tried on all of them."""
+    holes = np.isnan(returns)
+    if not holes.any():
+        return np.asarray(returns.mean(axis=1))
+    # Policies and targets explain the returns together: one after the other until both fit.
+    qualities = np.zeros(len(returns))
+    for _ in range(FITTING_ROUNDS):
+        left = np.where(holes, 0.0, returns - qualities[:, None])
+        difficulty = left.sum(axis=0) / np.maximum((~holes).sum(axis=0), 1)
+        left = np.where(holes, 0.0, returns - difficulty)
+        qualities = left.sum(axis=1) / (~holes).sum(axis=1)
+    return qualities
+
+
+def low_outliers(points: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """(k,) which values lie so low that they are more likely failures than noise.
+
+    One value after another is taken away, each time the lowest compared with what the others
+    say; of all these sets of outliers the most likely one is returned. So several failures do not
+    hide one another.
+
+    Args:
+        points: (k, D) contexts in unit coordinates.
+        values: (k,) noisy values of a smooth function; failures lie anywhere in a range of 1.
+    """
+    sample = _Sample(points, values)
+    likelihood, outliers = sample.log_likelihood(), np.zeros(len(points), dtype=bool)
+    for _ in range(min(int(MOST_FAILED * len(points)), len(points) - LEAST_SOUND)):
+        sample.remove_lowest()
+        reached = sample.log_likelihood()
+        if reached > likelihood:
+            likelihood, outliers = reached, sample.removed.copy()
+        elif reached < likelihood - HOPELESS:
+            break
+    return outliers
+
+
+class _Sample:
+    """Values of a Gaussian process under all its settings at once; some may be removed.
+
+    Attributes:
+        removed: (k,) which values were removed.
+    """
+
+    def __init__(self, points: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+        self.removed = np.zeros(len(points), dtype=bool)
+        self._values = values - values.mean()
+        precisions, determinants = [], []
+        for _, eigenvalues, vectors in kernel_bases(points):
+            spectrum = covariance_spectrum(eigenvalues, NOISES)
+            precisions.append((vectors / spectrum[:, None]) @ vectors.T)
+            determinants.append(np.log(spectrum).sum(axis=1))
+        #: (settings, k, k) inverse covariances, rows and columns of removed values 0.
+        self._precisions = np.concatenate(precisions)
+        self._log_determinants = np.concatenate(determinants)
+        self._update()
+
+    def _update(self) -> None:
+        """What follows from the values that are left: they scatter around their own mean."""
+        left = ~self.removed
+        centred = np.where(left, self._values - self._values[left].mean(), 0.0)
+        self._weighted = self._precisions @ centred
+        # The scale is integrated out; of its prior only a constant is missing.
+        half = 0.5 * (left.sum() - 1)
+        squares = np.maximum(self._weighted @ centred, 2 * half * LEAST_NOISE**2)
+        self._fits = (
+            math.lgamma(half) - half * np.log(np.pi * squares) - 0.5 * self._log_determinants
+        )
+
+    def log_likelihood(self) -> float:
+        """Of the values that are left, as a sample of the process, and of the removed ones."""
+        failed = int(self.removed.sum())
+        sound = len(self.removed) - failed
+        prior = failed * np.log(FAILING) + sound * np.log(1 - FAILING)
+        highest = self._fits.max()  # exponentials of the numbers themselves would all be 0
+        return float(highest + np.log(np.exp(self._fits - highest).mean()) + prior)
+
+    def remove_lowest(self) -> None:
+        """Remove the value that lies lowest compared with what the others say."""
+        best = int(self._fits.argmax())
+        own = np.where(self.removed, 1.0, self._precisions[best].diagonal())
+        deviations = np.where(self.removed, np.inf, self._weighted[best] / np.sqrt(own))
+        lowest = int(deviations.argmin())
+        # The inverse of a matrix without a row and its column, from that of the full one.
+        column = self._precisions[:, :, lowest].copy()
+        pivot = column[:, lowest].copy()
+        self._precisions -= column[:, :, None] * (column / pivot[:, None])[:, None, :]
+        self._log_determinants += np.log(pivot)
+        self.removed[lowest] = True
+        self._update()

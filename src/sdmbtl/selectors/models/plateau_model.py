@@ -1,0 +1,326 @@
+"""Plateau: a policy is good around its source and of little use far from it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import finite_number, short_text, whole_number
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.errors import ModelError
+from sdmbtl.selectors.models.completed_rows import CompletedRows
+from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
+from sdmbtl.selectors.models.smooth_effect import SmoothEffect
+from sdmbtl.wording import whole_percent
+
+#: Errors that differ by less, relative to the squares of the returns, count as equal.
+ROUNDING = 1e-12
+#: At least this many targets are fitted to, however many rows there are.
+LEAST_TARGETS = 32
+#: An explanation names this many directions, those with the shortest reaches.
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class PlateauModel(RowModel):
+    """J(x, y) = far(y) + (near(y) - far(y)) · exp(-sum ((x - y) / reach)^2) + quality(x).
+
+    far(y) is what a policy from far away gets, near(y) what training on y itself would give: at
+    least the best return seen there. The sum goes over the dimensions, and over the sum and the
+    difference of any two: a longer pole with a lighter mass may be the same to a policy. Each side
+    of such a direction has a reach of its own: often a policy of a hard context is good on all
+    easier ones, but not the other way round.
+
+    Attributes:
+        reaches: Reaches that are tried in each direction, in unit coordinates, the shortest
+            first; no limit is tried as well.
+        starts: Reaches of the dimensions that the searches start from; other directions start
+            without a limit.
+        sweeps: How often a search goes through all directions.
+        far_share: Share of the policies that are worse on a target than a far policy.
+        combine_up_to: With more dimensions than these, only the dimensions are looked at: the
+            pairs of them are too many.
+        pairs: Pairs of policy and target that the reaches are fitted to; more change little.
+    """
+
+    reaches: tuple[float, ...] = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+    starts: tuple[float, ...] = (0.8,)
+    sweeps: int = 2
+    far_share: float = 0.2
+    combine_up_to: int = 10
+    pairs: int = 2000
+
+    name: ClassVar[str] = "plateau"
+
+    def __post_init__(self) -> None:
+        for name in ("reaches", "starts"):
+            object.__setattr__(self, name, _check_reaches(name, getattr(self, name)))
+        for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
+            whole_number(name, getattr(self, name), low=low, error=ModelError)
+        if not finite_number("far_share", self.far_share, low=0.0, error=ModelError) < 1:
+            raise ModelError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
+        unknown = [start for start in self.starts if start not in self.reaches]
+        if unknown:
+            raise ModelError(
+                f"The 'starts' must be among the reaches {list(self.reaches)}. Got {unknown[0]!r}."
+            )
+
+    def fit(self, rows: CompletedRows) -> PlateauFit:
+        """Estimate both levels, the reaches and the quality of policies."""
+        far = _far_level(rows.returns, self.far_share)
+        own = SmoothEffect(rows.sources, rows.own)
+        trained_there = own.predict(rows.space.unit_targets)[0]
+        near = np.maximum(rows.best, np.minimum(trained_there, rows.ceiling))
+        shape = PlateauShape.fit(rows.space, rows.sources, rows.returns, far, near, self)
+        some = targets_to_fit(len(rows), len(rows.space), self.pairs)
+        residuals = rows.returns[:, some] - shape.returns(rows.sources, some)
+        means = residuals.mean(axis=1)
+        quality = SmoothEffect(rows.sources, means)
+        variance = float((residuals - means[:, None]).var())
+        return PlateauFit(shape, quality, variance)
+
+
+@dataclass(frozen=True)
+class PlateauShape:
+    """Levels and reaches.
+
+    Attributes:
+        space: The context space.
+        far: (N,) return on each target of a policy from far away.
+        near: (N,) return on each target of a policy trained on it.
+        directions: (F, D) directions in the space, of length 1.
+        reaches: (2 F,) distances in unit coordinates over which a policy stays good, infinite
+            without a limit: on targets ahead of its source in each direction, then behind.
+    """
+
+    space: ContextSpace
+    far: NDArray[np.float64]
+    near: NDArray[np.float64]
+    directions: NDArray[np.float64]
+    reaches: NDArray[np.float64]
+
+    @classmethod
+    def fit(
+        cls,
+        space: ContextSpace,
+        sources: NDArray[np.float64],
+        returns: NDArray[np.float64],
+        far: NDArray[np.float64],
+        near: NDArray[np.float64],
+        model: PlateauModel,
+    ) -> PlateauShape:
+        """The shape with the reaches that fit best to the (k, N) returns of (k, D) sources."""
+        directions = combine_directions(
+            space.n_dimensions, space.n_dimensions <= model.combine_up_to
+        )
+        some = targets_to_fit(len(returns), len(space), model.pairs)
+        squares = _square_by_side(sources @ directions.T, space.unit_targets[some] @ directions.T)
+        is_dimension = np.tile(np.count_nonzero(directions, axis=1) == 1, 2)
+        grid = np.array([*model.reaches, np.inf])
+        reaches = fit_reaches(
+            squares,
+            (returns - far)[:, some],
+            (near - far)[some],
+            grid,
+            [np.where(is_dimension, model.reaches.index(s), len(grid) - 1) for s in model.starts],
+            model.sweeps,
+        )
+        return cls(space, far, near, directions, reaches)
+
+    def returns(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> NDArray[np.float64]:
+        """(m, n) returns of policies trained on (m, D) sources."""
+        units = self.space.unit_targets[targets]
+        exponent = np.zeros((len(sources), len(units)))
+        inverse = (1.0 / self.reaches).reshape(2, -1).T
+        for direction, (ahead, behind) in zip(self.directions, inverse, strict=True):
+            if ahead or behind:
+                difference = np.subtract.outer(sources @ direction, units @ direction)
+                difference *= np.where(difference < 0, ahead, behind)
+                difference *= difference
+                exponent -= difference
+        returns = np.exp(exponent, out=exponent)
+        returns *= (self.near - self.far)[targets]
+        returns += self.far[targets]
+        return returns
+
+    def explain(self) -> str:
+        """What was found, in words."""
+        reaches = self.reaches.reshape(2, -1).T
+        if not np.isfinite(reaches).any():
+            return "policies are as good far from their source as near it"
+        # Along a combined direction each dimension changes by less than the distance.
+        changes = reaches * np.abs(self.directions).max(axis=1)[:, None]
+        limited = np.flatnonzero((changes < 1).any(axis=1))
+        if not len(limited):
+            return "policies get only a little worse far from their source"
+        shortest = limited[np.argsort(reaches[limited].min(axis=1), kind="stable")]
+        limits = "; ".join(self._limits(d, *changes[d]) for d in shortest[:NAMED])
+        if len(limited) > NAMED:
+            limits += f" (the shortest of {len(limited)} limits)"
+        return f"policies are good near their source: within about {limits}"
+
+    def _limits(self, direction: int, ahead: float, behind: float) -> str:
+        """How far the dimensions of a direction may change: 1 is the range, and no limit."""
+        signs = np.sign(self.directions[direction])
+        first, *others = np.flatnonzero(signs)
+        name = self.space.names[first]
+        if others:
+            what, same = "both ranges", bool(signs[others[0]] > 0)
+            both, up, down = _joint_changes(name, self.space.names[others[0]], same=same)
+        else:
+            what, both, up, down = f"the range of {name}", "", "upwards", "downwards"
+        if ahead == behind:
+            return f"{whole_percent(ahead)} of {what} {both}".rstrip()
+        sides = [(change, side) for change, side in ((ahead, up), (behind, down)) if change < 1]
+        (change, side), *rest = sides
+        text = f"{whole_percent(change)} of {what} {side}"
+        return text + "".join(f" ({whole_percent(change)} {side})" for change, side in rest)
+
+
+class PlateauFit(FittedModel):
+    """A shape, and what policies are better or worse than it says.
+
+    Args:
+        shape: Levels and reaches.
+        quality: How much better policies are, by the same amount on all targets.
+        variance: Variance of a return around what the model says.
+    """
+
+    def __init__(self, shape: PlateauShape, quality: SmoothEffect, variance: float) -> None:
+        self.shape = shape
+        self.quality = quality
+        self.variance = variance
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> RowPrediction:
+        """Predict the returns of policies."""
+        quality, row_variance = self.quality.predict(sources)
+        mean = self.shape.returns(sources, targets)
+        mean += quality[:, None]
+        return RowPrediction(mean, row_variance + self.variance)
+
+    def explain(self) -> str:
+        """What was found, in words."""
+        return self.shape.explain()
+
+
+@cache
+def combine_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
+    """(D², D) the dimensions, and the sum and the difference of any two; or (D, D) these alone."""
+    axes = np.eye(dimensions)
+    both = combinations(range(dimensions if combined else 0), 2)
+    pairs = [axes[i] + sign * axes[j] for i, j in both for sign in (1, -1)]
+    directions = np.concatenate([axes, np.array(pairs).reshape(-1, dimensions) / np.sqrt(2.0)])
+    directions.flags.writeable = False
+    return np.asarray(directions)
+
+
+def _check_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
+    """Check reaches: numbers above 0, the shortest first."""
+    if not isinstance(given, list | tuple) or not given:
+        raise ModelError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
+    reaches = tuple(finite_number(name, reach, low=0.0, error=ModelError) for reach in given)
+    if reaches[0] <= 0 or list(reaches) != sorted(set(reaches)):
+        raise ModelError(
+            f"{name!r} must be above 0 and ascending. Got {short_text(list(given))} instead."
+        )
+    return reaches
+
+
+def _joint_changes(first: str, second: str, *, same: bool) -> tuple[str, str, str]:
+    """How two dimensions change together: either way, with the first rising, with it falling."""
+    if same:
+        together = f"{first} and {second}"
+        return (
+            f"where {together} change in the same direction",
+            f"where {together} both rise",
+            f"where {together} both fall",
+        )
+    return (
+        f"where {first} and {second} change in opposite directions",
+        f"where {first} rises and {second} falls",
+        f"where {first} falls and {second} rises",
+    )
+
+
+def _square_by_side(
+    sources: NDArray[np.float64], targets: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(2 F, k, n) squared differences, of targets above the source, then of those below."""
+    differences = sources.T[:, :, None] - targets.T[:, None]
+    return np.concatenate([np.minimum(differences, 0.0), np.maximum(differences, 0.0)]) ** 2
+
+
+def _far_level(returns: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """(N,) the return that only the worst policies stay below, by interpolation; k >= 1."""
+    ordered = np.sort(returns, axis=0)
+    if len(returns) < 3:
+        return np.asarray(ordered[0])
+    place = share * (len(returns) - 1)
+    low = int(place)
+    return np.asarray(ordered[low] + (place - low) * (ordered[low + 1] - ordered[low]))
+
+
+def targets_to_fit(rows: int, targets: int, pairs: int) -> NDArray[np.intp]:
+    """Some targets, the same ones each time, so that there are not too many pairs."""
+    count = min(targets, max(pairs // rows, LEAST_TARGETS))
+    if count == targets:
+        return np.arange(targets)
+    return np.sort(np.random.default_rng(0).choice(targets, size=count, replace=False))
+
+
+def fit_reaches(
+    squares: NDArray[np.float64],
+    returns: NDArray[np.float64],
+    heights: NDArray[np.float64],
+    grid: NDArray[np.float64],
+    starts: Sequence[NDArray[np.intp]],
+    sweeps: int,
+) -> NDArray[np.float64]:
+    """Least squares over the grid of reaches, one side of a direction after another.
+
+    Args:
+        squares: (2 F, k, n) squared differences of sources and targets, side by side.
+        returns: (k, n) returns above the far level.
+        heights: (n,) near minus far level.
+        grid: (G,) reaches to choose from.
+        starts: (2 F,) numbers of reaches to begin with, once for each search.
+        sweeps: How often a search goes through all sides.
+
+    Returns:
+        (2 F,) the best reaches found.
+    """
+    wanted, tall = returns.ravel(), np.broadcast_to(heights, returns.shape).ravel()
+    sides = squares.reshape(len(squares), -1)
+    rates = -1.0 / grid**2
+    # Where there is nothing to tell reaches apart, rounding must not choose.
+    slack = ROUNDING * float(wanted @ wanted)
+    shapes = np.empty((len(grid), len(wanted)))
+    lowest, best = np.inf, starts[0]
+    for start in starts:
+        chosen = start.copy()
+        exponent = rates[chosen] @ sides
+        for _ in range(sweeps):
+            for side, distances in enumerate(sides):
+                exponent -= rates[chosen[side]] * distances
+                np.multiply.outer(rates, distances, out=shapes)
+                shapes += exponent
+                np.exp(shapes, out=shapes)
+                shapes *= tall
+                # The squared errors, up to the sum of the squares of what is wanted.
+                errors = np.einsum("ij,ij->i", shapes, shapes) - 2.0 * (shapes @ wanted)
+                if errors.min() < errors[chosen[side]] - slack:
+                    chosen[side] = int(np.argmin(errors))
+                exponent += rates[chosen[side]] * distances
+        if errors[chosen[side]] < lowest - slack:
+            lowest, best = errors[chosen[side]], chosen
+    return np.asarray(grid[best])

@@ -1,0 +1,156 @@
+"""What a training run needs to continue after its process was killed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.archives import DAMAGED, ArrayArchive
+from sdmbtl.checks import finite_number
+from sdmbtl.errors import LimitError, TrainerError
+from sdmbtl.files import obstacle, write_atomically
+from sdmbtl.policies import policy_bytes
+from sdmbtl.reading import parse_json
+from sdmbtl.software import CORE, TRAINING, versions
+
+if TYPE_CHECKING:
+    from sdmbtl.training.base import TrainingJob
+
+#: The entry of a file that has the JSON data.
+_DATA = "data"
+
+
+class Snapshot(NamedTuple):
+    """Where a training run is.
+
+    Attributes:
+        data: JSON data.
+        arrays: Arrays of numbers by name.
+    """
+
+    data: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Checkpoints:
+    """Where checkpoints are kept, and how often they are written.
+
+    Attributes:
+        folder: Made when it is needed.
+        seconds: Between two checkpoints of a run, 0 or more.
+
+    Raises:
+        TrainerError: If the number of seconds is not usable.
+    """
+
+    folder: Path
+    seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        finite_number("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
+
+    @classmethod
+    def of_study(cls, path: Path, seconds: float = 60.0) -> Self:
+        """The checkpoints of a study, in a folder of its directory."""
+        return cls(path / "checkpoints", seconds)
+
+    def of(self, specification: Mapping[str, Any], jobs: Sequence[TrainingJob]) -> Checkpoint:
+        """The checkpoint of jobs that are trained together.
+
+        Its name follows from everything that decides the outcome, so that one of other jobs,
+        settings or software is never taken for it.
+        """
+        identity = hashlib.sha256()
+        decisive = {"specification": specification, "versions": versions((*CORE, *TRAINING))}
+        identity.update(json.dumps(decisive, sort_keys=True).encode())
+        for job in jobs:
+            identity.update(json.dumps([job.seed, job.attempt, job.steps]).encode())
+            identity.update(job.contexts.tobytes())
+            identity.update(b"" if job.parent is None else policy_bytes(job.parent))
+        return Checkpoint(self.folder / f"{identity.hexdigest()[:32]}.npz", self.seconds)
+
+    def clear(self) -> None:
+        """Delete all checkpoints, when what they were for is recorded; not through a link."""
+        if obstacle(self.folder / "any", self.folder.parent) is not None:
+            return
+        for path in self.folder.glob("*.npz"):
+            path.unlink(missing_ok=True)
+        for leftover in self.folder.glob(".*.tmp"):
+            leftover.unlink(missing_ok=True)
+
+
+class Checkpoint:
+    """The file from which a training run continues.
+
+    Args:
+        path: The file.
+        seconds: Time between two writes.
+    """
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self.path = path
+        self._seconds = seconds
+        self._due = time.monotonic() + seconds
+
+    def load(self) -> Snapshot | None:
+        """Where the run was; None if there is no file, or one that cannot be read."""
+        try:
+            with self.path.open("rb") as file, ArrayArchive(file, str(self.path)) as packed:
+                arrays = packed.read(packed.names)
+            return Snapshot(parse_json(arrays.pop(_DATA).tobytes().decode()), arrays)
+        except DAMAGED:
+            return None  # the run begins anew, as it would without checkpoints
+        except LimitError as error:
+            warnings.warn(f"The run begins anew, without its checkpoint: {error}", stacklevel=2)
+            return None
+
+    def delete(self) -> None:
+        """Delete it, when what it was for is recorded."""
+        self.path.unlink(missing_ok=True)
+
+    @contextmanager
+    def kept(self, take: Callable[[], Snapshot]) -> Iterator[None]:
+        """Write where the run is when that is due, and at once if it is interrupted meanwhile."""
+        try:
+            yield
+        except BaseException:
+            self._save(take())
+            raise
+        self.save_when_due(take)
+
+    def save_when_due(self, take: Callable[[], Snapshot]) -> None:
+        """Write where the run is, if the last time is long enough ago.
+
+        A disk that is full does not end the run: it continues without checkpoints.
+        """
+        if time.monotonic() >= self._due:
+            self._save(take())
+
+    def _save(self, snapshot: Snapshot) -> None:
+        packed = io.BytesIO()
+        data = np.frombuffer(json.dumps(snapshot.data).encode(), dtype=np.uint8)
+        np.savez(packed, allow_pickle=False, **{_DATA: data, **snapshot.arrays})
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.path, packed.getvalue())
+        except OSError as error:
+            self._due = float("inf")
+            warnings.warn(
+                f"Cannot write the checkpoint {str(self.path)!r} ({error.strerror}). Training "
+                "continues; if it is interrupted, this policy begins anew.",
+                stacklevel=2,
+            )
+            return
+        self._due = time.monotonic() + self._seconds

@@ -1,0 +1,259 @@
+"""What is trained and how, as data, and training by it.
+
+A specification can be written to a file or sent to another process or machine, where `train` and
+`evaluate` give the same: the trainer is made from it there, once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments import EnvironmentFamily, make_family
+from sdmbtl.environments.registry import can_be_made_anywhere
+from sdmbtl.errors import FamilyError, TrainerError, TrainingError
+from sdmbtl.parallel import compute_all
+from sdmbtl.training.base import Trainer, Training, TrainingJob
+from sdmbtl.training.checkpoint import Checkpoints
+from sdmbtl.training.progress import JointProgress, Progress, ProgressError, Report
+from sdmbtl.training.registry import trainer_from_settings
+
+
+@dataclass(frozen=True)
+class TrainerSpec:
+    """Everything that decides what training gives, as JSON data.
+
+    Attributes:
+        environment: Name and options of the environments, as `EnvironmentFamily.settings()` but
+            without the space. With "importable": False, the environments are made by a function
+            that only the process that has it can call.
+        space: `ContextSpace.to_dict()`.
+        trainer: Name of the trainer.
+        settings: `Trainer.settings()`.
+        live: The trainer of this process; made from the rest where it is missing.
+    """
+
+    environment: dict[str, Any]
+    space: dict[str, Any]
+    trainer: str
+    settings: dict[str, Any]
+    live: Trainer | None = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, trainer: Trainer) -> TrainerSpec:
+        """The specification of a trainer, which is used itself in this process."""
+        parts = {
+            "environment": _describe_environment(trainer.family),
+            "space": trainer.space.to_dict(),
+            "settings": trainer.settings(),
+        }
+        try:
+            plain = json.loads(json.dumps(parts))  # as it will be read back: lists, not tuples
+        except TypeError as error:
+            raise TrainerError(
+                f"The settings of the trainer {trainer.name!r} must be JSON data: numbers, texts, "
+                f"lists. {error}."
+            ) from None
+        return cls(**plain, trainer=trainer.name, live=trainer)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The specification as JSON data."""
+        names = ("environment", "space", "trainer", "settings")
+        return {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> TrainerSpec:
+        """Read it back.
+
+        Raises:
+            TrainerError: If it is something else.
+        """
+        try:
+            return cls(**data)
+        except TypeError as error:
+            raise TrainerError(f"This does not specify a training run: {error}.") from None
+
+    def make_family(self) -> EnvironmentFamily:
+        """The environments: made once in each process.
+
+        Raises:
+            FamilyError: If they cannot be made from data.
+        """
+        if self.live is not None:
+            return self.live.family
+        return _make_family(json.dumps(self.environment), json.dumps(self.space))
+
+    def make_trainer(self) -> Trainer:
+        """The trainer: made, and compiled, once in each process."""
+        if self.live is not None:
+            return self.live
+        return _make_trainer(json.dumps(self.to_dict()))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A training run, or an evaluation, that failed.
+
+    Attributes:
+        error: The error, as text.
+        attempt: Number of the attempt, as the job had it.
+    """
+
+    error: str
+    attempt: int = 0
+
+    @classmethod
+    def of(cls, error: Exception, attempt: int) -> Failure:
+        """What an attempt ended with."""
+        return cls(f"{type(error).__name__}: {error}", attempt)
+
+
+def train(
+    spec: TrainerSpec,
+    jobs: Sequence[TrainingJob],
+    progress: Progress | None = None,
+    checkpoints: Checkpoints | None = None,
+    finished: Callable[[dict[int, Training | Failure]], None] | None = None,
+) -> list[Training | Failure]:
+    """Train one policy for each job, in as many processes as the trainer is set to.
+
+    Nothing is tried twice with other seeds: a retry is another job, and the caller's business.
+
+    Args:
+        spec: What is trained and how.
+        jobs: The policies.
+        progress: Called now and then; what it raises passes through.
+        checkpoints: Where runs that were killed continue from; for the caller to delete, with
+            `delete_checkpoints`, when what was trained is on record.
+        finished: Called with the results of jobs that were trained side by side, by their places in
+            the list, as soon as these are there; what it raises passes through.
+
+    Returns:
+        For each job the training run, or why it failed. If several jobs that were trained together
+        failed, each was tried alone, to find out which of them it was.
+
+    Raises:
+        TrainerError: If the set-up is wrong, so that no job could succeed.
+        TrainingError: If a worker process died.
+    """
+    trainer = spec.make_trainer()
+    numbers = trainer.chunks(jobs)
+    chunks = [[jobs[number] for number in chunk] for chunk in numbers]
+    processes = min(trainer.processes, len(chunks))
+    by_number: dict[int, Training | Failure] = {}
+
+    def take(place: int, results: list[Training | Failure]) -> None:
+        done = dict(zip(numbers[place], results, strict=True))
+        by_number.update(done)
+        if finished is not None:
+            finished(done)
+
+    if processes > 1 and can_be_made_anywhere(trainer.family):
+        _train_in_workers(spec, chunks, processes, progress, checkpoints, take)
+    else:
+        joint = JointProgress(progress, len(jobs))
+        for place, chunk in enumerate(chunks):
+            take(place, _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk))))
+    return [by_number[number] for number in range(len(jobs))]
+
+
+def delete_checkpoints(
+    spec: TrainerSpec, jobs: Sequence[TrainingJob], checkpoints: Checkpoints
+) -> None:
+    """Delete the checkpoints of jobs that `train` was given, when their outcome is on record."""
+    chunks = spec.make_trainer().chunks(jobs)
+    # The jobs of a chunk that fails are tried alone.
+    alone = [[number] for chunk in chunks if len(chunk) > 1 for number in chunk]
+    for numbers in (*chunks, *alone):
+        checkpoints.of(spec.to_dict(), [jobs[number] for number in numbers]).delete()
+
+
+def _train_in_workers(
+    spec: TrainerSpec,
+    chunks: Sequence[Sequence[TrainingJob]],
+    processes: int,
+    progress: Progress | None,
+    checkpoints: Checkpoints | None,
+    take: Callable[[int, list[Training | Failure]], None],
+) -> None:
+    """Train each chunk in one of several processes; a report counts those that are done."""
+    work = partial(_train_numbered, replace(spec, live=None), checkpoints)
+    done: dict[int, list[Training | Failure]] = {}
+    latest = Report(0, 0)
+
+    def report() -> None:
+        if progress is not None:
+            progress(latest)
+
+    try:
+        for (number, _), results in compute_all(work, list(enumerate(chunks)), processes, report):
+            done[number] = results
+            take(number, results)
+            steps = sum(t.steps for each in done.values() for t in each if isinstance(t, Training))
+            returns = [t.source_return for t in results if isinstance(t, Training)]
+            mean = sum(returns) / len(returns) if returns else math.nan
+            latest = Report(steps, round(steps * len(chunks) / len(done)), mean)
+            report()
+    except BrokenProcessPool as error:
+        raise TrainingError(
+            "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
+        ) from error
+
+
+def _train_numbered(
+    spec: TrainerSpec, checkpoints: Checkpoints | None, chunk: tuple[int, Sequence[TrainingJob]]
+) -> list[Training | Failure]:
+    return train(spec, chunk[1], checkpoints=checkpoints)
+
+
+def _try_jobs(
+    spec: TrainerSpec,
+    checkpoints: Checkpoints | None,
+    jobs: Sequence[TrainingJob],
+    progress: Progress | None,
+) -> list[Training | Failure]:
+    checkpoint = None if checkpoints is None else checkpoints.of(spec.to_dict(), jobs)
+    try:
+        return [*spec.make_trainer().train_chunk(jobs, progress, checkpoint)]
+    except ProgressError as error:
+        raise error.cause from None
+    except TrainerError:
+        raise
+    except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+        if len(jobs) == 1:
+            return [Failure.of(error, jobs[0].attempt)]
+    alone = partial(_try_jobs, spec, checkpoints)
+    return [result for job in jobs for result in alone([job], progress)]
+
+
+def _describe_environment(family: EnvironmentFamily) -> dict[str, Any]:
+    try:
+        settings = family.settings()
+    except FamilyError:  # made by a function that has no name to import it by
+        return {"name": family.name, "options": {}, "importable": False}
+    options = {name: value for name, value in settings["options"].items() if name != "space"}
+    return {"name": settings["name"], "options": options}
+
+
+@lru_cache(maxsize=4)
+def _make_family(environment: str, space: str) -> EnvironmentFamily:
+    data = json.loads(environment)
+    if not data.get("importable", True):
+        raise FamilyError(
+            f"The environments are made by the function {data['name']!r}, which cannot be imported "
+            "by name. Only a process that has the function can use it."
+        )
+    return make_family(data["name"], **{**data["options"], "space": json.loads(space)})
+
+
+@lru_cache(maxsize=4)
+def _make_trainer(text: str) -> Trainer:
+    spec = TrainerSpec.from_dict(json.loads(text))
+    space = ContextSpace.from_dict(spec.space)
+    return trainer_from_settings(spec.trainer, spec.make_family(), space, spec.settings)

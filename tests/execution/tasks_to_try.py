@@ -1,0 +1,67 @@
+"""Tasks for executors: functions at the top of a module, of data."""
+
+import ctypes
+import os
+import signal
+import sys
+import time
+
+import numpy as np
+
+from sdmbtl.errors import TrainerError
+from sdmbtl.execution import report
+
+
+def square(number):
+    return number * number
+
+
+def double(data):
+    return {"array": 2 * data["array"], "bytes": data["bytes"] * 2}
+
+
+def describe_process():
+    heavy = [name for name in ("ray", "torch", "jax") if name in sys.modules]
+    return {
+        "pid": os.getpid(),
+        "threads": os.environ["OMP_NUM_THREADS"],
+        "flags": os.environ["XLA_FLAGS"],
+        "heavy": heavy,
+    }
+
+
+def report_twice():
+    report({"steps": 1})
+    report({"steps": 2})
+    time.sleep(0.5)
+    return "done"
+
+
+def fail(kind):
+    errors = {"ours": TrainerError, "builtin": KeyError}
+    if kind in errors:
+        raise errors[kind]("no such thing")
+    raise np.linalg.LinAlgError("singular")
+
+
+def crash():
+    ctypes.string_at(0)
+
+
+def hang():
+    time.sleep(600)
+
+
+def use_memory():
+    held = np.ones(2**27)
+    time.sleep(600)
+    return held
+
+
+def exit_quietly(status):
+    os._exit(status)
+
+
+def end_by_signal(name):
+    os.kill(os.getpid(), getattr(signal, name))
+    time.sleep(600)

@@ -1,0 +1,219 @@
+"""Executors: the contract, and what becomes of workers that crash, hang or use too much memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import wait
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tasks_to_try as tasks
+
+from sdmbtl.errors import ExecutorError, MissingPackageError, TrainerError, WorkerLostError
+from sdmbtl.execution import ProcessExecutor, SerialExecutor, make_executor
+
+HERE = Path(__file__).parent
+
+
+@pytest.fixture(scope="module", params=["serial", "processes", "ray"])
+def executor(request):
+    if request.param == "ray":
+        pytest.importorskip("ray")
+        pytest.importorskip("jax").numpy.zeros(1).sum()  # it warns of forks once it has begun
+    workers = 1 if request.param == "serial" else 2
+    with make_executor(request.param, workers) as executor:
+        yield executor
+
+
+def test_tasks_are_done(executor):
+    futures = [executor.submit(tasks.square, number) for number in range(5)]
+    assert [future.result() for future in futures] == [0, 1, 4, 9, 16]
+    assert not wait(futures).not_done
+
+
+def test_arrays_and_bytes_travel(executor):
+    sent = {"array": np.arange(3.0), "bytes": b"\x00\xff"}
+    result = executor.submit(tasks.double, sent).result()
+    assert result["array"].tolist() == [0.0, 2.0, 4.0]
+    assert result["bytes"] == b"\x00\xff\x00\xff"
+
+
+@pytest.mark.parametrize(
+    ("kind", "error", "text"),
+    [
+        ("ours", TrainerError, "no such thing"),
+        ("builtin", KeyError, "no such thing"),
+        ("other", (RuntimeError, np.linalg.LinAlgError), "singular"),
+    ],
+)
+def test_errors_come_back(executor, kind, error, text):
+    found = executor.submit(tasks.fail, kind).exception()
+    assert isinstance(found, error)
+    assert text in str(found)
+
+
+def test_a_process_of_its_own_has_one_thread_and_nothing_heavy():
+    with ProcessExecutor(1) as executor:
+        found = executor.submit(tasks.describe_process).result()
+    assert found["pid"] != os.getpid()
+    assert found["threads"] == "1"
+    assert "--xla_cpu_multi_thread_eigen=false" in found["flags"]
+    assert found["heavy"] == []
+
+
+def test_a_task_reports_how_far_it_is():
+    with ProcessExecutor(1) as executor:
+        future = executor.submit(tasks.report_twice)
+        assert future.result() == "done"
+    assert future.latest == {"steps": 2}
+
+
+@pytest.mark.parametrize(
+    ("task", "arguments", "reason", "text"),
+    [
+        (tasks.crash, (), "crashed", "crashed (SIGSEGV)"),
+        (tasks.exit_quietly, (7,), "crashed", "exit status 7"),
+        (tasks.end_by_signal, ("SIGKILL",), "killed", "killed (SIGKILL)"),
+        (tasks.end_by_signal, ("SIGTERM",), "killed", "killed (SIGTERM)"),
+        (tasks.hang, (), "time", "did not end within 1 s"),
+    ],
+)
+def test_a_lost_worker_costs_one_task(task, arguments, reason, text):
+    with ProcessExecutor(1, time_limit=1.0 if task is tasks.hang else None) as executor:
+        lost, next_one = executor.submit(task, *arguments), executor.submit(tasks.square, 3)
+        error = lost.exception()
+        assert isinstance(error, WorkerLostError)
+        assert (error.reason, text in str(error)) == (reason, True), str(error)
+        assert next_one.result() == 9
+
+
+def test_a_worker_that_uses_too_much_memory_is_ended():
+    with ProcessExecutor(1, memory_limit=2**29) as executor:
+        error = executor.submit(tasks.use_memory).exception()
+        assert isinstance(error, WorkerLostError)
+        assert error.reason == "memory"
+        assert "more than 0.5 GiB" in str(error)
+
+
+def test_shutting_down_ends_what_runs_and_drops_what_waits():
+    executor = ProcessExecutor(1)
+    runs, waits = executor.submit(tasks.hang), executor.submit(tasks.hang)
+    while not runs.running() or not executor.pids:
+        time.sleep(0.01)
+    (process,) = executor.pids
+    executor.shutdown(wait=False, cancel_futures=True)
+    assert isinstance(runs.exception(), WorkerLostError)
+    assert waits.cancelled()
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    with pytest.raises(RuntimeError, match="takes no more tasks"):
+        executor.submit(tasks.square, 1)
+
+
+def test_workers_end_with_their_process(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import tasks_to_try as tasks\n"
+        "from sdmbtl.execution import ProcessExecutor\n"
+        "executor = ProcessExecutor(1)\n"
+        "executor.submit(tasks.square, 1).result()\n"
+        "executor.submit(tasks.hang)\n"
+        "print(executor.pids[0], flush=True)\n"
+        "import time; time.sleep(600)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
+    started = subprocess.Popen(
+        [sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    worker = int(started.stdout.readline())
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{worker}").exists() and time.monotonic() < deadline:
+        if "Z" in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2].split()[:1]:
+            break  # it has ended; nobody has asked how
+        time.sleep(0.05)
+    else:
+        assert not Path(f"/proc/{worker}").exists(), "the worker outlives its parent"
+    started.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "text"),
+    [
+        ("rays", {}, "Did you mean 'ray'"),
+        ("serial", {"workers": 2}, "one task at a time"),
+        ("processes", {"workers": 0}, "'workers'"),
+        ("processes", {"address": "auto"}, "Unknown option 'address'"),
+        ("processes", {"time_limit": -1.0}, "'time_limit'"),
+        ("processes", {"memory_limit": 0}, "'memory_limit'"),
+    ],
+)
+def test_wrong_settings_are_refused(name, options, text):
+    with pytest.raises(ExecutorError, match=text.replace("(", "\\(")):
+        make_executor(name, **options)
+
+
+def test_a_task_must_be_importable():
+    with ProcessExecutor(1) as executor, pytest.raises(ExecutorError, match="top of a module"):
+        executor.submit(lambda: 1)
+
+
+def test_ray_is_named_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'sdmbtl\[ray\]'"):
+        make_executor("ray")
+
+
+def test_nothing_of_ray_is_imported_unless_asked_for():
+    modules = "sys, sdmbtl, sdmbtl.studies, sdmbtl.execution, sdmbtl.cli"
+    code = f"import {modules}; print('ray' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_an_interrupt_is_not_a_result():
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SerialExecutor().submit(interrupt)
+
+
+def test_ray_says_why_a_worker_was_lost():
+    pytest.importorskip("ray")
+    with make_executor("ray", 1, time_limit=30.0) as executor:
+        error = executor.submit(tasks.end_by_signal, "SIGKILL").exception()
+        assert isinstance(error, WorkerLostError)
+        assert error.reason == "crashed"
+        assert executor.submit(tasks.square, 4).result() == 16
+
+
+def test_a_lost_connection_to_the_cluster_is_not_a_fault_of_the_tasks():
+    exceptions = pytest.importorskip("ray.exceptions")
+    from sdmbtl.execution.ray_executor import RayExecutor
+
+    executor = RayExecutor.__new__(RayExecutor)  # what is said needs no cluster
+    lost = executor._explain(exceptions.LocalRayletDiedError(), None)
+    assert isinstance(lost, ExecutorError)
+    assert "connected to was lost" in str(lost)
+    other = executor._explain(exceptions.NodeDiedError("It is gone."), None)
+    assert isinstance(other, WorkerLostError)
+    assert other.reason == "node"
+
+
+def test_without_an_address_no_cluster_of_this_machine_is_used(monkeypatch):
+    ray = pytest.importorskip("ray")
+    from sdmbtl.execution.ray_executor import RayExecutor
+
+    given = []
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", lambda **options: given.append(options))
+    RayExecutor(3)
+    RayExecutor(3, address="auto")
+    assert [options["address"] for options in given] == ["local", "auto"]
+    assert [options.get("num_cpus") for options in given] == [3, None]

@@ -1,0 +1,118 @@
+"""An evaluation in several processes gives what one gives, and leaves none behind."""
+
+import multiprocessing
+
+import numpy as np
+import pytest
+from rough_walk import MANY_SLOPES, TRAINER, TROUBLES, set_troubles
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.parallel import Workers
+from sdmbtl.policies import MlpPolicy
+from sdmbtl.training import TrainerSpec, evaluate, evaluation, make_trainer
+
+SPACE = ContextSpace(slope=MANY_SLOPES)
+POLICY = MlpPolicy([np.eye(2)], [np.zeros(2)], np.zeros(2), np.ones(2))
+
+
+@pytest.fixture(autouse=True)
+def _troubles(tmp_path, monkeypatch):
+    monkeypatch.setenv(TROUBLES, str(tmp_path / "troubles.json"))
+    set_troubles({MANY_SLOPES[7]: "raises", MANY_SLOPES[40]: "unmade", MANY_SLOPES[50]: "nan"})
+
+
+def specification(factory="rough_walk:make"):
+    family = FactoryFamily(factory, SPACE)
+    return TrainerSpec.of(make_trainer("sb3", family, SPACE, **TRAINER))
+
+
+def play(spec, **options):
+    return evaluate(spec, POLICY, SPACE.targets, episodes=10, seed=4, **options)
+
+
+def eager(processes=1):
+    workers = Workers(processes)
+    workers.start_seconds = 0.0
+    return workers
+
+
+def test_processes_do_not_matter():
+    spec, calls = specification(), []
+    alone = play(spec)
+    assert set(alone.errors) == {7, 40, 50}
+    assert np.isnan(alone.returns).any(axis=1).sum() == 3
+    with eager() as workers:
+        shared = play(spec, workers=workers, progress=lambda *call: calls.append(call))
+        (helper,) = workers._children
+        again = play(spec, workers=workers, only=range(5, 60))
+        assert workers._children == [helper], "kept for the next evaluation"
+        assert helper.is_alive()
+    assert not helper.is_alive()
+    np.testing.assert_array_equal(shared.returns, alone.returns)
+    assert shared.errors == alone.errors
+    np.testing.assert_array_equal(again.returns[5:], alone.returns[5:])
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    assert calls[-1] == (60, 60)
+
+
+def test_what_progress_raises_ends_it_and_no_process_stays():
+    others = multiprocessing.active_children()
+
+    def stop(done, total):
+        if multiprocessing.active_children() != others:
+            raise LookupError(done, total)
+
+    with eager() as workers:
+        with pytest.raises(LookupError):
+            play(specification(), workers=workers, progress=stop)
+        assert not workers.started
+    assert multiprocessing.active_children() == others
+
+
+def test_a_process_that_dies_is_an_error_that_says_so():
+    def kill_helper(done, total):
+        for child in workers._children:
+            child.kill()
+
+    with eager() as workers, pytest.raises(TrainingError, match="worker process died"):
+        play(specification(), workers=workers, progress=kill_helper)
+
+
+@pytest.mark.parametrize("why", ["too little", "not by name", "compiled"])
+def test_no_process_is_started_without_need(why):
+    spec, workers = specification(), Workers(1)
+    if why == "not by name":
+        spec = specification(lambda context: make_family("CartPole").make())
+        workers = eager()
+        spec.make_trainer().evaluate = lambda *_, **__: evaluation.Evaluation(np.zeros((60, 10)))
+    if why == "compiled":
+        workers = eager()
+        spec.make_trainer().evaluates_on_host = False
+    with workers:
+        play(spec, workers=workers)
+        assert not workers.started
+
+
+def test_small_pieces_of_work_add_up():
+    workers = Workers(1)
+    workers.start_seconds = 1.0
+    assert [workers.worth_starting(0.4) for _ in range(3)] == [False, False, True]
+    assert not Workers(0).worth_starting(1e9)
+
+
+@pytest.mark.parametrize(("number", "least", "processes"), [(1, 7, 2), (100, 7, 2), (1000, 1, 8)])
+def test_parts_are_all_of_it_and_become_smaller(number, least, processes):
+    parts = list(evaluation._split(range(number), least, processes))
+    assert [n for part in parts for n in part] == list(range(number))
+    sizes = [len(part) for part in parts]
+    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
+    assert min(sizes[:-1], default=least) >= least
+
+
+@pytest.mark.parametrize("wrong", [{"episodes": 0}, {"episodes": 2.5}, {"seed": -1}])
+def test_numbers_that_cannot_be(wrong):
+    (name,) = wrong
+    with pytest.raises(TrainerError, match=f"'{name}' must be a whole number >="):
+        evaluate(specification(), POLICY, SPACE.targets, **{"episodes": 1, "seed": 0, **wrong})

@@ -1,0 +1,87 @@
+"""Trainers by name, with the settings that a family recommends."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sdmbtl.environments import family_names, make_family
+from sdmbtl.errors import TrainerError
+from sdmbtl.training import make_trainer, registry, trainer_names
+
+FAMILIES = [make_family(name) for name in family_names()]
+
+
+def made(name="sb3", family="cartpole", **options):
+    family = make_family(family)
+    return make_trainer(name, family, family.space(), **options)
+
+
+def test_names():
+    assert trainer_names() == ("auto", "ppo", "sb3")
+    with pytest.raises(TrainerError, match="Unknown trainer 'sb4'.*Did you mean 'sb3'"):
+        made("sb4")
+
+
+def test_auto_is_ppo_where_jax_is_installed(monkeypatch):
+    family = make_family("cartpole")
+    assert make_trainer("auto", family, family.space()).name == "ppo"
+    assert registry.recommended_trainer() == "ppo"
+    monkeypatch.setitem(sys.modules, "jax", None)
+    assert registry.recommended_trainer() == "sb3"
+    assert make_trainer("auto", family, family.space()).name == "sb3"
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda f: f.name)
+def test_recommended_settings_are_usable(family):
+    recommended = family.training["sb3"]
+    settings = make_trainer("sb3", family, family.space()).settings()
+    assert recommended.items() <= settings.items()
+
+
+def test_the_papers_steps_for_the_walker():
+    trainer = made(family="BipedalWalker")
+    assert (trainer.total_timesteps, trainer.num_envs) == (5_000_000, 32)
+    assert trainer.norm_obs
+    assert trainer.norm_reward
+    assert trainer.settings()["clip_coef"] == 0.18
+
+
+def test_options_come_before_the_recommended_ones():
+    usual = made().settings()
+    trainer = made(total_timesteps=77, gamma=0.5)
+    assert trainer.settings() == {**usual, "total_timesteps": 77, "gamma": 0.5}
+    assert usual["gamma"] == 0.98
+    pendulum = made(family="Pendulum", hyperparameters={"sde_sample_freq": 9})
+    assert pendulum.hyperparameters == {"use_sde": True, "sde_sample_freq": 9}
+    assert made().settings() == usual, "the family's settings must not change"
+
+
+def test_recommended_settings_are_for_their_algorithm():
+    assert made(algorithm="PPO").settings() == made().settings()
+    other = made(algorithm="DQN", hyperparameters={"buffer_size": 50})
+    assert other.algorithm_arguments() == {"buffer_size": 50, "learning_starts": 100}
+
+
+def test_unknown_options():
+    with pytest.raises(
+        TrainerError, match="'num_stepps'; 'sb3' with PPO has.*Did you mean 'num_steps'"
+    ):
+        made(num_stepps=3)
+    with pytest.raises(TrainerError, match="Unknown option 'family_name'"):
+        made(family_name=3)
+
+
+@pytest.mark.parametrize(("name", "package"), [("sb3", "stable_baselines3"), ("ppo", "jax")])
+def test_missing_packages(name, package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(TrainerError, match=rf"{package}, which is not .*pip install 'sdmbtl\["):
+        made(name)
+
+
+def test_importing_trainers_imports_neither_torch_nor_jax():
+    code = (
+        "import sys, sdmbtl.training; "
+        "sys.exit(bool({'torch', 'jax', 'stable_baselines3'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
