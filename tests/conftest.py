@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,14 +15,12 @@ settings.load_profile("any-machine")
 # Set before NumPy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# What one test or process has compiled, the others use: compiling is most of the time of tests
-# that train for a moment. Set before JAX is imported, for this process and its children, those
-# among which pytest divides the tests included. With a limit to its size the cache is locked.
-if "PYTEST_XDIST_WORKER" not in os.environ:
-    _compiled = tempfile.TemporaryDirectory(prefix="sdmbtl-compiled-")
-    os.environ["JAX_COMPILATION_CACHE_DIR"] = _compiled.name
-    os.environ["JAX_COMPILATION_CACHE_MAX_SIZE"] = str(2**30)
-    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+# Compiled functions are kept between runs: compiling is most of the time of tests that train for a
+# moment. Set before JAX is imported, for this process and its children.
+os.environ.setdefault(
+    "JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / "build" / "compiled")
+)
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 # Studies that tests make are marked as made here: not in the directory of whoever runs the tests.
 _state = tempfile.TemporaryDirectory(prefix="sdmbtl-state-")
