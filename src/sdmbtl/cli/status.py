@@ -146,9 +146,9 @@ def _score(entry: Mapping[str, Any], model: str) -> str:
 
 
 def _no_evidence(status: Mapping[str, Any]) -> str:
-    if status["selector"] != "auto":
+    if status["selector"] != "predictive":
         return (
-            f"The selector {status['selector']} has no models that predict; auto has, with "
+            f"The selector {status['selector']} has no models that predict; predictive has, with "
             "--width 0 --init scratch."
         )
     return (

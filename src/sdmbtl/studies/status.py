@@ -212,8 +212,8 @@ def _model(selector: Selector) -> dict[str, Any]:
     """The model that predicts the next policy, and why not those with a higher score."""
     if not isinstance(selector, PredictiveSelector) or not selector.evidence():
         return {"model": None, "passed_over": {}}
-    verdict = selector.contest.verdict()
-    return {"model": verdict.name, "passed_over": verdict.passed_over}
+    choice = selector.comparison.choose()
+    return {"model": choice.name, "passed_over": choice.passed_over}
 
 
 def _remaining_gain(study: Study) -> dict[str, Any] | None:
