@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[2]
 FAST_SETTINGS = {"update_epochs": 5, "learning_rate": 0.001}
 FAST = [word for setting in FAST_SETTINGS.items() for word in ("--set", "{}={}".format(*setting))]
 
-#: What `sdmbtl matrix` is given for each; in the order in which they are made.
+#: What `sdmbtl lab matrix` is given for each; in the order in which they are made.
 ARGUMENTS = {
     "cartpole-wide": ["CartPole", "--space", "wide", *FAST],
     "cartpole-forces": ["CartPole", "--space", "forces", *FAST],
