@@ -17,8 +17,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.plots import save_figure
 from sdmbtl.policies import Policy
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl_crops.growth import WILTING, Field
-from sdmbtl_crops.problem import HECTARE
+from sdmbtl_crops.growth import HECTARE, WILTING, Field
 from sdmbtl_crops.season_figure import Season, season_figure
 from sdmbtl_crops.weather import load_weather
 
