@@ -26,8 +26,7 @@ from experiment import save_result
 from sdmbtl.environments import make_family
 from sdmbtl.policies import Policy
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl_crops.functional_crop import FunctionalCrop
-from sdmbtl_crops.problem import NITROGEN_AT_SOWING, WATER_AT_SOWING
+from sdmbtl_crops.functional_crop import NITROGEN_AT_SOWING, WATER_AT_SOWING, FunctionalCrop
 from sdmbtl_crops.weather import years_of
 from sdmbtl_lab.benchmarks.metrics import bootstrap_interval
 

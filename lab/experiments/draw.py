@@ -73,8 +73,7 @@ def play_season(policy: Policy, family: Any) -> Any:
     import jax
     import jax.numpy as jnp
 
-    from sdmbtl_crops.growth import WILTING, Field
-    from sdmbtl_crops.problem import HECTARE
+    from sdmbtl_crops.growth import HECTARE, WILTING, Field
     from sdmbtl_crops.season_figure import Season
     from sdmbtl_crops.weather import load_weather
 
@@ -194,9 +193,8 @@ def main() -> None:
     if given.figure == "report":
         draw_report(given.study)
     else:
-        {"coverage": draw_coverage, "season": draw_season, "crossing": draw_crossing}[
-            given.figure
-        ]()
+        draw = {"coverage": draw_coverage, "season": draw_season, "crossing": draw_crossing}
+        draw[given.figure]()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Compare ways to spend training steps on the data sets of regions, in seconds and without training.
+"""Compare ways to spend training steps on the data sets of regions, without training.
 
     python lab/experiments/judge_regions.py [--data regions-pendulum] [--out FILE.json]
 

@@ -261,7 +261,8 @@ def main() -> None:
     }
     result = read_result("scaling", given.out)
     for part in () if given.draw else given.part:
-        for result[part] in measures[part]:
+        for found in measures[part]:
+            result[part] = found
             save_result("scaling", result, given.out, code=("sdmbtl.selectors",))
     if "cost" in result:
         draw(result["cost"])

@@ -101,9 +101,8 @@ def main() -> None:
     given = parser.parse_args()
     for part in given.parts:
         if not given.show:
-            run_part(
-                part_benchmark(part, tuple(given.selectors), given.trials), given.out, given.jobs
-            )
+            benchmark = part_benchmark(part, tuple(given.selectors), given.trials)
+            run_part(benchmark, given.out, given.jobs)
         path = given.out / f"{part}.json"
         if path.exists():
             for table in BenchmarkResult.load(path).tables():

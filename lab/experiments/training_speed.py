@@ -1,6 +1,6 @@
 """Training steps per CPU-second: our PPO, stable-baselines3 and SBX, in one run.
 
-    python lab/experiments/training_speed.py [--contexts 100] [--repeats 3] [--part batched|host|all]
+    python lab/experiments/training_speed.py [--repeats 3] [--part batched|host|all]
 
 batched: CartPole as a pure function; each library's PPO with its own defaults, 8 environments.
 
