@@ -47,36 +47,6 @@ def test_permuted_targets_give_the_same_contexts(name, order, seed):
     assert found == expected
 
 
-@pytest.mark.parametrize("name", ["gp-mbtl", "gp-mbtl-original", "m/gp-mbtl"])
-@settings(max_examples=15, deadline=None)
-@given(
-    seed=st.integers(0, 100),
-    scale=st.floats(1e-6, 1e6),
-    shift=st.floats(-1e3, 1e3),
-)
-def test_shifted_and_scaled_returns_give_the_same_contexts(name, seed, scale, shift):
-    grid = example_spaces()["grid"]
-    matrix = example_matrix(grid, seed)
-    expected = run(make_selector(name, grid), matrix, 7)
-    assert run(make_selector(name, grid), scale * (matrix + shift), 7) == expected
-
-
-@settings(max_examples=10, deadline=None)
-@given(order=st.permutations(range(5)), seed=st.integers(0, 100))
-def test_order_of_batched_tells(order, seed):
-    grid = example_spaces()["grid"]
-    matrix = example_matrix(grid, seed)
-    following = []
-    for tells in (range(5), order):
-        selector = make_selector("m/gp-mbtl", grid)
-        selector.tell(grid.target(3), matrix[3])
-        batch = selector.ask(5)
-        for number in tells:
-            selector.tell(batch[number], matrix[batch[number].index])
-        following.append(run(selector, matrix, 4))
-    assert following[0] == following[1]
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_units_of_contexts_do_not_matter(name):
     expected = None
@@ -110,13 +80,6 @@ def test_random_in_the_box():
     trial = RandomSelector(space, sources="box").ask()
     assert trial.index is None
     assert trial.context in space
-
-
-def test_random_choice_does_not_depend_on_how_trials_were_asked():
-    space = example_spaces()["grid"]
-    one_by_one = make_selector("random", space, seed=9)
-    batch = make_selector("random", space, seed=9).ask(5)
-    assert [one_by_one.ask().context for _ in range(5)] == [c.context for c in batch]
 
 
 def test_messages_name_the_value_and_the_way_out():

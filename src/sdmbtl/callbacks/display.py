@@ -126,7 +126,7 @@ class RunDisplay(ABC):
         source = trial.source
         if source.steps is not None:
             source = replace(source, steps=None if trial.run is None else trial.run.steps)
-        return f"policy {trial.id}  {self._study.space.in_words(source)}"
+        return f"policy {trial.id}  {self._study.space.describe(source)}"
 
     def _gain(self, before: float, trial: Trial) -> str:
         """By how much the mean best return rose, and was expected to."""

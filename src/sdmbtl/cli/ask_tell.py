@@ -143,7 +143,7 @@ def _explain(trial: Trial, study: Study) -> None:
     """Say on a terminal what to do with a trial."""
     console = note_console()
     if console.is_terminal:
-        console.print(Text(f"Train on {study.space.in_words(trial.source)}"))
+        console.print(Text(f"Train on {study.space.describe(trial.source)}"))
         console.print(Text(f"Why: {trial.reason}"))
         command = f"sdmbtl tell {quote(str(study.path))} ROW.json --id {trial.id}"
         console.print(Text(f"Then: {command}"), soft_wrap=True)

@@ -35,7 +35,7 @@ def forget(
     place = quote(str(path))
     print_lines(
         result_console(),
-        f"Policy {trial.id}, {study.space.in_words(trial.source)}: forgotten; its row is kept.",
+        f"Policy {trial.id}, {study.space.describe(trial.source)}: forgotten; its row is kept.",
         f"To undo it: sdmbtl tell {place} ROW.json --id {trial.id} --replace",
         *summary(found)[1:],
     )

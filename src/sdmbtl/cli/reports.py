@@ -62,7 +62,7 @@ def tell_reports(
         lease = study.database.lease(trial.id)
         is_late = lease is not None and report.get("lease", lease.token) != lease.token
         became = "superseded: its lease had run out" if is_late else how["status"]
-        source = study.space.in_words(trial.source)
+        source = study.space.describe(trial.source)
         recorded.append(f"Policy {trial.id}, {source}: recorded as {became}.")
     return recorded
 
@@ -100,8 +100,8 @@ def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
         known = {trial.id: trial for trial in study.trials}
         if source is not None and number in known and not _is_same(study, known[number], source):
             raise ArgumentError(
-                f"Policy {number} is the one for {study.space.in_words(known[number].source)}, but "
-                f"the row is for {study.space.in_words(source)}. Correct the id or the context."
+                f"Policy {number} is the one for {study.space.describe(known[number].source)}, but "
+                f"the row is for {study.space.describe(source)}. Correct the id or the context."
             )
         return number
     if source is not None:
@@ -115,7 +115,7 @@ def _meant(study: Study, report: Mapping[str, Any]) -> int | Source:
             f"No policy is pending. Ask for one with 'sdmbtl ask {place}', or give the context "
             "of a policy that was trained without being asked for: --context."
         )
-    listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
+    listed = "".join(f"\n  --id {t.id}  {study.space.describe(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Say which one it is:{listed}")
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_return_range, finite_number, share_of_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
-from sdmbtl.contexts.target_list import SAME_CONTEXT
+from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
 from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
@@ -307,7 +307,7 @@ class Portfolio:
 
     def trained_on(self, member: int) -> str:
         """The context or the region that a member was trained on, in words."""
-        words = self.space.in_words(self[member].source.where)
+        words = self.space.describe(self[member].source.where)
         return f"the {words}" if self.space.is_whole(self[member].source) else words
 
     def table(self) -> list[dict[str, Any]]:

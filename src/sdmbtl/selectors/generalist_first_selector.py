@@ -25,7 +25,6 @@ from sdmbtl.selectors.models.shortfall_model import (
     ShortfallModel,
 )
 from sdmbtl.selectors.trial import Proposal, Trial
-from sdmbtl.transfer import bounded
 from sdmbtl.wording import rise_in_words
 
 #: Regions are compared for at most so many pairs of centre and target, but so many centres.
@@ -395,7 +394,7 @@ class GeneralistFirstSelector(Selector):
                 best = best + self._most_per_step(seen, fitted, best).improvement
             except ExhaustedError:
                 break
-        return bounded(seen.bound_gain(float(best.mean()) - before, before) * seen.scale)
+        return seen.bound_gain(float(best.mean()) - before, before)
 
 
 def _count(name: str, number: int | None) -> int | None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import finite_number, known_name, whole_number
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
@@ -17,7 +17,7 @@ from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
 from sdmbtl.transfer import ObservedRows, SeparableGap
-from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes
+from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod
 from sdmbtl.wording import rise_in_words
 
 BestPerformance = Literal["real", "modelled"]
@@ -63,8 +63,9 @@ class GPSelector(Selector):
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        self.best = _one_of("best", best, get_args(BestPerformance))
-        self.slopes = _one_of("slopes", slopes, (*get_args(SlopeMethod), "fixed"))
+        known_name("best", best, get_args(BestPerformance), error=SelectorError)
+        known_name("slopes", slopes, (*get_args(SlopeMethod), "fixed"), error=SelectorError)
+        self.best, self.slopes = best, slopes
         self.fixed_slope = finite_number("fixed_slope", fixed_slope, low=0, error=SelectorError)
         self.exploration = finite_number("exploration", exploration, low=0, error=SelectorError)
         self.first_rounds = whole_number("first_rounds", first_rounds, low=1, error=SelectorError)
@@ -93,7 +94,8 @@ class GPSelector(Selector):
         gap = self._gap(rows)
         known = ~np.isnan(rows.source_returns)
         if known.sum() < self.first_rounds:
-            level = np.full(len(history.space), _mean(rows.source_returns[known], rows.best))
+            own = rows.source_returns[known] if known.any() else rows.best
+            level = np.full(len(history.space), np.nanmean(own))
             best = self._best_so_far(history, gap, level)
             return self._lowest_target(best, history, "there are too few rows for a model yet")
         process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
@@ -112,7 +114,8 @@ class GPSelector(Selector):
         )
 
         def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
-            bounds = _upper_bounds(process, units, beta)
+            mean, deviation = process.predict(units)
+            bounds = mean + np.sqrt(beta) * deviation
             return mean_improvement(gap.advantages(bounds, best, units), len(units))
 
         finer = refine_choice(history, gains, gains_of)
@@ -169,15 +172,11 @@ class GPSelector(Selector):
 
     def _gap(self, rows: ObservedRows) -> SeparableGap:
         if self.slopes == "fixed":
-            slopes = self._fixed_slopes(rows)
-        else:
-            slopes = self._sums.slopes(rows, self.slopes)
+            width = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
+            fall = -self.fixed_slope * width * self.space.steps
+            return SeparableGap(rows.space, fall, fall)
+        slopes = self._sums.slopes(rows, self.slopes)
         return SeparableGap(rows.space, slopes.left, slopes.right)
-
-    def _fixed_slopes(self, rows: ObservedRows) -> Slopes:
-        scale = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
-        fall = -self.fixed_slope * scale * self.space.steps
-        return Slopes(self.space.names, fall, fall, np.full(len(fall), True))
 
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]
@@ -219,25 +218,3 @@ class _Choice(NamedTuple):
     gain: float
     mean: float
     deviation: float
-
-
-def _upper_bounds(
-    process: GaussianProcess, units: NDArray[np.float64], beta: float
-) -> NDArray[np.float64]:
-    """(m,) the returns that policies may reach on their own (m, D) contexts."""
-    mean, deviation = process.predict(units)
-    return np.asarray(mean + np.sqrt(beta) * deviation)
-
-
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
-    if value not in allowed:
-        raise SelectorError(
-            f"The {name!r} of GPSelector must be one of {', '.join(map(repr, allowed))}. "
-            f"Got {value!r} instead."
-        )
-    return value
-
-
-def _mean(values: NDArray[np.float64], otherwise: NDArray[np.float64]) -> float:
-    """Mean of the values, or of the others that are known if there is none."""
-    return float(values.mean() if len(values) else np.nanmean(otherwise))

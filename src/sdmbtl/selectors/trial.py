@@ -43,14 +43,6 @@ class Proposal:
     model: str | None = None
     numbers: dict[str, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        given: object = self.source
-        if not isinstance(given, Source):
-            raise SelectorError(
-                "The 'source' of a Proposal must be a Source: space.source(index) for a target, "
-                f"Source.at(vector) for any context. Got {short_text(given)} instead."
-            )
-
 
 @dataclass(frozen=True)
 class TrainingRun:
@@ -125,8 +117,7 @@ class Trial:
         structure: The structure that was detected before the choice, None if nothing was.
         model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain`, where there is one, is the rise
-            of the mean best return that is expected. With a `unit`, which there is if returns are
-            extreme, the others are in units of that, as those in the reason.
+            of the mean best return that is expected.
         status: "pending", "finished", "failed", "cancelled", or "forgotten": finished, and then
             taken back.
         row: (N,) mean return on each target, NaN where not evaluated; once finished.
@@ -217,17 +208,6 @@ class Trial:
         before = EarlierRow(self.row, self.source_return, after.status, reason)
         return after.updated(earlier=(*self.earlier, before))
 
-    def scaled(self, scale: float) -> Trial:
-        """The trial with its returns divided by a power of two."""
-        run, own, row = self.run, self.source_return, self.row
-        if run is not None:
-            run = replace(run, curve=tuple((steps, value / scale) for steps, value in run.curve))
-        return self.updated(
-            row=None if row is None else row / scale,
-            source_return=None if own is None else own / scale,
-            run=run,
-        )
-
     def on_sample(self, sample: TargetSample) -> Trial:
         """The trial as it looks on the targets of a sample: a shorter row, its own return kept."""
         own, row = self.source_return, self.row
@@ -288,9 +268,9 @@ class Trial:
 
 
 def _check_types(trial: Trial) -> None:
-    """Check what was read besides sources and rows, which are checked where they are made."""
+    """Check what was read apart from sources and rows, which are checked where they are made."""
     text, number = str | None, int | float | None
-    types: dict[str, Any] = {
+    kinds: dict[str, Any] = {
         "strategy": str,
         "reason": str,
         "structure": text,
@@ -299,11 +279,11 @@ def _check_types(trial: Trial) -> None:
         "attributes": dict,
         "source_return": number,
     }
-    for name, kind in types.items():
-        if not isinstance(getattr(trial, name), kind):
-            raise TypeError(f"{name!r} is {short_text(getattr(trial, name))}")
-    for name, value in trial.numbers.items():
-        if not isinstance(value, number):
+    fields = {name: (getattr(trial, name), kind) for name, kind in kinds.items()}
+    if all(isinstance(value, kind) for value, kind in fields.values()):
+        fields = {name: (value, number) for name, value in trial.numbers.items()}
+    for name, (value, kind) in fields.items():
+        if not isinstance(value, kind):
             raise TypeError(f"{name!r} is {short_text(value)}")
 
 

@@ -147,8 +147,8 @@ def _described(trial: Trial, space: ContextSpace, errors: Mapping[int, str]) -> 
     return {
         "id": trial.id,
         "context": trial.context,
-        "source": space.in_words(trial.source),
-        "trained_on": space.in_words(trial.source.where),
+        "source": space.describe(trial.source),
+        "trained_on": space.describe(trial.source.where),
         "region": trial.region,
         "width": trial.width,
         "parent": trial.parent,

@@ -260,5 +260,5 @@ def _explain_choice(name: str, tested: dict[str, float], passed_over: dict[str, 
 
 def _likeness(expected: NDArray[np.float64], gains: NDArray[np.float64]) -> float:
     """The share of the squared gains that a multiple of the expected ones explains."""
-    sizes = float(expected @ expected) * float(gains @ gains)
-    return float(expected @ gains) ** 2 / sizes if sizes > 0 else 0.0
+    sizes = float(np.linalg.norm(expected) * np.linalg.norm(gains))
+    return (float(expected @ gains) / sizes) ** 2 if sizes > 0 else 0.0
