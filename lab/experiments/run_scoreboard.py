@@ -20,9 +20,9 @@ from rich.console import Console
 
 from scoreboard.parts import COMPARED, MATRICES, PARTS, Scope, made_from, part_names
 from scoreboard.scoreboard import Scoreboard
-from sdmbtl.cli.bar import WorkBar
 from sdmbtl.errors import SdmbtlError
 from sdmbtl_lab.benchmarks.journal import Journal
+from sdmbtl_lab.cli.bar import WorkBar
 
 INTERRUPTED = 130
 

@@ -8,15 +8,14 @@ from stand_ins import STAND_INS, make_study, run_quickly
 from test_in_browser import move_slider
 from test_live import served
 
-from sdmbtl.cli.report import _study
-from sdmbtl.report.live import LiveData
+from sdmbtl.cli.report import live_data
 
 
 @pytest.fixture
 def watched(open_page, tmp_path):
     """A study that is watched, and the page."""
     study = told_study(tmp_path / "mine", SPACES["cube"], policies=5)
-    with served(LiveData(*_study(study.path))) as server:
+    with served(live_data(study)) as server:
         yield study, open_page(server.url)
 
 
@@ -79,7 +78,7 @@ def test_a_study_is_followed_from_its_first_policy_on(open_page, tmp_path, monke
 
 def test_a_server_that_is_gone_is_said(open_page, tmp_path):
     study = told_study(tmp_path / "mine", SPACES["line"], policies=1)
-    with served(LiveData(*_study(study.path))) as server:
+    with served(live_data(study)) as server:
         page = open_page(server.url)
         page.wait("document.getElementById('live').textContent === '● live'")
     page.wait("document.getElementById('live').textContent === '○ not connected'")

@@ -87,8 +87,7 @@ def study(tmp_path_factory):
 @pytest.mark.parametrize("name", bombs.NPZ)
 def test_files_of_rows(name, tmp_path):
     bombs.NPZ[name](tmp_path / "rows.npz")
-    for command in ("detect", "describe"):
-        assert "rows.npz" in refused(command, tmp_path / "rows.npz")
+    assert "rows.npz" in refused("lab", "describe", tmp_path / "rows.npz")
 
 
 @pytest.mark.parametrize("name", bombs.TOML)
@@ -107,10 +106,10 @@ def test_weather(name, tmp_path):
 
 
 @pytest.mark.parametrize("levels", [10**6, 10**12, 10**30])
-@pytest.mark.parametrize("command", ["run", "matrix"])
+@pytest.mark.parametrize("command", [("run",), ("lab", "matrix")])
 def test_levels(command, levels, tmp_path):
     out = ["--out", tmp_path / "new"]
-    assert "SDMBTL_MAX_TARGETS" in refused(command, "CartPole", "--levels", levels, *out)
+    assert "SDMBTL_MAX_TARGETS" in refused(*command, "CartPole", "--levels", levels, *out)
     assert not (tmp_path / "new").exists()
 
 

@@ -86,8 +86,7 @@ def warn_of_network(path: Path) -> None:
     if kind is not None:
         warnings.warn(
             f"The study in {str(path)!r} is on a network file system ({kind}), where the locks "
-            "of its database are not to be relied on. As long as one process uses it, that is "
-            "fine. For many, put it on a disk of one machine and let that answer the others: "
-            "sdmbtl serve STUDY --spool DIR",
+            "of its database may not keep processes apart. One process at a time is safe. For "
+            "several, put the study on a local disk, or check that the file system has locks.",
             stacklevel=3,
         )
