@@ -388,7 +388,7 @@ class Study(StudyState):
             self.database.back_up()
         return forgotten
 
-    def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
+    def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial; as `Selector.annotate`."""
         with self.alone():
             annotated = self.selector.annotated_trial(trial, attributes)
