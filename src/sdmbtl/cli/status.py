@@ -142,10 +142,9 @@ def _score(policy: PolicySnapshot, model: str) -> str:
 
 
 def _no_evidence(snapshot: StudySnapshot) -> str:
-    if snapshot.selector != "auto":
+    if snapshot.selector != "predictive":
         return (
-            f"The selector {snapshot.selector} has no models that predict; auto has, with "
-            "--width 0 --init scratch."
+            f"The selector {snapshot.selector} has no models that predict; predictive has."
         )
     return (
         "No model was tested yet: that needs three finished policies, there "

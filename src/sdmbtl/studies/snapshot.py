@@ -423,8 +423,8 @@ def _model(study: Study) -> tuple[str | None, dict[str, list[str]]]:
     selector = study.selector
     if not isinstance(selector, PredictiveSelector) or not selector.evidence():
         return None, {}
-    verdict = selector.contest.verdict()
-    return verdict.name, verdict.passed_over
+    choice = selector.comparison.choose()
+    return choice.name, choice.passed_over
 
 
 def _reach(
