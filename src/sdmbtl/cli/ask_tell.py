@@ -28,7 +28,7 @@ from sdmbtl.cli.parsing import (
 )
 from sdmbtl.contexts import Source
 from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
-from sdmbtl.summary import summary
+from sdmbtl.studies.describe import status_lines
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
@@ -236,7 +236,7 @@ def tell(
     if as_json:
         print_json(study.status())
     else:
-        print_lines(result_console(), *recorded, *summary(study.status())[1:])
+        print_lines(result_console(), *recorded, *status_lines(study.snapshot())[1:])
 
 
 def _read_rows(

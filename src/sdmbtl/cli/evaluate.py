@@ -26,7 +26,7 @@ from sdmbtl.cli.output import (
     warnings_as_notes,
 )
 from sdmbtl.cli.signals import StopSignals
-from sdmbtl.wording import counted, covered_in_words, figure
+from sdmbtl.wording import counted, coverage_text, figure
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -160,6 +160,8 @@ def _summarise(study: Study, contexts: list[dict[str, float]], means: Any) -> di
 
 
 def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
+    from sdmbtl.studies.describe import covered_text
+
     is_sample = result["contexts"] != "targets"
     of = "contexts between the targets" if is_sample else "targets"
     interval = ""
@@ -173,9 +175,11 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
     if result["failed"]:
         lines.append(f"Evaluation failed on {result['failed']} more, which are not counted")
     if result["coverage"] is not None:
-        lines.append(f"Coverage {result['coverage']:.3f} of the range of returns")
+        lines.append(f"Coverage {coverage_text(result['coverage'])}")
     if result["covered"] is not None:
-        lines += covered_in_words(result["covered"], "contexts" if is_sample else "targets")
+        covered = result["covered"]
+        noun = "contexts" if is_sample else "tasks"
+        lines.append(covered_text(covered["worst_tenth"], covered["within_5_percent"], noun))
     table = context_table((), names, ["mean return"])
     for entry in result["worst"]:
         table.add_row(*context_cells(entry["context"]), figure(entry["mean"]))

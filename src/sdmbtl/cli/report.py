@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Hashable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +14,6 @@ from sdmbtl.cli.output import ArgumentError, note, print_json, say, write_output
 from sdmbtl.cli.signals import StopSignals
 
 if TYPE_CHECKING:
-    from sdmbtl.report.live import LiveData
     from sdmbtl.studies import Study
 
 
@@ -70,12 +68,12 @@ def report(
 
 def _serve(study: Study, port: int, *, open_: bool) -> None:
     """Serve a page that follows a study until a signal ends it."""
-    from sdmbtl.report.live import LiveServer
+    from sdmbtl.report.live import LivePage, LiveServer
 
-    data = live_data(study)
-    data.current()  # errors appear here, not in the browser
+    page = LivePage(study)
+    page.current()  # errors appear here, not in the browser
     try:
-        server = LiveServer(data, port)
+        server = LiveServer(page, port)
     except OSError as error:
         raise ArgumentError(
             f"Port {port} cannot be used: {error.strerror}. Leave --port out for a free one."
@@ -88,19 +86,3 @@ def _serve(study: Study, port: int, *, open_: bool) -> None:
         while True:
             server.handle_request()
             signals.check()
-
-
-def live_data(study: Study) -> LiveData:
-    """Return the data of a page that follows a study."""
-    from sdmbtl.report import study_data
-    from sdmbtl.report.live import LiveData
-
-    def gather() -> Any:
-        study.refresh()
-        return study_data(study)
-
-    def fingerprint() -> Hashable:
-        about = study.database.path.stat()
-        return about.st_mtime_ns, about.st_size, about.st_ino, study.database.find_worker()
-
-    return LiveData(gather, fingerprint)

@@ -30,7 +30,7 @@ from sdmbtl.cli.options import (
 from sdmbtl.cli.output import ArgumentError, note, print_json, warnings_as_notes
 from sdmbtl.cli.parsing import directory_name, make_family_from
 from sdmbtl.cli.signals import StopSignals
-from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
+from sdmbtl.cli.status import DEFAULT_BUDGET, print_result
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
@@ -183,12 +183,10 @@ def _run(
         tensorboard=output.tensorboard,
         retrain_missing=retrain_missing,
     )
-    status = {**study.status(), "stopped": reason}
     if output.as_json:
-        print_json(status)
+        print_json({**study.status(), "stopped": reason})
     elif not output.quiet:
-        print_status(status)
-        print_next_steps(study.path, status)
+        print_result(study.snapshot(), reason)
 
 
 def _heading(study: Study) -> str:

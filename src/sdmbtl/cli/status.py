@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -23,13 +23,13 @@ from sdmbtl.cli.output import (
     result_console,
     say,
 )
-from sdmbtl.summary import has_partial_rows, has_regions, known_span, outlook, summary
-from sdmbtl.wording import chosen_by, counted, figure, gain_figure
+from sdmbtl.wording import counted, coverage_text, figure, gain_figure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sdmbtl.studies import Study
+    from sdmbtl.studies.snapshot import StudySnapshot
 
 #: Policies that are trained without a stopping rule.
 DEFAULT_BUDGET = 12
@@ -61,113 +61,110 @@ def status(
     elif show == "structure":
         _show_structure(study, as_json=as_json)
     else:
-        found = {**study.status(), "running_process": study.database.find_worker()}
+        snapshot = study.snapshot()
         if as_json:
-            print_json(found)
+            print_json(snapshot.to_dict())
         elif show == "models":
-            _print_models(found)
+            _print_models(snapshot)
         else:
-            print_status(found)
-            print_next_steps(path, found)
+            _print_status(path, snapshot)
 
 
 # -- policies --------------------------------------------------------------------------------------
 
 
-def print_status(status: Mapping[str, Any]) -> None:
-    """Print a table of the policies and a summary."""
+def _print_status(path: Path, snapshot: StudySnapshot) -> None:
+    """Print a table of the policies, a summary, and commands to go on with."""
+    from sdmbtl.studies.describe import status_lines
+
     console = result_console()
-    if status["rounds"]:
-        console.print(_policies_table(status))
+    if snapshot.rounds:
+        console.print(_policies_table(snapshot))
         console.print()
-    print_lines(console, *summary(status))
-    if status["rounds"]:
-        latest = status["rounds"][-1]
-        console.print(Text(f"Why policy {latest['id']}: {latest['reason']}"))
+    print_lines(console, *status_lines(snapshot))
+    if snapshot.rounds:
+        latest = snapshot.rounds[-1]
+        print_lines(console, f"Why policy {latest.id}: {latest.reason}")
+    _print_commands(_next_commands(path, snapshot))
 
 
-def _policies_table(status: Mapping[str, Any]) -> RenderableType:
-    known = status["return_range"] is not None
-    partial = has_partial_rows(status)
-    on_regions = has_regions(status)
-    last = ["return", "coverage" if known else "mean best", "gain"]
-    if partial:
-        last = ["evaluated", "return", last[1], "over", "gain"]
-    if on_regions:
-        table = plain_table("#")
-        table.add_column("trained on", overflow="fold")
-        for name in ("from", "steps", *last):
-            table.add_column(name, justify="right", no_wrap=True)
-    else:
-        table = context_table(["#"], status["dimensions"], last)
-        table.add_column("chosen by")
-    for entry in status["rounds"]:
-        value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
-        finished = entry["status"] == "finished"
-        numbers = [
-            figure(entry["training_return"]),
-            value if finished else entry["status"],
-            gain_figure(entry["gain"], known_span(status)),
-        ]
-        if partial:
-            evaluated = f"{entry['evaluated_targets']} of {status['targets']}"
-            numbers.insert(0, evaluated if finished else "-")
-            numbers.insert(3, str(entry["performance_targets"]) if finished else "-")
-        if on_regions:
-            steps = entry["steps"] or entry["asked_steps"]
-            parent = "-" if entry["parent"] is None else str(entry["parent"])
-            source = [Text(entry["trained_on"]), parent, "-" if steps is None else f"{steps:,}"]
-            table.add_row(str(entry["id"]), *source, *numbers)
-        else:
-            chosen = Text(chosen_by(entry["strategy"], entry["structure"], entry["model"]))
-            table.add_row(str(entry["id"]), *context_cells(entry["context"]), *numbers, chosen)
+def print_result(snapshot: StudySnapshot, stopped: str) -> None:
+    """Print the result of a run, and commands that use it."""
+    from sdmbtl.studies.describe import problem_lines, result_lines
+
+    first, *lines = result_lines(snapshot)
+    console = result_console()
+    print_lines(console, f"✓ {first}", *(f"  {line}" for line in lines), hanging=2)
+    print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
+    print_lines(console, f"  Stopped: {stopped}.", hanging=2)
+    place = quote(snapshot.path)
+    _print_commands(
+        {
+            "See it": f"sdmbtl report {place} --open",
+            "Use it": f"sdmbtl portfolio {place} --export OUT",
+            "Details": f"sdmbtl status {place}",
+        }
+    )
+
+
+def _policies_table(snapshot: StudySnapshot) -> RenderableType:
+    known = snapshot.known_span is not None
+    table = plain_table("#")
+    table.add_column("trained on", overflow="fold")
+    columns = ["from", "steps", "return", *(["evaluated"] if snapshot.partial else [])]
+    for name in (*columns, "coverage" if known else "mean best", "gain"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for policy in snapshot.rounds:
+        steps = policy.steps or policy.asked_steps
+        level = figure(policy.performance)
+        if policy.coverage is not None:
+            level = coverage_text(policy.coverage)
+        evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
+        table.add_row(
+            str(policy.id),
+            Text(policy.trained_on),
+            figure(policy.parent, ""),
+            figure(steps, ","),
+            figure(policy.training_return),
+            *(evaluated if snapshot.partial else []),
+            level if policy.status == "finished" else policy.status,
+            gain_figure(policy.gain, snapshot.known_span),
+        )
     return table
 
 
-def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
-    """Print commands that make sense now."""
-    place = quote(str(path))
-    steps = []
-    if status["environment"] is None:
-        steps.append((f"sdmbtl ask {place}", "next context to train on"))
-        steps.append((f"sdmbtl status {place} --show targets", "targets in the order of a row"))
-    elif status["policies"]:
-        steps.append((f"sdmbtl portfolio {place} --export OUT", "use the policies"))
-        if status["importable"]:
-            steps.append((f"sdmbtl evaluate {place}", "check with new episodes"))
-    if status["policies"]:
-        steps.append((f"sdmbtl report {place} --open", "see it in the browser"))
-    if status.get("running_process") is not None:
-        steps.append((f"sdmbtl report {place} --live", "see it live"))
-    else:
-        steps += _ways_to_continue(path, status)
-    width = max(len(command) for command, _ in steps)
-    say("\nNext:")
-    for command, purpose in steps:
-        say(f"  {command:<{width}}  {purpose}")
+def _next_commands(path: Path, snapshot: StudySnapshot) -> dict[str, str]:
+    """Return commands to go on with, by their purposes."""
+    place, done = quote(str(path)), len(snapshot.finished)
+    commands = {}
+    if snapshot.environment is None:
+        commands["Next context"] = f"sdmbtl ask {place}"
+        commands["Targets"] = f"sdmbtl status {place} --show targets"
+    elif done:
+        commands["Use it"] = f"sdmbtl portfolio {place} --export OUT"
+    if done:
+        commands["See it"] = f"sdmbtl report {place} --open"
+    if snapshot.running_process is not None:
+        return commands | {"Watch it": f"sdmbtl report {place} --live"}
+    if snapshot.importable and any(policy.failed_targets for policy in snapshot.rounds):
+        commands["Evaluate again"] = f"sdmbtl evaluate {place} --missing"
+    if not snapshot.importable:
+        again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
+        commands["Continue in Python"] = again
+    elif snapshot.environment is not None:
+        rules, states = snapshot.stop_rules, {policy.status for policy in snapshot.rounds}
+        is_unfinished = "pending" in states or rules.get("budget", done + 1) > done
+        more = "" if rules and is_unfinished else f" --budget {done + DEFAULT_BUDGET}"
+        more = " --retry-failed" if "failed" in states else more
+        commands["Continue"] = f"sdmbtl resume {place}{more}"
+    return commands
 
 
-def _ways_to_continue(path: Path, status: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return commands that continue a study that is not running, and their purposes."""
-    place = quote(str(path))
-    steps = []
-    if status["failed_evaluations"] and status["importable"]:
-        again = f"sdmbtl evaluate {place} --missing"
-        steps.append((again, "evaluate again where that failed"))
-    if "stopped" in status:
-        return [*steps, (f"sdmbtl status {place}", "details")]
-    if not status["importable"]:
-        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
-        return [*steps, (again, "continue in Python, with the function that makes environments")]
-    if status["environment"] is None:
-        return steps
-    if status["failed"]:
-        return [*steps, (f"sdmbtl resume {place} --retry-failed", "once the cause is fixed")]
-    rules, done = status["stop_rules"], status["policies"]
-    if rules and (status["pending"] or rules.get("budget", done + 1) > done):
-        return [*steps, (f"sdmbtl resume {place}", "continue")]
-    more = f"sdmbtl resume {place} --budget {done + DEFAULT_BUDGET}"
-    return [*steps, (more, f"train {DEFAULT_BUDGET} more")]
+def _print_commands(commands: Mapping[str, str]) -> None:
+    width = max(map(len, commands), default=0)
+    say()
+    for purpose, command in commands.items():
+        say(f"  {purpose:<{width}}  {command}")
 
 
 # -- targets and curves ----------------------------------------------------------------------------
@@ -175,7 +172,7 @@ def _ways_to_continue(path: Path, status: Mapping[str, Any]) -> list[tuple[str, 
 
 def _show_targets(study: Study, *, as_json: bool) -> None:
     """List the targets in the order of a row, with the best policy on each."""
-    from sdmbtl.studies.best_policies import best_policies
+    from sdmbtl.studies.tables import best_policies
 
     listed = best_policies(study)
     if as_json:
@@ -208,7 +205,7 @@ def _show_targets(study: Study, *, as_json: bool) -> None:
 
 
 def _show_curves(study: Study, *, as_json: bool) -> None:
-    from sdmbtl.studies.curves import curves_as_csv, learning_curves
+    from sdmbtl.studies.tables import curves_as_csv, learning_curves
 
     if as_json:
         print_json(learning_curves(study))
@@ -219,34 +216,35 @@ def _show_curves(study: Study, *, as_json: bool) -> None:
 # -- models and structure --------------------------------------------------------------------------
 
 
-def _print_models(status: Mapping[str, Any]) -> None:
+def _print_models(snapshot: StudySnapshot) -> None:
     """Print how well each model predicted the gain of each policy."""
+    from sdmbtl.studies.describe import model_lines, past_forecasts
+
     console = result_console()
-    scores = status["scores"]
-    if not scores:
-        text = f"The selector {status['selector']} has no models that predict."
-        if status["selector"] == "auto":
-            text = "No model was tested yet: that needs three finished policies."
-        print_lines(console, text)
+    if not snapshot.scores:
+        print_lines(
+            console,
+            f"No model of the selector {snapshot.selector} was tested yet. Selectors with models "
+            "need three finished policies.",
+        )
         return
-    span = known_span(status)
-    table = plain_table("policy", *scores, "expected", "gain")
-    for entry in status["rounds"]:
-        if entry["status"] == "finished":
-            cells = [
-                figure(entry["scores"].get(name), ".2f") + ("*" if entry["model"] == name else " ")
-                for name in scores
-            ]
-            gains = [gain_figure(entry[key], span) for key in ("expected_gain", "gain")]
-            table.add_row(str(entry["id"]), *cells, *gains)
-    table.add_row("mean", *(f"{score:.2f} " for score in scores.values()))
+    table = plain_table("policy", *snapshot.scores, "expected", "gain")
+    for policy in snapshot.finished:
+        scores = [
+            figure(policy.scores.get(name), ".2f") + ("*" if policy.model == name else " ")
+            for name in snapshot.scores
+        ]
+        gains = [gain_figure(g, snapshot.known_span) for g in (policy.expected_gain, policy.gain)]
+        table.add_row(str(policy.id), *scores, *gains)
+    table.add_row("mean", *(f"{score:.2f} " for score in snapshot.scores.values()))
     console.print(table)
     print_lines(
         console,
         "",
         "Score: how well a model predicted, before training, where the policy would improve; 0 "
         "to 1. * marks the model that chose.",
-        *outlook(status),
+        *model_lines(snapshot),
+        *past_forecasts(snapshot),
     )
 
 
