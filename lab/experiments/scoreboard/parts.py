@@ -8,7 +8,7 @@ from typing import Any
 
 from scoreboard.cost_benchmark import CostBenchmark
 from scoreboard.variations import CHECK, DEVELOPMENT, Variation
-from sdmbtl.checks import did_you_mean, whole_number
+from sdmbtl.checks import check_int, did_you_mean
 from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks import (
     Benchmark,
@@ -57,8 +57,8 @@ class Scope:
 
     def __post_init__(self) -> None:
         if self.trials is not None:
-            whole_number("trials", self.trials, low=1, error=BenchmarkError)
-        whole_number("matrices", self.matrices, low=1, error=BenchmarkError)
+            check_int("trials", self.trials, low=1, error=BenchmarkError)
+        check_int("matrices", self.matrices, low=1, error=BenchmarkError)
         object.__setattr__(self, "selectors", with_both_ends(self.selectors))
 
     @property

@@ -16,7 +16,7 @@ from typing import Any
 
 from sdmbtl.errors import BusyError, SdmbtlError, StudyError
 from sdmbtl.files import obstacle, write_atomically
-from sdmbtl.reading import parse_json
+from sdmbtl.foreign import parse_json
 
 _MARK, _VERSION = "spool.json", 1
 #: Seconds between two looks at a directory.
