@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sdmbtl.checks import short_text
 from sdmbtl.cli.output import ArgumentError
-from sdmbtl.limits import check_limit, current_limits
-from sdmbtl.reading import parse_json, read_text
+from sdmbtl.foreign import parse_json, read_text
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
@@ -164,11 +163,7 @@ def read_json_documents(name: str) -> list[Any]:
     """
     what = "The standard input" if name == "-" else f"The file {name!r}"
     try:
-        if name == "-":
-            text = sys.stdin.read(current_limits().text_bytes + 1)
-            check_limit("text_bytes", len(text), f"{what} is too long. Its length is at least")
-        else:
-            text = read_text(name)
+        text = sys.stdin.read() if name == "-" else read_text(name)
     except UnicodeDecodeError:
         raise ArgumentError(f"{what} is not text in UTF-8. Give JSON.") from None
     except OSError as error:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from sdmbtl.errors import StudyError
 from sdmbtl.files import network_file_system, obstacle
-from sdmbtl.limits import current_limits
+from sdmbtl.foreign import MAX_BYTES
 
 FileState = Literal["intact", "missing", "damaged"]
 
@@ -65,7 +65,7 @@ def file_state(path: Path, root: Path, sha256: str | None) -> FileState:
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno()).st_size
-            if found > current_limits().array_bytes:
+            if found > MAX_BYTES:
                 return "damaged"
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
