@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sdmbtl.checks import did_you_mean
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.selectors.registry import selector_names
+from sdmbtl.selectors.make import selector_names
 
 #: Baselines that are computed from the whole matrix instead of by ask and tell.
 RANDOM, INDEPENDENT = "random", "independent"
@@ -14,8 +14,8 @@ MYOPIC, SEQUENTIAL = "myopic-oracle", "sequential-oracle"
 ORACLES = (MYOPIC, SEQUENTIAL)
 #: One policy that was trained on all targets; its returns come with a data set.
 MULTI_TASK = "multi-task"
-#: The default selector: it has no detector, and one strategy but for its first policy.
-DEFAULT = "auto"
+#: The selector of single contexts that has no detector, and one strategy after its first policy.
+PREDICTIVE = "predictive"
 #: Each of the paper's strategies with random choice in place of the other.
 ABLATION = ("m+random", "gp+random")
 

@@ -8,10 +8,10 @@ from sdmbtl.transfer.detection import MOUNTAIN
 from sdmbtl.wording import counted
 from sdmbtl_lab.benchmarks.columns import (
     ABLATION,
-    DEFAULT,
     MULTI_TASK,
     MYOPIC,
     ORACLES,
+    PREDICTIVE,
     RANDOM,
     column_order,
     titles,
@@ -141,7 +141,7 @@ def mountain_table(result: BenchmarkResult) -> Table | None:
     names = [
         n
         for n in result.selectors
-        if n != DEFAULT and any(set(p.of(n).structures) - {"None"} for p in result.problems)
+        if n != PREDICTIVE and any(set(p.of(n).structures) - {"None"} for p in result.problems)
     ]
     if not names:
         return None
@@ -166,7 +166,7 @@ def strategy_tables(result: BenchmarkResult) -> Iterator[Table]:
     """
     for name in column_order(result.selectors):
         found = [p for p in result.problems if len(p.of(name).strategies) > 1]
-        if name in (*ABLATION, MULTI_TASK, DEFAULT) or not found:
+        if name in (*ABLATION, MULTI_TASK, PREDICTIVE) or not found:
             continue
         rounds = [k for k in SHOWN_ROUNDS if k <= max(p.rounds for p in found)]
         rows = [

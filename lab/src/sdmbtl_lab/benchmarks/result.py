@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
+from sdmbtl.foreign import read_json
 from sdmbtl.json_data import as_json, from_json
-from sdmbtl.reading import read_json
 from sdmbtl_lab.benchmarks.columns import MYOPIC, RANDOM
 
 #: Performance within this share of what all policies together reach counts as near-optimal.

@@ -119,7 +119,8 @@ class Table:
         Columns that do not fit the width stand in further blocks, each with the labels.
         """
         heads = [list(self.label_headers), *map(self._labels, self.rows)]
-        labels = [" ".join(texts) for texts in zip(*map(_aligned, zip(*heads)), strict=True)]
+        padded = [_aligned(texts) for texts in zip(*heads, strict=True)]
+        labels = [" ".join(texts) for texts in zip(*padded, strict=True)]
         columns = [
             _aligned([header, *map(_text_cell, (row.cells[i] for row in self.rows))])
             for i, header in enumerate(self.columns)
@@ -162,7 +163,10 @@ class Table:
             ]
             lines.append(line([*labels, *cells]))
         notes = "\n".join(f"- {escaped(note)}" for note in self._all_notes("bold"))
-        return "\n\n".join(filter(None, [f"**{escaped(self.title)}**", "\n".join(lines), notes])) + "\n"
+        return (
+            "\n\n".join(filter(None, [f"**{escaped(self.title)}**", "\n".join(lines), notes]))
+            + "\n"
+        )
 
     def to_latex(self) -> str:
         """Return a LaTeX table; it needs booktabs and xcolor with the option `table`."""

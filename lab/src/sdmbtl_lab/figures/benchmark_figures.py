@@ -25,7 +25,7 @@ COLUMNS, WIDTH, HEIGHT = 4, 3.1, 2.5
 SMALL = 8
 #: Names with the same colour in every figure; other names get the remaining colours.
 COLOURED = (
-    *("m/gp-mbtl", "gp-mbtl", "m-mbtl", "m+random", "gp+random", "random", "auto"),
+    *("m/gp-mbtl", "gp-mbtl", "m-mbtl", "m+random", "gp+random", "random", "predictive"),
     *("myopic-oracle", "sequential-oracle", "independent", "multi-task"),
 )
 #: The statistics that intervals are shown of.
@@ -105,7 +105,9 @@ def choices_figure(result: BenchmarkResult, selector: str) -> Figure:
     Raises:
         FigureError: If nothing is known of its choices.
     """
-    found = {p.name: p.of(selector).strategies for p in result.problems if p.of(selector).strategies}
+    found = {
+        p.name: p.of(selector).strategies for p in result.problems if p.of(selector).strategies
+    }
     if not found:
         raise FigureError(f"The benchmark {result.name!r} has no choices of {selector!r}.")
     colours = _colours([strategy for choices in found.values() for strategy in choices])

@@ -125,9 +125,7 @@ def distribution_figure(name: str, measure: Callable[[], Distribution]) -> Paper
         name: Name of the data set.
         measure: Measures it, when the figure is drawn.
     """
-    return PaperFigure(
-        "seeds-and-drawn", name, lambda: of_benchmark.distribution_figure(measure())
-    )
+    return PaperFigure("seeds-and-drawn", name, lambda: of_benchmark.distribution_figure(measure()))
 
 
 def synthetic_figure(problems: Sequence[SyntheticProblem]) -> PaperFigure:
