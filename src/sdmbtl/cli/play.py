@@ -17,7 +17,7 @@ from sdmbtl.cli.portfolio import open_portfolio
 from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
-    from sdmbtl.animation import Shot
+    from sdmbtl.plots.animation import Shot
     from sdmbtl.portfolio import Portfolio
 
 #: Pictures a second, where an environment does not say.
@@ -54,7 +54,7 @@ def play(
 
     What --context leaves out is in the middle of the space.
     """
-    from sdmbtl.animation import film_episode, show_episode
+    from sdmbtl.plots.animation import film_episode, show_episode
 
     with warnings_as_notes():
         found = open_portfolio(path, trust=trust)
@@ -95,7 +95,7 @@ def _save_films(
     steps: int,
 ) -> tuple[int, dict[int, float]]:
     """Write films side by side: the number of pictures, and the return of each policy."""
-    from sdmbtl.animation import film_side_by_side, save_animation
+    from sdmbtl.plots.animation import film_side_by_side, save_animation
 
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")  # pictures need no display, and no remarks
     returns: dict[int, float] = {}

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from sdmbtl.errors import FigureError
-from sdmbtl.plots.colours import POLICIES
+from sdmbtl.plots.colours import LINES
 
 if TYPE_CHECKING:
     # A figure is drawn of a result that somebody else has read: benchmarks are not loaded here.
@@ -130,7 +130,7 @@ def rounds_figure(result: BenchmarkResult, selectors: Sequence[str]) -> Figure:
 
 def intervals_figure(result: BenchmarkResult, selectors: Sequence[str], policies: int) -> Figure:
     """Mean, median and interquartile mean of the performance, with their 95 % intervals."""
-    colours = dict(zip(STATISTICS, POLICIES, strict=False))
+    colours = dict(zip(STATISTICS, LINES, strict=False))
 
     def draw(panel: Axes, number: int) -> None:
         for place, statistic in enumerate(STATISTICS):
@@ -156,10 +156,10 @@ def distribution_figure(found: Distribution) -> Figure:
     """Performance on matrices that were drawn, as a histogram, and on the seeds, as lines."""
     figure = Figure(figsize=(1.6 * WIDTH, 1.3 * HEIGHT), layout="constrained")
     axes = figure.subplots()
-    axes.hist(found.drawn, bins=20, color=POLICIES[4], label=f"{len(found.drawn)} drawn matrices")
+    axes.hist(found.drawn, bins=20, color=LINES[4], label=f"{len(found.drawn)} drawn matrices")
     for number, value in enumerate(found.real):
         label = f"{len(found.real)} seeds" if number == 0 else None
-        axes.axvline(value, color=POLICIES[5], lw=1.5, label=label)
+        axes.axvline(value, color=LINES[5], lw=1.5, label=label)
     axes.set_xlabel(f"performance of {found.selector} with {found.policies} policies")
     axes.set_ylabel("matrices")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -239,4 +239,4 @@ def _band(
 def _colours(names: Sequence[str]) -> dict[str, str]:
     """A colour for each name."""
     order = dict.fromkeys((*COLOURED, *names))
-    return {name: POLICIES[number % len(POLICIES)] for number, name in enumerate(order)}
+    return {name: LINES[number % len(LINES)] for number, name in enumerate(order)}
