@@ -35,10 +35,9 @@ WANTED_COVERAGE = 0.95
 def study_status(study: Study) -> dict[str, Any]:
     """Everything but `timing` is the same however often the study was interrupted."""
     configuration = study.configuration
-    with study.database.opened():
-        facts, timing = study.database.facts(), _timing(study)
-        errors = study.database.errors()
-        superseded = len(study.database.superseded())
+    facts, timing = study.store.facts(), _timing(study)
+    errors = study.store.errors()
+    superseded = len(study.store.stale_results())
     random = recorded_random_actions(facts)
     rounds = _rounds(study, errors, random)
     finished = [r for r in rounds if r["status"] == "finished"]
@@ -258,7 +257,7 @@ def _has_regions(study: Study) -> bool:
 
 
 def _timing(study: Study) -> dict[str, Any]:
-    seconds = study.database.seconds()
+    seconds = study.store.seconds()
     stages: dict[str, float] = {}
     for each in seconds.values():
         for stage, value in each.items():
