@@ -20,7 +20,7 @@ test: setup
 	$(MAKE) --no-print-directory --jobs=2 lint pytest
 
 pytest: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .
@@ -33,7 +33,7 @@ slow: setup
 tables: setup
 	$(BIN)/python lab/experiments/make_tables.py
 	$(BIN)/python lab/experiments/describe_matrices.py
-	$(BIN)/python lab/experiments/draw_generalists.py
+	$(BIN)/python lab/experiments/draw.py coverage
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"
