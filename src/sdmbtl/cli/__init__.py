@@ -19,7 +19,6 @@ from sdmbtl.cli.plot import plot
 from sdmbtl.cli.portfolio import portfolio
 from sdmbtl.cli.report import report, watch
 from sdmbtl.cli.run import resume, run
-from sdmbtl.cli.serve import serve
 from sdmbtl.cli.status import status
 from sdmbtl.cli.study import doctor, evaluate
 from sdmbtl.cli.trainers import trainers
@@ -51,7 +50,7 @@ def _root(
 for _panel, _commands in {
     "Train": (run, resume, status, curves, evaluate, portfolio),
     "Show": (report, watch, plot, play),
-    "Train elsewhere": (ask, tell, renew, serve, forget, targets),
+    "Train elsewhere": (ask, tell, renew, forget, targets),
     "Look around": (environments, trainers, detect, doctor),
     "Compare": (compare,),
 }.items():

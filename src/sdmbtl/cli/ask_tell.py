@@ -90,7 +90,6 @@ def ask(
     and "steps".
     """
     from sdmbtl.studies import Study
-    from sdmbtl.studies.spool import Spool, is_spool
 
     how = (width, init, specialist_steps) != ("auto", "auto", None)
     if space is None and (selector is not None or seed is not None or how):
@@ -100,11 +99,6 @@ def ask(
         )
     attributes = arguments.settings(attribute or (), "--attribute")
     seconds = None if lease is None else arguments.seconds(lease, "--lease")
-    if is_spool(path):
-        asked = {"do": "ask", "n": n, "lease": seconds, "attributes": attributes}
-        for line in Spool(path).request(asked, wait):
-            print_json(line, in_one_line=True)
-        return
     made: dict[str, Any] = {
         "selector": selector or "auto",
         "width": arguments.width(width),
@@ -126,13 +120,8 @@ def renew(
 ) -> None:
     """Hold a lease for its time from now on; fails if it was given to somebody else."""
     from sdmbtl.studies import Study
-    from sdmbtl.studies.spool import Spool, is_spool
 
-    if is_spool(path):
-        is_held = Spool(path).request({"do": "renew", "id": number, "lease": lease}, wait)
-    else:
-        is_held = Study.open(path, wait=wait).renew(number, lease)
-    if not is_held:
+    if not Study.open(path, wait=wait).renew(number, lease):
         raise ArgumentError(
             f"Lease {lease} of policy {number} has run out and was given to somebody else, or the "
             "policy was reported. Stop training it: its result would not count."
@@ -234,7 +223,6 @@ def tell(
     meant. The file may also have "source_return" and "attributes".
     """
     from sdmbtl.studies import Study
-    from sdmbtl.studies.spool import Spool, is_spool
 
     what: Outcome = "failed" if failed else "cancelled" if cancelled else "finished"
     _check_options(row, what, error, both=failed and cancelled, twice=repeat and replace)
@@ -242,12 +230,6 @@ def tell(
     reports = _reports(row, number, context, lease)
     attributes = arguments.settings(attribute or (), "--attribute")
     how: TellOptions = {"status": what, "repeat": repeat, "correct": replace, "reason": reason}
-    if is_spool(path):
-        told = {"do": "tell", "reports": reports, "error": error, "how": how}
-        print_lines(
-            result_console(), *Spool(path).request({**told, "attributes": attributes}, wait)
-        )
-        return
     study = Study.open(path, wait=wait)
     _show(study, tell_reports(study, reports, error, how, attributes), as_json=as_json)
 

@@ -106,7 +106,6 @@ def _study(path: Path) -> tuple[Callable[[], Any], Callable[[], Hashable]]:
         return study_data(study)
 
     def fingerprint() -> Hashable:
-        about = study.database.path.stat()
-        return about.st_mtime_ns, about.st_size, about.st_ino, study.database.find_worker()
+        return study.store.data_version(), study.running_process
 
     return gather, fingerprint

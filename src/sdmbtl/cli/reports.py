@@ -59,9 +59,9 @@ def tell_reports(
                 study.annotate(trial, **attached)
         except SdmbtlError as problem:
             raise _with_place(problem, place, len(reports)) from None
-        lease = study.database.lease(trial.id)
+        lease = study.store.leases().get(trial.id)
         is_late = lease is not None and report.get("lease", lease.token) != lease.token
-        became = "superseded: its lease had run out" if is_late else how["status"]
+        became = "stale: its lease had run out" if is_late else how["status"]
         source = study.space.in_words(trial.source)
         recorded.append(f"Policy {trial.id}, {source}: recorded as {became}.")
     return recorded

@@ -19,13 +19,13 @@ from sdmbtl.cli.output import note, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
 from sdmbtl.cli.study import opened_with_environment
-from sdmbtl.execution import executor_names
+from sdmbtl.execution import EXECUTORS
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.studies import Study
-    from sdmbtl.studies.parallel_plan import ParallelOptions
+    from sdmbtl.studies.run_options import ParallelOptions
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ class Parallel:
 
     def __post_init__(self) -> None:
         if self.executor is not None:
-            known_name("--executor", self.executor, executor_names(), error=ArgumentError)
+            known_name("--executor", self.executor, EXECUTORS, error=ArgumentError)
         if self.address is not None and self.executor != "ray":
             raise ArgumentError("--address is of a Ray cluster: give --executor ray too.")
         if self.memory_limit is not None and self._name != "processes":

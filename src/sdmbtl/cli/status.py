@@ -48,7 +48,7 @@ def status(
     from sdmbtl.studies import Study
 
     study = Study.open(path)
-    found = {**study.status(), "running_process": study.database.find_worker()}
+    found = {**study.status(), "running_process": study.running_process}
     if as_json:
         print_json(found)
     elif evidence:

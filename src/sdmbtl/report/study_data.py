@@ -186,9 +186,8 @@ class StudyData:
 
 def study_data(study: Study) -> StudyData:
     """Gather what the page of a study shows; nothing of it is changed, no policy is opened."""
-    with study.database.opened():
-        errors = study.database.errors()
-        status = {**study.status(), "running_process": study.database.find_worker()}
+    errors = study.store.errors()
+    status = {**study.status(), "running_process": study.running_process}
     space, rows = study.space, study.selector.rows
     returns, covered = study.return_range, status["covered"]
     if returns is None and covered is not None:

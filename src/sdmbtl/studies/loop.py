@@ -101,7 +101,7 @@ class Loop:
     ) -> None:
         self.training, self.jobs, self.recorder, self.tell = training, jobs, recorder, tell
         self.log, self.files = jobs.log, jobs.files
-        self.executor, self.helpers = executor, helpers
+        self.executor, self.helpers = executor, helpers if executor.in_process else None
         self.checkpoints, self.worker_retries = checkpoints, worker_retries
         # Environments that are made by a function of this process cannot be sent as data.
         self._spec: Any = training if executor.in_process else training.to_dict()
@@ -205,9 +205,7 @@ class Loop:
         return False
 
     def _has_parent(self, trial: Trial) -> bool:
-        return trial.parent is None or (
-            self.files.state(self.log.trials[trial.parent]) == "intact"
-        )
+        return trial.parent is None or (self.files.state(self.log.trials[trial.parent]) == "intact")
 
     def _begin_training(self, trials: list[Trial]) -> None:
         """Have trials trained; those of a chunk together, in one task."""

@@ -460,9 +460,7 @@ class Study(StudyViews):
             if error:
                 run = reported.run or TrainingRun()
                 reported = reported.updated(run=replace(run, errors=(*run.errors, error)))
-            self.log.record(
-                reported, episodes={} if played is None else {reported.id: played}
-            )
+            self.log.record(reported, episodes={} if played is None else {reported.id: played})
             if reported.id in leases:
                 self.store.set_lease(reported.id, leases[reported.id].returned())
         self.store.back_up()
