@@ -42,6 +42,7 @@ from sdmbtl.studies.random_actions import (
 from sdmbtl.studies.recording import Recorder
 from sdmbtl.studies.row_evaluation import mean_over_episodes
 from sdmbtl.studies.run_options import ParallelOptions, RunOptions
+from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
 from sdmbtl.studies.stopping import (
     Standing,
     StopRule,
@@ -49,23 +50,26 @@ from sdmbtl.studies.stopping import (
     recorded_rules,
     stop_rules,
 )
+from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
 from sdmbtl.studies.trust import StudyTrust
-from sdmbtl.studies.views import StudyViews
 from sdmbtl.transfer import as_episodes, bounded, mean_of
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from sdmbtl.environments import EnvironmentFamily
     from sdmbtl.execution import Executor
+    from sdmbtl.plots import StudyPlots
     from sdmbtl.studies.store import StudyStore
     from sdmbtl.training import Trainer, TrainerSpec
     from sdmbtl.training.evaluation import EvaluationHelpers
     from sdmbtl.training.progress import EvaluationProgress
 
 
-class Study(StudyViews):
+class Study:
     """A directory with a database and policy files, and the loop that fills them.
 
     Make or resume one with `Study.open`. It is made of a store (the database), a selector (what to
@@ -417,7 +421,7 @@ class Study(StudyViews):
                 return of each episode.
             error: What went wrong, for "failed".
             lease: The number of the lease that it was asked with. If it was given to somebody else
-                meanwhile, what is reported is kept as superseded and does not count.
+                meanwhile, what is reported is recorded as stale and does not count.
             **options: Keywords, all of them optional.
             status: "finished", "failed" or "cancelled".
             source_return: J(pi_x, x), for a source that is not an evaluated target.
@@ -603,6 +607,46 @@ class Study(StudyViews):
             before = count_missing(self)
             self._loop(leases, tell, SerialExecutor(), helpers).evaluate_missing()
         return {"missing": before, "left": count_missing(self)}
+
+    # -- views ---------------------------------------------------------------------------------
+
+    def snapshot(self) -> StudySnapshot:
+        """Return the study at this moment: policies, coverage, gaps, forecasts, problems."""
+        return take_snapshot(self)
+
+    def status(self) -> dict[str, Any]:
+        """Return the snapshot as JSON data."""
+        return self.snapshot().to_dict()
+
+    @property
+    def plot(self) -> StudyPlots:
+        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`, `.forecasts()`.
+
+        Each is drawn on `ax`, or on a figure of its own, and returns the Matplotlib axes.
+        """
+        from sdmbtl.plots import StudyPlots
+
+        return StudyPlots(self)
+
+    def trials_dataframe(self) -> DataFrame:
+        """Return every trial as a row of a pandas data frame, with the id as its index.
+
+        Columns: the context as `context.NAME`, choice, reason and result, and the seconds of each
+        stage as `seconds.STAGE`.
+
+        Raises:
+            MissingPackageError: If pandas is not installed.
+        """
+        return trials_dataframe(self)
+
+    def _repr_html_(self) -> str:
+        return study_html(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
+            f"mean best return {self.performance:.4g})"
+        )
 
     # -- the record ----------------------------------------------------------------------------
 

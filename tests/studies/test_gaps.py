@@ -1,4 +1,4 @@
-"""Where some of the targets lie, in words."""
+"""Badly covered targets, and the corner where they lie."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Interval
-from sdmbtl.report.corners import find_corner
+from sdmbtl.studies.gaps import find_corner, find_gaps
 
 GRID = ContextSpace(length=range(6), mass=[0.1, 1.0, 10.0], wind=[0.0, 1.0])
 
@@ -15,8 +15,8 @@ GRID = ContextSpace(length=range(6), mass=[0.1, 1.0, 10.0], wind=[0.0, 1.0])
     ("condition", "words"),
     [
         (lambda length, mass, wind: length >= 4, "length ≥ 4"),
-        (lambda length, mass, wind: mass <= 0.1, "mass = 0.1"),
-        (lambda length, mass, wind: (length <= 1) & (mass >= 10), "length ≤ 1 and mass = 10"),
+        (lambda length, mass, wind: mass <= 0.1, "mass 0.1"),
+        (lambda length, mass, wind: (length <= 1) & (mass >= 10), "length ≤ 1 with mass 10"),
     ],
 )
 def test_a_corner_is_found(condition, words):
@@ -39,6 +39,19 @@ def test_exceptions_do_not_hide_it():
 @pytest.mark.parametrize("wanted", [np.zeros(36, bool), np.ones(36, bool)])
 def test_nothing_and_everything_have_no_corner(wanted):
     assert find_corner(GRID, wanted) is None
+
+
+def test_badly_covered_targets_are_found():
+    best = np.where(GRID.targets[:, 0] >= 4, 2.0, 9.0)
+    found = find_gaps(GRID, best, (0.0, 10.0))
+    assert (found.limit, found.count) == (6.5, 12)
+    assert found.corner.words == "length ≥ 4"
+    assert best[list(found.worst)].tolist() == [2.0] * len(found.worst)
+    best[:3] = np.nan
+    assert find_gaps(GRID, best, (0.0, 10.0)).without_return == 3
+    fine = find_gaps(GRID, np.full(36, 9.0), (0.0, 10.0))
+    assert (fine.count, fine.corner) == (0, None)
+    assert find_gaps(GRID, np.full(36, 9.0), None).limit is None
 
 
 def test_one_target_alone_has_no_sides():

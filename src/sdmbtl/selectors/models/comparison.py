@@ -53,7 +53,7 @@ _Learnt = tuple[CompletedRows, dict[str, TrackRecord], dict[str, FittedModel]]
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ModelChoice:
     """The model to use, and the evidence for it.
 
     Attributes:
@@ -76,7 +76,7 @@ class Verdict:
     passed_over: dict[str, list[str]]
 
 
-class PredictionContest:
+class ModelComparison:
     """Keeps the models side by side and says which one predicted the rows best.
 
     Args:
@@ -159,7 +159,7 @@ class PredictionContest:
         """(N,) what is expected of a row that was evaluated in part; None if nothing is."""
         if not self.fits or not np.isnan(rows.returns[count - 1]).any():
             return None
-        prediction = self.verdict().model.predict(rows.unit_sources[count - 1][None], slice(None))
+        prediction = self.choose().model.predict(rows.unit_sources[count - 1][None], slice(None))
         return np.asarray(prediction.mean[0], dtype=np.float64)
 
     @property
@@ -170,7 +170,7 @@ class PredictionContest:
             return best
         return np.asarray(np.fmax(best, self._seen.only(self.failed).best))
 
-    def verdict(self) -> Verdict:
+    def choose(self) -> ModelChoice:
         """The model to use, once there are enough rows for one."""
         if not self.fits:
             raise ModelError("No model can be fitted to so few rows.")
@@ -184,7 +184,7 @@ class PredictionContest:
             name, passed_over = self._best_of(tested)
             text = _explain_choice(name, tested, passed_over)
         model, record = self.calibrated(name), self.records[name]
-        return Verdict(name, model, record, self.best, text, scores, passed_over)
+        return ModelChoice(name, model, record, self.best, text, scores, passed_over)
 
     def _best_of(self, tested: dict[str, float]) -> tuple[str, dict[str, list[str]]]:
         """The first model with a score close to the highest, and why higher ones are not used."""
@@ -239,7 +239,7 @@ class PredictionContest:
 
     def _watched(self) -> CompletedRows:
         if self.rows is None:
-            raise ModelError("The contest has seen no rows yet. Call watch(rows) first.")
+            raise ModelError("No rows yet. Call watch(rows) first.")
         return self.rows
 
 

@@ -1,4 +1,4 @@
-"""Selectors by name."""
+"""Selectors by name: the built-in ones, and plug-ins of other distributions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from sdmbtl.checks import did_you_mean, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import SelectorError
+from sdmbtl.plugins import installed, load
 from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
 from sdmbtl.selectors.gp_selector import GPSelector
-from sdmbtl.selectors.independent_selector import IndependentTraining
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
-from sdmbtl.selectors.random_selector import RandomSelector
+from sdmbtl.selectors.random_selector import IndependentTraining, RandomSelector
 from sdmbtl.selectors.structure_detection_selector import (
     MGPSelector,
     gp_or_random,
@@ -24,8 +24,11 @@ from sdmbtl.selectors.structure_detection_selector import (
 
 SelectorFactory = Callable[..., Selector]
 
+#: The name that stands for the recommended selector.
+AUTO = "auto"
+
 _FACTORIES: dict[str, SelectorFactory] = {
-    "auto": PredictiveSelector,
+    PredictiveSelector.name: PredictiveSelector,
     "random": RandomSelector,
     "m-mbtl": MountainSelector,
     "gp-mbtl": GPSelector,
@@ -34,13 +37,25 @@ _FACTORIES: dict[str, SelectorFactory] = {
     "m+random": mountain_or_random,
     "gp+random": gp_or_random,
     "independent": IndependentTraining,
-    "generalist-first": GeneralistFirstSelector,
+    GeneralistFirstSelector.name: GeneralistFirstSelector,
 }
 
 
+def resolve_auto(name: str, *, regions: bool = False) -> str:
+    """Return the name of the selector that is used; any name but "auto" is its own.
+
+    Args:
+        name: Name of a selector, or "auto".
+        regions: Whether policies can be trained on regions and start from other policies.
+    """
+    if name != AUTO:
+        return name
+    return GeneralistFirstSelector.name if regions else PredictiveSelector.name
+
+
 def selector_names() -> tuple[str, ...]:
-    """Every name that `make_selector` knows."""
-    return tuple(_FACTORIES)
+    """Return every name that `make_selector` knows, installed plug-ins included."""
+    return tuple(dict.fromkeys([AUTO, *_FACTORIES, *installed("selectors")]))
 
 
 def register_selector(name: str, factory: SelectorFactory) -> None:
@@ -50,7 +65,7 @@ def register_selector(name: str, factory: SelectorFactory) -> None:
         name: A new name.
         factory: Called as `factory(space, seed=seed, **options)`.
     """
-    if name in _FACTORIES:
+    if name in selector_names():
         raise SelectorError(f"There is a selector {name!r} already. Choose another name.")
     _FACTORIES[name] = factory
 
@@ -65,7 +80,7 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         **options: Settings of that selector.
 
     Raises:
-        SelectorError: If the name or an option is unknown.
+        SelectorError: If the name or an option is unknown, or a plug-in cannot be loaded.
 
     Example:
         >>> space = ContextSpace(length=[0.5, 1.0, 1.5], mass=[1.0, 2.0, 3.0])
@@ -77,12 +92,16 @@ def make_selector(name: str, space: ContextSpace, *, seed: int = 0, **options: A
         >>> round(selector.performance, 3)
         0.367
     """
-    if name not in _FACTORIES:
+    names = selector_names()
+    if name not in names:
         raise SelectorError(
-            f"Unknown selector {name!r}; known: {', '.join(_FACTORIES)}."
-            f"{did_you_mean(name, _FACTORIES)}"
+            f"Unknown selector {name!r}; known: {', '.join(names)}.{did_you_mean(name, names)}"
         )
-    factory = _FACTORIES[name]
+    name = resolve_auto(name)
+    factory = _FACTORIES.get(name) or load("selectors", name)
+    if factory is None:
+        raise SelectorError(f"The plug-in of the selector {name!r} cannot be loaded. Repair it.")
     known = [p for p in inspect.signature(factory).parameters if p not in ("space", "seed")]
     known_options(name, options, known, error=SelectorError)
-    return factory(space, seed=seed, **options)
+    selector: Selector = factory(space, seed=seed, **options)
+    return selector
