@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sdmbtl.checks import short_text
 from sdmbtl.errors import SdmbtlError
-from sdmbtl.limits import check_limit, current_limits
-from sdmbtl.reading import parse_json, read_text
+from sdmbtl.foreign import parse_json, read_text
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
@@ -247,11 +246,9 @@ def json_documents(name: str) -> list[Any]:
 
 def _standard_input() -> str:
     try:
-        text = sys.stdin.read(current_limits().text_bytes + 1)
+        return sys.stdin.read()
     except UnicodeDecodeError:
         raise ArgumentError("The standard input is not text in UTF-8, so not JSON.") from None
-    check_limit("text_bytes", len(text), "The standard input is too long. Its length is at least")
-    return text
 
 
 def _documents(text: str, what: str) -> list[Any]:

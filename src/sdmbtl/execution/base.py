@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from sdmbtl.checks import finite_number, known_name, known_options, whole_number
+from sdmbtl.checks import check_float, check_int, known_name, known_options
 from sdmbtl.errors import ExecutorError
 
 #: A task as it travels: the name of a function, and its arguments.
@@ -52,9 +52,9 @@ class Executor(FuturesExecutor):
     in_process: ClassVar[bool] = False
 
     def __init__(self, workers: int, *, time_limit: float | None = None) -> None:
-        self.workers = whole_number("workers", workers, low=1, error=ExecutorError)
+        self.workers = check_int("workers", workers, low=1, error=ExecutorError)
         if time_limit is not None:
-            time_limit = finite_number("time_limit", time_limit, low=0.0, error=ExecutorError)
+            time_limit = check_float("time_limit", time_limit, low=0.0, error=ExecutorError)
         self.time_limit = time_limit
 
     # Arguments of a task are data, so they are given in order and never by name.

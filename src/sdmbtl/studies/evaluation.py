@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import ContextError, RowError, StudyError
-from sdmbtl.limits import check_limit
+from sdmbtl.foreign import MAX_BYTES, check_size
 from sdmbtl.seeds import derived_seed
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def evaluate_chosen(
     from sdmbtl.training import Evaluation, evaluate
 
     vectors = as_vectors(contexts, study.space)
-    seed = whole_number("seed", seed, low=0, error=StudyError)
+    seed = check_int("seed", seed, low=0, error=StudyError)
     if episodes is None:
         episodes = study.configuration.episodes
-    episodes = whole_number("episodes", episodes, low=1, error=StudyError)
-    what = f"{episodes} 'episodes' on each of {len(vectors)} contexts are too many: bytes"
-    check_limit("array_bytes", 8 * episodes * len(vectors), what)
+    episodes = check_int("episodes", episodes, low=1, error=StudyError)
+    what = f"The table of {episodes} 'episodes' on each of {len(vectors)} contexts"
+    check_size(what, 8 * episodes * len(vectors), MAX_BYTES)
     training, portfolio = study.training, study.portfolio()
     chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
     whole, before = Evaluation(np.empty((len(vectors), episodes))), 0

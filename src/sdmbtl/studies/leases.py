@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.errors import BusyError, StudyError
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class LeaseKeeper:
 
     def __init__(self, store: StudyStore, seconds: float = 60.0, *, alone: bool = True) -> None:
         self.store, self.alone = store, alone
-        self.seconds = finite_number("lease_seconds", seconds, low=0.0, error=StudyError)
+        self.seconds = check_float("lease_seconds", seconds, low=0.0, error=StudyError)
         self.tokens: dict[int, int] = {}
         self._run = str(next(_run_numbers))
         pid = os.getpid()

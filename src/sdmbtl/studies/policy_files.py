@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from sdmbtl.files import unsafe_path_reason, write_atomically
-from sdmbtl.limits import current_limits
+from sdmbtl.foreign import MAX_BYTES
 from sdmbtl.policies import Policy, load_policy
 from sdmbtl.selectors import Trial
 from sdmbtl.studies.store import cannot_write
@@ -59,7 +59,7 @@ class PolicyFiles:
             return "damaged"
         try:
             with path.open("rb") as file:
-                if os.fstat(file.fileno()).st_size > current_limits().array_bytes:
+                if os.fstat(file.fileno()).st_size > MAX_BYTES:
                     return "damaged"
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
         except FileNotFoundError:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sdmbtl.checks import known_options, whole_number
+from sdmbtl.checks import check_int, known_options
 from sdmbtl.errors import StudyError
 from sdmbtl.execution import Executor, SerialExecutor, make_executor
 
@@ -55,9 +55,9 @@ class RunOptions:
     eval_processes: int | None = None
 
     def __post_init__(self) -> None:
-        whole_number("worker_retries", self.worker_retries, low=0, error=StudyError)
+        check_int("worker_retries", self.worker_retries, low=0, error=StudyError)
         if self.jobs is not None:
-            whole_number("jobs", self.jobs, low=1, error=StudyError)
+            check_int("jobs", self.jobs, low=1, error=StudyError)
         if self.is_serial and (self.executor_options or self.run_limit is not None):
             raise StudyError(
                 "A training run in this process cannot be limited or sent elsewhere. Give an "

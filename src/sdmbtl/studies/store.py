@@ -23,17 +23,16 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
+from sdmbtl.errors import BusyError, DamagedStudyError, LimitError, StudyError
 from sdmbtl.files import (
     network_file_system,
     replaced_atomically,
     sync_directory,
     unsafe_path_reason,
 )
-from sdmbtl.limits import check_limit, current_limits
-from sdmbtl.reading import parse_json
+from sdmbtl.foreign import MAX_BYTES, MAX_TEXT, check_size, parse_json
 from sdmbtl.selectors import Trial
 from sdmbtl.studies.leases import Lease
 
@@ -62,6 +61,9 @@ SCHEMA = (
 
 #: A larger file is copied at most this often, in seconds.
 BACKUP_SIZE, BACKUP_SECONDS = 4 * 2**20, 60.0
+
+#: Most records of one kind that are read.
+MAX_RECORDS = 1_000_000
 
 #: Name of the fact that holds the lease of the process that runs the study.
 RUNNER = "runner"
@@ -99,7 +101,7 @@ class StudyStore:
         self, path: Path, wait: float = 30.0, facts: Callable[[], dict[str, Any]] | None = None
     ) -> None:
         self.path = path
-        self.wait = finite_number("wait", wait, low=0.0, error=StudyError)
+        self.wait = check_float("wait", wait, low=0.0, error=StudyError)
         self._lock = threading.RLock()
         #: Every trial that was read or written, and the number of the last write among them.
         self._trials: dict[int, Trial] = {}
@@ -373,10 +375,9 @@ class StudyStore:
 
     def _read(self, statement: str, *values: Any) -> list[Any]:
         with self._lock, self._explained():
-            cursor = self._database.execute(statement, values)
-            allowed = current_limits().records
-            rows = cursor.fetchmany(allowed + 1)
-            check_limit("records", len(rows), f"{self.path} has too many records, at least")
+            rows = self._database.execute(statement, values).fetchmany(MAX_RECORDS + 1)
+            if len(rows) > MAX_RECORDS:
+                raise LimitError(f"{self.path} has more than {MAX_RECORDS:,} records of a kind.")
             return rows
 
     def _write(self, statement: str, *values: Any) -> None:
@@ -395,8 +396,7 @@ class StudyStore:
                 raise
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_TOOBIG:
-                what = f"{str(self.path)!r} has a record that is too long. Its bytes are at least"
-                check_limit("text_bytes", current_limits().text_bytes + 1, what)
+                check_size(f"A record in {str(self.path)!r}", MAX_TEXT + 1, MAX_TEXT)
             if code not in _OUTER_CAUSES:
                 raise self._damaged(error) from None
             if code in _BUSY:
@@ -434,8 +434,7 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
                 "away"
             )
     if path.exists():
-        size = path.stat().st_size
-        check_limit("array_bytes", size, f"{path} is too large. Its size in bytes is")
+        check_size(path, path.stat().st_size, MAX_BYTES)
     mode = "mode=rwc" if create else "mode=rw"
     if not os.access(path.parent, os.W_OK) and not path.with_name(f"{path.name}-wal").exists():
         mode = "immutable=1"  # SQLite cannot make a write-ahead log there
@@ -449,7 +448,7 @@ def connect(path: Path, wait: float, *, create: bool = False) -> sqlite3.Connect
     database.execute("PRAGMA synchronous = FULL")
     database.execute("PRAGMA foreign_keys = ON")
     database.execute("PRAGMA trusted_schema = OFF")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(current_limits().text_bytes, 2**31 - 1))
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
     return database
 
 

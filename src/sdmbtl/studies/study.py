@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import finite_number, share_of_range, whole_number
+from sdmbtl.checks import check_float, check_int, share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
-from sdmbtl.limits import naming
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
@@ -101,17 +100,16 @@ class Study:
         self.path, self.store = path, store
         self.files = PolicyFiles(store.path.parent)
         self._accept_changes = accept_changes
-        with naming(path):
-            facts = store.facts()
-            self.configuration = Configuration.recorded(facts, path)
-            self._environments = recorded_environments(facts)
-            trusted = trust or given is not None
-            self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
-            if given is not None:
-                given.configuration.check_same(self.configuration, path)
-                self.trust.remember()
-            _, self.selector, self._training = given or self.configuration.set_up()
-            self.log = TrialLog(store, self.selector)
+        facts = store.facts()
+        self.configuration = Configuration.recorded(facts, path)
+        self._environments = recorded_environments(facts)
+        trusted = trust or given is not None
+        self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
+        if given is not None:
+            given.configuration.check_same(self.configuration, path)
+            self.trust.remember()
+        _, self.selector, self._training = given or self.configuration.set_up()
+        self.log = TrialLog(store, self.selector)
         self.space = self.selector.space
         self.selector.return_range = self.return_range
         self._was_warned = False
@@ -362,9 +360,9 @@ class Study:
             attributes: What you want to remember of each, as `annotate`: recorded with them at
                 once.
         """
-        count = 1 if n is None else whole_number("n", n, low=1, error=SelectorError)
+        count = 1 if n is None else check_int("n", n, low=1, error=SelectorError)
         if lease is not None:
-            finite_number("lease", lease, low=0.0, error=StudyError)
+            check_float("lease", lease, low=0.0, error=StudyError)
         with self.log.write_lock():
             leases = {} if lease is None else self.store.leases()
             asked = [t for t in self.pending if t.run is None and t.id in leases]
@@ -810,7 +808,7 @@ def _helpers(processes: int | None) -> Iterator[EvaluationHelpers | None]:
     from sdmbtl.training.evaluation import EvaluationHelpers
 
     count = available_cores() if processes is None else processes
-    if whole_number("eval_processes", count, low=1, error=StudyError) == 1:
+    if check_int("eval_processes", count, low=1, error=StudyError) == 1:
         yield None
         return
     with EvaluationHelpers(count - 1) as helpers:
