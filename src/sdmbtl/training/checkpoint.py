@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float
-from sdmbtl.errors import LimitError, TrainerError
+from sdmbtl.errors import LimitError, StudyError, TrainerError
 from sdmbtl.files import write_atomically
 from sdmbtl.foreign import DAMAGED, parse_json, read_npz
 from sdmbtl.policies import policy_bytes
