@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float
 from sdmbtl.errors import LimitError, StudyError, TrainerError
-from sdmbtl.files import write_atomically
+from sdmbtl.files import unsafe_path_reason, write_atomically
 from sdmbtl.foreign import DAMAGED, parse_json, read_npz
 from sdmbtl.policies import policy_bytes
 from sdmbtl.software import CORE, TRAINING, versions
