@@ -26,7 +26,7 @@ PENDULUM = [
     *(sys.executable, "-m", "sdmbtl", "run", "Pendulum", "--space", "gravities.toml"),
     *("--trainer", "sb3", "--set", "num_envs=2", "--set", "num_steps=64"),
     *("--set", "eval_every=100000", "--episodes", "1", "--budget", "1"),
-    *("--width", "0", "--init", "scratch"),
+    *("--selector", "m/gp-mbtl"),
 ]
 
 TRAINING = re.compile(r"[\d,]+/5,120 steps")
@@ -78,12 +78,11 @@ def test_a_terminal_is_drawn_all_the_time(folder):
 
 
 def test_lines_without_a_terminal(folder):
-    command = [*PENDULUM, "--steps", "5120", "--log-every", "0.2s"]
+    command = [*PENDULUM, "--steps", "5120"]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
     lines = result.stderr.splitlines()
     assert any(line.startswith("  0  gravity=10 ") for line in lines)
-    assert any(re.match(rf"    policy 0: {TRAINING.pattern}  .* steps/s", line) for line in lines)
     assert "\x1b" not in result.stderr
 
 

@@ -21,10 +21,9 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import LimitError, PolicyError, PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, write_atomically
-from sdmbtl.limits import naming
+from sdmbtl.foreign import read_json
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
-from sdmbtl.reading import read_json
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 FORMAT = "sdmbtl portfolio"
@@ -94,8 +93,7 @@ def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
                 f"{path} has format version {manifest['version']}; this release reads {VERSION}. "
                 "Use the release that wrote it, or export it again with this one."
             )
-        with naming(path):
-            space = ContextSpace.from_dict(manifest["space"])
+        space = ContextSpace.from_dict(manifest["space"])
         listed = [
             (int(m["id"]), m["context"], _checked_file(m), m["sha256"], _source(m, space))
             for m in manifest["members"]

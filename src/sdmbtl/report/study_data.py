@@ -38,8 +38,7 @@ MISSING = 65_535
 
 def study_data(study: Study) -> dict[str, Any]:
     """Gather the content of a study's page as JSON data; nothing of the study is changed."""
-    with study.database.opened():
-        snapshot, errors = study.snapshot(), study.database.errors()
+    snapshot, errors = study.snapshot(), study.store.errors()
     finished = [trial for trial in study.trials if trial.row is not None]
     rows = np.array([trial.row for trial in finished]).reshape(len(finished), len(study.space))
     failures = _failures(snapshot, errors)

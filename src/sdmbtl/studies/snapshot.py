@@ -136,7 +136,7 @@ class StudySnapshot:
         episodes: Episodes for each policy on each target.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
         rounds: Every policy, in order.
-        superseded: Number of results that came after their lease had expired.
+        stale_results: Number of results that came after their lease had expired.
         performance: Mean best return; NaN before the first policy.
         evaluated_targets: Number of targets with a return.
         coverage: Mean best return as a share of the known range; None if that is not known.
@@ -169,7 +169,7 @@ class StudySnapshot:
     episodes: int
     stop_rules: Mapping[str, Any]
     rounds: tuple[PolicySnapshot, ...]
-    superseded: int
+    stale_results: int
     performance: float
     evaluated_targets: int
     coverage: float | None
@@ -242,11 +242,9 @@ def take_snapshot(study: Study) -> StudySnapshot:
     """Derive all that is shown of a study from its records."""
     configuration, rows = study.configuration, study.selector.rows
     family = configuration.family or {}
-    with study.database.opened():
-        facts, errors = study.database.facts(), study.database.errors()
-        seconds = study.database.seconds()
-        superseded = len(study.database.superseded())
-        running = study.database.find_worker()
+    facts, errors, seconds = study.store.facts(), study.store.errors(), study.store.seconds()
+    stale = len(study.store.stale_results())
+    running = study.running_process
     random = recorded_random_actions(facts)
     rounds = _rounds(study, errors, random)
     covered = coverage_of(rows.best, rows.returns, study.return_range)
@@ -269,7 +267,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
         episodes=configuration.episodes,
         stop_rules=recorded_rules(facts),
         rounds=rounds,
-        superseded=superseded,
+        stale_results=stale,
         performance=study.performance,
         evaluated_targets=int(np.count_nonzero(~np.isnan(rows.best))),
         coverage=covered.mean if covered is not None and covered.known else None,
