@@ -13,7 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from sdmbtl.errors import FigureError
-from sdmbtl.plots.colours import POLICIES
+from sdmbtl.plots.colours import LINES
 from sdmbtl_lab.benchmarks.columns import RANDOM, without_baselines
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def rounds_figure(result: BenchmarkResult, selectors: Sequence[str]) -> Figure:
 
 def intervals_figure(result: BenchmarkResult, selectors: Sequence[str], policies: int) -> Figure:
     """Draw mean, median and interquartile mean of the performance, with 95 % intervals."""
-    colours = dict(zip(STATISTICS, POLICIES, strict=False))
+    colours = dict(zip(STATISTICS, LINES, strict=False))
 
     def draw(panel: Axes, number: int) -> None:
         for place, statistic in enumerate(STATISTICS):
@@ -188,10 +188,10 @@ def distribution_figure(found: Distribution) -> Figure:
     """Draw performance on resampled matrices as a histogram, on the seeds as lines."""
     figure = Figure(figsize=(1.6 * WIDTH, 1.3 * HEIGHT), layout="constrained")
     axes = figure.subplots()
-    axes.hist(found.drawn, bins=20, color=POLICIES[4], label=f"{len(found.drawn)} drawn matrices")
+    axes.hist(found.drawn, bins=20, color=LINES[4], label=f"{len(found.drawn)} drawn matrices")
     for number, value in enumerate(found.real):
         label = f"{len(found.real)} seeds" if number == 0 else None
-        axes.axvline(value, color=POLICIES[5], lw=1.5, label=label)
+        axes.axvline(value, color=LINES[5], lw=1.5, label=label)
     axes.set_xlabel(f"performance of {found.selector} with {found.policies} policies")
     axes.set_ylabel("matrices")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -258,4 +258,4 @@ def _band(
 def _colours(names: Sequence[str]) -> dict[str, str]:
     """Return a colour for each name."""
     order = dict.fromkeys((*COLOURED, *names))
-    return {name: POLICIES[number % len(POLICIES)] for number, name in enumerate(order)}
+    return {name: LINES[number % len(LINES)] for number, name in enumerate(order)}
