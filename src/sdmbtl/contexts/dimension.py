@@ -16,9 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import finite_number, short_text, truth_value, whole_number
+from sdmbtl.checks import MAX_COUNT, check_bool, check_float, check_int, short_text
 from sdmbtl.errors import ContextError
-from sdmbtl.limits import check_limit
 
 Scale = Literal["steps", "linear", "log"]
 
@@ -238,10 +237,9 @@ class Range:
     unit: str | None = None
 
     def __post_init__(self) -> None:
-        finite_number("low", self.low, error=ContextError)
-        finite_number("high", self.high, error=ContextError)
-        levels = whole_number("levels", self.levels, low=1, error=ContextError)
-        check_limit("targets", levels, "A range has too many 'levels',")
+        check_float("low", self.low, error=ContextError)
+        check_float("high", self.high, error=ContextError)
+        check_int("levels", self.levels, low=1, high=MAX_COUNT, error=ContextError)
         _check_scale(self.scale, ("linear", "log"))
         if self.low > self.high or (self.low == self.high and self.levels > 1):
             raise ContextError(
@@ -321,7 +319,7 @@ def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
 def _is_discrete(values: Iterable[object], given: bool | None) -> bool:
     """Return whether nothing lies between the values: as given, and always of true and false."""
     truths = any(isinstance(value, bool | np.bool_) for value in values)
-    discrete = truths if given is None else truth_value("discrete", given, error=ContextError)
+    discrete = truths if given is None else check_bool("discrete", given, error=ContextError)
     if truths and not discrete:
         raise ContextError("There is nothing between true and false. Leave 'discrete' out.")
     return discrete

@@ -7,13 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.checks import check_return_range, did_you_mean, short_text, whole_number
+from sdmbtl.checks import check_int, check_return_range, did_you_mean, short_text
 from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.contexts.targets import check_grid
 from sdmbtl.errors import ContextError
-from sdmbtl.limits import naming
-from sdmbtl.reading import check_data, read_text
+from sdmbtl.foreign import check_depth, read_text
+
+#: Bytes that are read of a TOML file.
+MAX_TOML = 4 * 2**20
 
 #: A space, its `to_dict()`, or the path of a TOML file; of a family also the name of a space.
 SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
@@ -57,7 +59,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     Raises:
         ContextError: If the file cannot be read or does not describe a space; the message names
             the file and the place.
-        LimitError: If the file, or the space, is larger than is allowed.
+        LimitError: If the file is too large.
     """
     path = Path(path)
     try:
@@ -70,8 +72,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     try:
         _check_keys("The file", data, ("dimensions", "returns", "targets", "run"))
         tables = data.get("dimensions")
-        with naming(path):
-            space = _space(tables, data.get("targets"))
+        space = _space(tables, data.get("targets"))
         return space, {**_returns(data), **_places(tables)}
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
@@ -83,11 +84,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ContextError: If it is not one.
         OSError: If it cannot be read.
-        LimitError: If it is larger than is allowed.
+        LimitError: If it is too large.
     """
     try:
-        data = tomllib.loads(read_text(path, "toml_bytes"))
-        check_data(data, str(path))
+        data = tomllib.loads(read_text(path, MAX_TOML))
+        check_depth(data)
     except (ValueError, RecursionError) as error:  # also of texts that are not UTF-8
         raise ContextError(f"{path}: this is not valid TOML: {error}.") from None
     return data
@@ -124,7 +125,7 @@ def _space(tables: object, targets: object) -> ContextSpace:
     _check_keys("[targets]", targets, ("sample", "seed", "list"))
     if "list" in targets:
         return ContextSpace(targets["list"], **dimensions)
-    seed = whole_number("seed", targets.get("seed", 0), low=0, error=ContextError)
+    seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
     return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
 
 

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.archives import DAMAGED, ArrayArchive
-from sdmbtl.checks import finite_number
-from sdmbtl.errors import LimitError, TrainerError
-from sdmbtl.files import obstacle, write_atomically
+from sdmbtl.checks import check_float
+from sdmbtl.errors import LimitError, StudyError, TrainerError
+from sdmbtl.files import unsafe_path_reason, write_atomically
+from sdmbtl.foreign import DAMAGED, parse_json, read_npz
 from sdmbtl.policies import policy_bytes
-from sdmbtl.reading import parse_json
 from sdmbtl.software import CORE, TRAINING, versions
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Checkpoints:
     seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        finite_number("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
+        check_float("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
 
     @classmethod
     def of_study(cls, path: Path, seconds: float = 60.0) -> Self:
@@ -81,9 +80,23 @@ class Checkpoints:
             identity.update(b"" if job.parent is None else policy_bytes(job.parent))
         return Checkpoint(self.folder / f"{identity.hexdigest()[:32]}.npz", self.seconds)
 
+    def check(self) -> None:
+        """Refuse what is not a file in the place of checkpoints: it would be waited for.
+
+        Raises:
+            StudyError: If there is any.
+        """
+        for path in [self.folder / "any", *self.folder.glob("*.npz")]:
+            found = unsafe_path_reason(path, self.folder.parent)
+            if found is not None:
+                raise StudyError(
+                    f"Cannot use {str(self.folder)!r}: {found}. Move it away, then: sdmbtl resume "
+                    f"{self.folder.parent}"
+                )
+
     def clear(self) -> None:
         """Delete all checkpoints, when what they were for is recorded; not through a link."""
-        if obstacle(self.folder / "any", self.folder.parent) is not None:
+        if unsafe_path_reason(self.folder / "any", self.folder.parent) is not None:
             return
         for path in self.folder.glob("*.npz"):
             path.unlink(missing_ok=True)
@@ -107,8 +120,7 @@ class Checkpoint:
     def load(self) -> Snapshot | None:
         """Where the run was; None if there is no file, or one that cannot be read."""
         try:
-            with self.path.open("rb") as file, ArrayArchive(file, str(self.path)) as packed:
-                arrays = packed.read(packed.names)
+            arrays = read_npz(self.path)
             return Snapshot(parse_json(arrays.pop(_DATA).tobytes().decode()), arrays)
         except DAMAGED:
             return None  # the run begins anew, as it would without checkpoints

@@ -1,4 +1,4 @@
-"""What every matrix comes out of: environments, training, evaluation, seeds."""
+"""Recipe of a matrix: environments, training, evaluation, seeds."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import MAX_COUNT, check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
+from sdmbtl.foreign import read_json
 from sdmbtl.json_data import differences
-from sdmbtl.limits import check_limit, naming
-from sdmbtl.reading import read_json
 from sdmbtl.training import Trainer, TrainerSpec, trainer_names
 from sdmbtl.training.named_code import code_of_training
 from sdmbtl.training.registry import AUTO
@@ -66,9 +65,8 @@ class Recipe:
                 "The 'family' of a matrix must have a 'name' and 'options'. "
                 f"Got {short_text(self.family)} instead."
             )
-        episodes = whole_number("episodes", self.episodes, low=1, error=MatrixError)
-        check_limit("counts", episodes, "The 'episodes' of a matrix are too many,")
-        seed = whole_number("seed", self.seed, low=0, error=MatrixError)
+        episodes = check_int("episodes", self.episodes, low=1, high=MAX_COUNT, error=MatrixError)
+        seed = check_int("seed", self.seed, low=0, error=MatrixError)
         self.put(episodes=episodes, seed=seed)
 
     def put(self, **checked: Any) -> None:
@@ -126,41 +124,29 @@ class Recipe:
 
     @classmethod
     def load(cls, path: Path, *, trust: bool = False) -> Self:
-        """Read a recipe from a file, to make its matrix.
+        """Read a recipe from a file.
 
         Args:
             path: The file.
-            trust: Whether code that the file names may be imported to make the matrix.
+            trust: Whether code that the file names may be imported to make its matrix.
 
         Raises:
             MatrixError: If it is damaged, or names code and is not trusted.
             FileNotFoundError: If there is none.
         """
-        recipe = cls.read(path)
+        try:
+            recipe = cls.from_dict(read_json(path))
+            len(recipe.space)  # raises if this is not a space
+        except ValueError as error:
+            raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
         if not trust:
             refuse_untrusted(
                 f"The recipe {str(path)!r}",
                 code_of_training(recipe.family, recipe.training),
                 f"{cls.__name__}.load(path, trust=True); or name the environment yourself, as "
-                "sdmbtl matrix does.",
+                "sdmbtl lab matrix does.",
                 error=MatrixError,
             )
-        return recipe
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a recipe from a file, to look at it.
-
-        Raises:
-            MatrixError: If it is damaged.
-            FileNotFoundError: If there is none.
-        """
-        try:
-            with naming(path):
-                recipe = cls.from_dict(read_json(path))
-                len(recipe.space)  # raises if this is not a space
-        except ValueError as error:
-            raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
         return recipe
 
 
@@ -179,7 +165,7 @@ def keep_recipe(path: Path, recipe: Recipe) -> None:
             )
         write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
         return
-    changed = differences(recipe.read(path).to_dict(), wanted)
+    changed = differences(recipe.load(path, trust=True).to_dict(), wanted)  # only compared
     if changed:
         raise MatrixError(
             f"The matrix in {str(path.parent)!r} was begun with other settings:\n"

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.completed_rows import CompletedRows
@@ -65,7 +65,7 @@ class PlateauModel(RowModel):
                 raise ModelError(f"{name!r} must be an ascending list. Got {short_text(given)}.")
             object.__setattr__(self, name, tuple(given))
         for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
-            whole_number(name, getattr(self, name), low=low, error=ModelError)
+            check_int(name, getattr(self, name), low=low, error=ModelError)
         if not self.reaches[0] > 0 or not 0 <= self.far_share < 1:
             raise ModelError("'reaches' must be above 0, 'far_share' at least 0 and below 1.")
         if not set(self.starts) <= set(self.reaches):
