@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from sdmbtl.checks import check_return_range
 from sdmbtl.contexts import ContextSpace, Interval, Levels, targets
 from sdmbtl.contexts.targets import GridLookup, ListLookup, first_of_each
 from sdmbtl.errors import ContextError
@@ -76,6 +77,7 @@ def test_unusable_targets_and_dimensions(listed, dimensions, word):
         (lambda: Levels([1, 2], "cubic"), "'scale'"),
         (lambda: Interval(0, 1, "steps"), "'scale'"),
         (lambda: ContextSpace.sample(0, a=Interval(0, 1)), "'n'"),
+        (lambda: check_return_range((-1.7e308, 1.7e308), error=ContextError), "finite width"),
         (lambda: ContextSpace.sample(3), "at least one dimension"),
         (lambda: ContextSpace.sample(9, a=[1, 2], b=[1, 2, 3]), "Fewer than 9"),
     ],

@@ -25,6 +25,9 @@ from sdmbtl.testing import example_matrix, example_spaces
 NAMES = [n for n in selector_names() if n not in ("auto", "predictive", "random", "independent")]
 
 
+SPACE = ContextSpace(a=range(3))
+
+
 def run(selector, matrix, rounds):
     contexts = []
     for _ in range(rounds):
@@ -35,7 +38,7 @@ def run(selector, matrix, rounds):
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if "random" not in n])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(order=st.permutations(range(12)), seed=st.integers(0, 100))
 def test_permuted_targets_give_the_same_contexts(name, order, seed):
     grid = example_spaces()["grid"]
@@ -184,3 +187,25 @@ def test_import_is_light():
     assert not heavy & {module.split(".")[0] for module in found}
     parts = ("special", "linalg", "optimize", "sparse", "spatial", "stats")
     assert not {f"scipy.{part}" for part in parts} & set(found)
+
+
+def plug_in(monkeypatch, **points):
+    """Let these be the entry points of the group of selectors."""
+    monkeypatch.setattr(registry, "installed", lambda group: points if group == "selectors" else {})
+    monkeypatch.setattr(registry, "load", lambda group, name: points[name])
+
+
+def test_plug_ins_are_known_by_name_and_a_broken_one_stops_no_other(monkeypatch):
+    plug_in(monkeypatch, mine=RandomSelector, broken=None)
+    assert {"mine", "broken", "auto"} <= set(selector_names())
+    assert isinstance(make_selector("mine", SPACE), RandomSelector)
+    with pytest.raises(SelectorError, match="'broken' cannot be loaded"):
+        make_selector("broken", SPACE)
+    with pytest.raises(SelectorError, match="already"):
+        register_selector("mine", RandomSelector)
+
+
+def test_auto_is_resolved_in_one_place():
+    assert registry.resolve_auto("auto") == "predictive" == make_selector("auto", SPACE).name
+    assert registry.resolve_auto("auto", regions=True) == "generalist-first"
+    assert registry.resolve_auto("random", regions=True) == "random"

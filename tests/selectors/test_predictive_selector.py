@@ -68,7 +68,7 @@ class TestChoice:
         assert trial.strategy == "improvement"
         assert trial.model == choice.name
         assert trial.structure is None, "nothing was detected"
-        corrected = values.max() * choice.record.share_that_came
+        corrected = values.max() * choice.record.realised_share
         assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
     def test_the_reason_names_model_gain_and_what_was_found(self):
@@ -145,7 +145,7 @@ class TestChoice:
         comparison.watch(selector.rows)
         choice = comparison.choose()
         values = predicted_gains(choice.model, space.unit_targets, selector.rows.best)
-        values *= choice.record.share_that_came
+        values *= choice.record.realised_share
         trial = selector.ask()
         assert trial.expected_gain == pytest.approx(values[trial.index])
         assert trial.expected_gain > 0.99 * values.max()
@@ -270,10 +270,10 @@ class TestRemainingGain:
         selector = PredictiveSelector(GRID)
         run_rounds(selector, mountain(noise=0.2), 5)
         choice = selector._choose_model(selector.history)
-        assert abs(choice.record.share_that_came - 1.0) > 0.01
+        assert abs(choice.record.realised_share - 1.0) > 0.01
         one, three = selector.remaining_gain(1), selector.remaining_gain(3)
         raw = predicted_gains(choice.model, GRID.unit_targets, choice.best).max()
-        assert one == pytest.approx(raw * choice.record.share_that_came)
+        assert one == pytest.approx(raw * choice.record.realised_share)
         trials = selector.ask(3)
         assert trials[0].expected_gain == pytest.approx(one)
         assert sum(trial.expected_gain for trial in trials) == pytest.approx(three)
@@ -283,7 +283,7 @@ class TestRemainingGain:
         """Expectations that were far too low do not promise more than there is."""
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         run_rounds(selector, matrix, 5)
-        monkeypatch.setattr(TrackRecord, "share_that_came", 1e9)
+        monkeypatch.setattr(TrackRecord, "realised_share", 1e9)
         left = selector.rows.returns.max() - selector.rows.best.mean()
         assert left < np.ptp(selector.rows.returns)
         assert selector.remaining_gain() == pytest.approx(left)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ContextError, LimitError, MatrixError, RowError
-from sdmbtl.transfer import ObservedRows, as_row
+from sdmbtl.transfer import ObservedRows, as_episodes, as_row
 from sdmbtl_lab.matrices import TransferMatrices
 
 SPACE = ContextSpace(a=[0, 1, 2, 4], b=[10.0, 20.0])
@@ -335,3 +335,37 @@ class TestFiles:
         with pytest.raises(MatrixError, match="Object arrays cannot be loaded"):
             ObservedRows.load(path)
         assert opened == []
+
+
+class TestPandas:
+    """A Series is put in order by an index that names the targets, or refused."""
+
+    SPACE = ContextSpace(a=[1.0, 2.0], b=[5.0, 6.0, 7.0])
+    ROW = np.arange(6.0)
+
+    def by_name(self, order):
+        pandas = pytest.importorskip("pandas")
+        frame = pandas.DataFrame(self.SPACE.targets[order], columns=["a", "b"])
+        frame["return"] = self.ROW[order]
+        return frame.set_index(["b", "a"])["return"]
+
+    def test_by_the_values_of_the_targets(self):
+        assert np.array_equal(as_row(self.by_name([4, 0, 5, 1, 3, 2]), self.SPACE), self.ROW)
+        some = as_row(self.by_name([4, 1]), self.SPACE)
+        assert np.array_equal(some, [np.nan, 1, np.nan, np.nan, 4, np.nan], equal_nan=True)
+
+    def test_by_the_numbers_of_the_targets(self):
+        pandas = pytest.importorskip("pandas")
+        shuffled = pandas.Series(self.ROW).sample(frac=1, random_state=3)
+        assert np.array_equal(as_row(shuffled, self.SPACE), self.ROW)
+        episodes = pandas.DataFrame({"one": self.ROW, "two": -self.ROW})[::-1]
+        assert np.array_equal(as_episodes(episodes, self.SPACE)[:, 1], -self.ROW)
+
+    def test_any_other_index_is_refused(self):
+        pandas = pytest.importorskip("pandas")
+        moved = pandas.Series(self.ROW, index=range(1, 7))
+        named = pandas.Series(self.ROW, index=list("abcdef"))
+        twice = self.by_name([0, 1, 2, 3, 4, 4])
+        for bad in (moved, named, twice, moved[:3]):
+            with pytest.raises(RowError, match="index"):
+                as_row(bad, self.SPACE)

@@ -38,7 +38,7 @@ def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[float, flo
 
 
 def is_whole(space: ContextSpace, source: Source) -> bool:
-    """Whether a region is the whole space."""
+    """Return whether a region is the whole space."""
     if source.is_point:
         return False
     low, high = unit_box(space, source)

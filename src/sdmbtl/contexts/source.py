@@ -79,7 +79,7 @@ class Source:
 
     @property
     def is_point(self) -> bool:
-        """Whether it is one context."""
+        """True for a single context."""
         return self.width == 0
 
     @property

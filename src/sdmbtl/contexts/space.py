@@ -242,7 +242,7 @@ class ContextSpace:
         return Source.at(self.from_unit(np.full(self.n_dimensions, 0.5)), 1.0, parent, steps)
 
     def is_whole(self, source: Source) -> bool:
-        """Whether a source is the whole space."""
+        """Return whether a source is the whole space."""
         return regions.is_whole(self, source)
 
     def region(self, source: Source) -> dict[str, tuple[float, float]]:
@@ -350,7 +350,7 @@ class ContextSpace:
         return index
 
     def __contains__(self, context: ContextLike) -> bool:
-        """Whether a context lies in the box X."""
+        """Return whether a context lies in the box X."""
         vector = self._vector(context)
         if any(d.scale == "log" and v <= 0 for d, v in self._paired(vector)):
             return False
@@ -472,7 +472,7 @@ class ContextSpace:
             )
 
     def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
-        """Whether dimensions of a single value, which unit coordinates cannot tell, have it."""
+        """Return whether dimensions of a single value have it; unit coordinates cannot tell."""
         return all(
             abs(v - d.low) <= SAME_CONTEXT * abs(d.low)
             for d, v in self._paired(vector)

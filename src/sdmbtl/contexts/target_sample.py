@@ -15,7 +15,7 @@ from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
 from sdmbtl.seeds import seed_sequence
 
-#: Unit coordinates are told apart in so many steps when targets are put in order: sorting whole
+#: Unit coordinates are told apart in this many steps when targets are put in order: sorting whole
 #: numbers this small takes time linear in their number.
 _STEPS = np.iinfo(np.uint16).max
 

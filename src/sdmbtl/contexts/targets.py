@@ -80,7 +80,7 @@ def targets_as_json(targets: NDArray[np.float64]) -> Any:
 
 
 def targets_from_json(data: Any) -> Any:
-    """What `targets_as_json` was given; anything but such a text stays as it is.
+    """Read back what `targets_as_json` made; anything else stays as it is.
 
     Raises:
         ContextError: If the text does not hold as many numbers as it should.

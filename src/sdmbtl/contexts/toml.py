@@ -182,7 +182,7 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
 
 
 def _places(tables: Any) -> dict[str, Any]:
-    """What the dimensions are in an environment, where the file says so."""
+    """Return the paths and factors of dimensions of an environment, where the file has them."""
     places = {n: {k: t[k] for k in _PLACE if k in t} for n, t in tables.items()}
     found = {name: place for name, place in places.items() if place}
     return {"dimensions": found} if found else {}

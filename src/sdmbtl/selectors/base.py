@@ -43,7 +43,7 @@ SamplingLike = TargetSampling | Mapping[str, Any]
 
 
 class TellOptions(TypedDict, total=False):
-    """What `tell` takes besides the trial and its row; described there."""
+    """Optional keywords of `tell`; described there."""
 
     status: Literal["finished", "failed", "cancelled"]
     source_return: float | None

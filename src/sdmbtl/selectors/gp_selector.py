@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float, check_int, known_name
-from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
+from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import best_target, refine_choice
+from sdmbtl.selectors.choice import Choice, best_target, refine_choice
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -107,10 +107,8 @@ class GPSelector(Selector):
         index = best_target(gains, history.free_targets(), history.space.tie_rank)
         if gains[index] <= 0:
             return self._lowest_target(best, history, "the model predicts no gain anywhere")
-        choice = _Choice(
-            history.space.source(index),
-            history.space.unit_targets[index],
-            *(float(values[index]) for values in (gains, mean, deviation)),
+        choice = Choice(
+            history.space.source(index), history.space.unit_targets[index], float(gains[index])
         )
 
         def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -118,29 +116,21 @@ class GPSelector(Selector):
             bounds = mean + np.sqrt(beta) * deviation
             return mean_improvement(gap.advantages(bounds, best, units), len(units))
 
-        finer = refine_choice(history, gains, gains_of)
-        if finer is not None:
-            there = (float(values[0]) for values in process.predict(finer.unit[None]))
-            choice = _Choice(*finer, *there)
-        return self._proposal_of(choice, history, gap, best)
-
-    def _proposal_of(
-        self, choice: _Choice, history: History, gap: SeparableGap, best: NDArray[np.float64]
-    ) -> Proposal:
-        """The proposal of a source that the model has chosen, with its forecast."""
-        above = choice.mean + gap.change(choice.unit[None])[0] - best
+        choice = refine_choice(history, gains, gains_of) or choice
+        own, spread = (float(values[0]) for values in process.predict(choice.unit[None]))
+        above = own + gap.change(choice.unit[None])[0] - best
         expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(
             choice.source,
             self.name,
             f"Training here is predicted to raise {rise_in_words(expected, history.return_range)}. "
             f"By the upper confidence bound it gains most: {choice.gain:.3g} in return. On its "
-            f"own context the policy should get {choice.mean:.4g} ± {choice.deviation:.4g}.",
+            f"own context the policy should get {own:.4g} ± {spread:.4g}.",
             numbers={
                 "expected_gain": expected,
                 "upper_bound_gain": choice.gain,
-                "mean": choice.mean,
-                "deviation": choice.deviation,
+                "mean": own,
+                "deviation": spread,
             },
         )
 
@@ -200,21 +190,3 @@ class GPSelector(Selector):
             expected = level[history.space.nearest_to_unit(unit)]
             best = np.maximum(best, expected + gap.change(unit[None])[0])
         return np.asarray(best)
-
-
-class _Choice(NamedTuple):
-    """A source with what the model says of it.
-
-    Attributes:
-        source: The source.
-        unit: (D,) the same in unit coordinates.
-        gain: What it gains, by the upper confidence bound.
-        mean: The return that is expected on its own context.
-        deviation: Standard deviation of that return.
-    """
-
-    source: Source
-    unit: NDArray[np.float64]
-    gain: float
-    mean: float
-    deviation: float

@@ -122,7 +122,7 @@ class History:
         return 1 + sum(t.status in ("finished", "pending") for t in self._trials)
 
     def is_taken(self, source: Source) -> bool:
-        """Whether this source was proposed, or reported, and not cancelled or forgotten."""
+        """Return whether this source was proposed or reported, and not cancelled or forgotten."""
         return any(trial.is_taken for trial in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:

@@ -117,14 +117,14 @@ class PredictiveSelector(Selector):
     def _describe_gain(
         self, gain: float, improvements: NDArray[np.floating], history: History
     ) -> str:
-        """What a policy is predicted to add, and to which of the (N,) targets, in a sentence."""
+        """Describe the predicted gain, and the targets it is for, in a sentence."""
         where = where_gained(improvements, history.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
         raised = rise_in_words(gain, history.return_range)
         return f"Training here is predicted to raise {raised}{mostly}."
 
     def _choose_model(self, history: History) -> ModelChoice | None:
-        """What is expected of the next policy; None before the first row."""
+        """Choose the model that predicts the next policy; None before the first row."""
         rows = history.rows
         if not len(rows):
             return None
@@ -189,7 +189,7 @@ class PredictiveSelector(Selector):
     # -- what is known -------------------------------------------------------------------------
 
     def evidence(self) -> list[dict[str, Any]]:
-        """What became of every prediction: an entry for each row and model.
+        """List the outcome of every prediction: an entry for each row and model.
 
         Each has the `model`, the number of `rows` before the one it predicted, its `score`
         (how well it predicted where the policy would improve on the best, 0 to 1), the root mean
@@ -228,10 +228,10 @@ class PredictiveSelector(Selector):
         return [int(number) for number in self._ids_of_rows()[self.comparison.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """How much the mean best return is expected to rise by some more policies.
+        """Forecast how much the mean best return will rise by some more policies.
 
         Like the expected gain of a trial, it is corrected by the share of predicted gains that
-        came so far, failed runs not counted: see `TrackRecord.share_that_came`.
+        came so far, failed runs not counted: see `TrackRecord.realised_share`.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -260,7 +260,7 @@ class PredictiveSelector(Selector):
     # -- rows in part --------------------------------------------------------------------------
 
     def targets_to_evaluate(self, trial: Trial | ContextLike, n: int) -> NDArray[np.intp]:
-        """Which targets to evaluate a new policy on, if all of them would cost too much.
+        """Choose targets to evaluate a new policy on, if all of them would cost too much.
 
         Half of them are spread over the space, so that the rest of the row can be interpolated;
         the other half are those on which the policy is expected to improve most. The policy's own
@@ -325,7 +325,7 @@ def _corrected_gain(gain: float, before: float, choice: ModelChoice, history: Hi
         history: The history.
     """
     room = float(np.nanmax(history.rows.returns)) - before
-    corrected = min(gain * choice.record.share_that_came, max(gain, room))
+    corrected = min(gain * choice.record.realised_share, max(gain, room))
     return min(corrected, _range_of_returns(history))
 
 

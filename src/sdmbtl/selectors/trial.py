@@ -23,7 +23,7 @@ FREED: tuple[Status, ...] = ("cancelled", "forgotten")
 
 @dataclass(frozen=True)
 class Proposal:
-    """What `Selector.propose` returns: a source, and why it was chosen.
+    """Result of `Selector.propose`: a source, and why it was chosen.
 
     Attributes:
         source: What to train on: `space.source(index)`, `Source.at(vector)` with a width, a parent
@@ -46,7 +46,7 @@ class Proposal:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What only a study knows of a trial: how its policy came about.
+    """Training of a trial's policy by a study.
 
     A pending trial that has one is trained by the study; one without, by whoever asked for it.
 
@@ -148,12 +148,12 @@ class Trial:
 
     @property
     def is_taken(self) -> bool:
-        """Whether its source may not be proposed again."""
+        """True if its source may not be proposed again."""
         return self.status not in FREED
 
     @property
     def has_policy(self) -> bool:
-        """Whether a study has trained it, so that there is a policy file."""
+        """True if a study has trained it, so that there is a policy file."""
         return self.run is not None and self.run.policy_sha256 is not None
 
     @property
@@ -288,13 +288,13 @@ def _check_types(trial: Trial) -> None:
 
 
 def _holds(row: NDArray[np.float64], earlier: NDArray[np.float64]) -> bool:
-    """Whether a row has all the returns of an earlier one, and perhaps some that it lacked."""
+    """Return whether a row has all the returns of an earlier one, and perhaps more."""
     known = ~np.isnan(earlier)
     return bool(np.array_equal(row[known], earlier[known]))
 
 
 def derived_fields(source: Source, space: ContextSpace) -> dict[str, Any]:
-    """What a trial has of its source and the space, to be shown and looked up."""
+    """Return the fields of a trial that follow from its source and the space."""
     return {
         "context": space.context(source.vector),
         "index": space.find(source.vector) if source.is_point else None,

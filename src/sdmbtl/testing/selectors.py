@@ -12,14 +12,10 @@ from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import (
     DuplicateTellError,
     ExhaustedError,
-    RowError,
     SdmbtlError,
     SelectorError,
-    StateError,
-    UnknownTrialError,
 )
 from sdmbtl.selectors import Selector, TrainingRun, Trial
-from sdmbtl.selectors.base import TrialLike
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 
 #: Called as `factory(space, seed=seed)`.
@@ -124,24 +120,6 @@ def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
         )
 
 
-def check_tell_returns_the_record(factory: SelectorFactory) -> None:
-    """What `tell` and `annotate` return is what is recorded; what was reported can be corrected."""
-    space = example_spaces()["grid"]
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    asked = selector.ask()
-    annotated = selector.annotate(asked, job=17)
-    finished = selector.tell(asked, _row(space, matrix, asked))
-    assert (asked.status, asked.row, asked.attributes) == ("pending", None, {}), "trials are values"
-    assert finished.status == "finished", "tell must return the trial as it is now"
-    assert finished.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
-    assert selector.trials == (finished,), "the record must be what tell returned"
-    corrected = selector.tell(finished, _row(space, matrix, asked) + 1.0, correct=True)
-    assert selector.trials == (corrected,), "a correction must replace the trial"
-    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, asked) + 1.0), "stale row"
-    selector.tell(finished, status="failed", correct=True)
-    assert not len(selector.rows), "a trial that is corrected to failed has no row"
-
-
 def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
     """A batch reported in another order leads to the same next choices."""
     space = example_spaces()["grid"]
@@ -197,26 +175,6 @@ def check_state_continues_exactly(factory: SelectorFactory) -> None:
         assert loaded.ask() == original.ask(), f"{name}: the loaded selector asks something else"
 
 
-def check_forgotten_is_taken_back(factory: SelectorFactory) -> None:
-    """A forgotten trial has no row, keeps what it had, and its context may come back."""
-    space = ContextSpace(a=range(4))
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    first, second, *_ = _run(selector, rounds=3)
-    selector.forget(first, reason="wrong")
-    forgotten = selector.trials[first.id]
-    assert (forgotten.status, forgotten.row) == ("forgotten", None), "it was not taken back"
-    (earlier,) = forgotten.earlier
-    assert earlier.reason == "wrong", "the reason must be kept"
-    assert np.array_equal(earlier.row, _row(space, matrix, first)), "the row must be kept"
-    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, second)), "a stale row"
-    fresh = factory(space, seed=0)
-    fresh.load_state_dict(json.loads(json.dumps(selector.state_dict(), allow_nan=False)))
-    assert fresh.ask() == selector.ask(), "the choice depends on what was forgotten"
-    _raised(SelectorError, lambda: selector.forget(first))
-    selector.tell(first.id, earlier.row, correct=True)
-    assert len(selector.rows) == 3, "what was forgotten can be told again"
-
-
 def check_choices_depend_on_the_history_alone(factory: SelectorFactory) -> None:
     """Through failures, cancelled and late tells, each ask is that of a fresh selector."""
     space = example_spaces()["grid"]
@@ -238,16 +196,6 @@ def check_choices_depend_on_the_history_alone(factory: SelectorFactory) -> None:
                 selector.tell(running, status="failed")
             elif fate < 0.7:
                 selector.tell(running, status="cancelled")
-
-
-def check_state_of_another_selector_is_refused(factory: SelectorFactory) -> None:
-    """A state of another seed or space is refused, and nothing is changed."""
-    space = example_spaces()["grid"]
-    selector = factory(space, seed=0)
-    others = (factory(space, seed=1), factory(ContextSpace(a=range(5)), seed=0))
-    damaged = {**selector.state_dict(), "trials": [{"status": "done"}]}
-    for bad in (*(other.state_dict() for other in others), {}, None, damaged):
-        _raised(StateError, lambda bad=bad: selector.load_state_dict(bad))  # type: ignore[misc]
 
 
 def check_accepts_partial_rows(factory: SelectorFactory) -> None:
@@ -281,56 +229,6 @@ def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
     trials = _run(selector, rounds=len(space) - 1)
     assert space.source(5) not in _sources(trials), "a reported context was proposed"
     assert len(selector.rows) == len(space) + 3, "every reported row counts"
-
-
-def check_refuses_bad_rows(factory: SelectorFactory) -> None:
-    """Wrong rows give a RowError, change nothing, and the trial can still be reported."""
-    space = example_spaces()["grid"]
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    trial = selector.ask()
-    good = _row(space, matrix, trial)
-    too_large = good * 1e101
-    for bad in (good[:-1], too_large, np.full(len(space), np.nan), good[None], "row", None):
-        _raised(RowError, lambda bad=bad: selector.tell(trial, bad))  # type: ignore[misc]
-    _raised(RowError, lambda: selector.tell(trial, good, status="failed"))
-    _raised(RowError, lambda: selector.tell(trial, good, source_return=np.inf))
-    if trial.index is not None:
-        other = float(good[trial.index]) + 48.0
-        _raised(RowError, lambda: selector.tell(trial, good, source_return=other))
-    assert len(selector.rows) == 0, "a refused row was kept"
-    assert len(selector.pending) == 1, "a refused tell changed the trial"
-    selector.tell(trial, good)
-
-
-def check_refuses_bad_trials(factory: SelectorFactory) -> None:
-    """Unknown ids, contexts and statuses give an error that says so."""
-    space = example_spaces()["grid"]
-    selector, row = factory(space, seed=0), example_matrix(space)[0]
-    _raised(UnknownTrialError, lambda: selector.tell(7, row))
-    _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "c": 2.0}, row))
-    _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "b": np.nan}, row))
-    trial = selector.ask()
-    _raised(SelectorError, lambda: selector.tell(trial, row, status="lost"))  # type: ignore[arg-type]
-    _raised(SelectorError, lambda: selector.annotate(trial, job={1, 2}))
-    foreign = Trial(trial.id, space.source(11), space.target(11), 11, "other", "from elsewhere")
-    if foreign.source != trial.source:
-        _raised(UnknownTrialError, lambda: selector.tell(foreign, row))
-
-
-def check_refuses_second_tell(factory: SelectorFactory) -> None:
-    """A second tell raises, by trial, id and source, unless it may be skipped."""
-    space = example_spaces()["grid"]
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    trial = selector.ask()
-    row = _row(space, matrix, trial)
-    selector.tell(trial.id, row)
-    names: list[TrialLike] = [trial, trial.id, trial.source]
-    if trial.source == Source(trial.source.center):
-        names.append(trial.context)
-    for again in names:
-        _raised(DuplicateTellError, lambda again=again: selector.tell(again, row + 1))  # type: ignore[misc]
-        selector.tell(again, row + 1, skip_if_finished=True)
-    assert np.array_equal(selector.rows.best, row), "a skipped tell changed the rows"
 
 
 def check_shift_and_scale_change_nothing(factory: SelectorFactory) -> None:

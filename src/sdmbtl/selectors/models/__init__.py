@@ -1,6 +1,5 @@
 """Prediction: models of the next policy's row, and which of them predicted best so far."""
 
-from sdmbtl.selectors.models.calibrated_model import CalibratedModel
 from sdmbtl.selectors.models.cells import cell_centres, target_cells
 from sdmbtl.selectors.models.comparison import ModelChoice, ModelComparison
 from sdmbtl.selectors.models.completed_rows import CompletedRows
@@ -13,7 +12,7 @@ from sdmbtl.selectors.models.linear_gap_model import (
 from sdmbtl.selectors.models.make import ModelLike, default_models, make_models
 from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.selectors.models.plateau_model import PlateauModel
-from sdmbtl.selectors.models.track_record import Outcome, TrackRecord
+from sdmbtl.selectors.models.track_record import CalibratedModel, Outcome, TrackRecord
 from sdmbtl.selectors.models.unstructured_model import UnstructuredModel
 
 __all__ = [

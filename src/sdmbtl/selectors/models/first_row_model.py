@@ -1,4 +1,4 @@
-"""What a single row says about the next one."""
+"""Prediction of the second row from the first one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class FirstRowModel(RowModel):
 
     One row cannot tell the difficulty of targets from the gap. As Mountain, what changes in one
     direction through the source is taken for difficulty, what falls away on both sides for the
-    gap. As plateau, every context can be learnt as well as the best one so far, and a policy is of
+    gap. As plateau, every context can be learned as well as the best one so far, and a policy is of
     little use far from its source: what a policy of a saturated environment looks like.
 
     Attributes:
@@ -96,7 +96,7 @@ class FirstRowPlateau(FittedModel):
         return RowPrediction(mean, np.full(len(sources), self.deviation**2))
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         return f"judged by the first policy alone, {self.shape.explain()}"
 
 
@@ -126,7 +126,7 @@ class FirstRowMountain(FittedModel):
         return RowPrediction(mean, np.full(len(sources), self.deviation**2))
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         sides = zip(self.space.names, self.slopes, self.slopes, strict=True)
         return (
             "judged by the first policy alone, performance falls with the distance from the "

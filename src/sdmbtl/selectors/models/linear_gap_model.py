@@ -171,7 +171,7 @@ class LinearGapFit(FittedModel):
         return RowPrediction(mean, variance)
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         sides = zip(self.slopes.names, self.slopes.left, self.slopes.right, strict=True)
         return f"{self._words} ({describe_changes(sides)})"
 

@@ -190,7 +190,7 @@ class PlateauFit(FittedModel):
         return RowPrediction(mean, row_variance + self.variance)
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         return self.shape.explain()
 
 

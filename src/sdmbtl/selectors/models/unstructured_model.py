@@ -45,5 +45,5 @@ class UnstructuredFit(FittedModel):
         )
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         return "where a policy was trained says nothing about where it will be good"
