@@ -11,7 +11,6 @@ from sdmbtl.contexts import Interval, Levels
 from sdmbtl.contexts.dimension import as_dimension, dimension_from_dict
 from sdmbtl.errors import ContextError
 
-WIDE = st.floats(-1e6, 1e6)
 GEOMETRIC = [1e-6, 1e-3, 1.0, 1e3, 1e6]
 
 

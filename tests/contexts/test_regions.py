@@ -69,12 +69,6 @@ class TestRegion:
         assert space.is_whole(whole)
         assert space.targets_in(whole).all()
 
-    def test_closed_form(self):
-        source = Source.at([1.0, 1.0], width=0.5)
-        assert GRID.region(source) == {"a": (0.0, 2.0), "b": (0.5, 5.5)}  # half a step each side
-        assert GRID.targets[GRID.targets_in(source)].tolist() == [[a, 1.0] for a in (0.0, 1.0, 2.0)]
-        assert not GRID.is_whole(source)
-
     @given(regions())
     def test_edges_are_clipped_and_as_wide_as_said(self, given):
         space, source = given
@@ -206,17 +200,6 @@ class TestDiscrete:
         assert not counts[np.setdiff1d(np.arange(len(self.SPACE)), inside)].any()
         assert np.ptp(counts[inside]) <= 1, "each as often as any other"
         assert set(indices) <= set(inside.tolist())
-
-    def test_it_is_written_only_if_so(self):
-        assert "discrete" not in Levels([1, 2]).to_dict()
-        assert Levels([1, 2], discrete=True).to_dict()["discrete"] is True
-        again = ContextSpace.from_dict(json.loads(json.dumps(self.SPACE.to_dict())))
-        assert again == self.SPACE
-        assert again.dimensions["lanes"].discrete
-        assert again != ContextSpace(lanes=[1, 2, 3, 4], speed=[10.0, 20.0, 30.0])
-        assert "discrete=True" in repr(self.SPACE)
-        with pytest.raises(ContextError, match="'discrete' must be true or false. Got 1"):
-            Levels([1, 2], discrete=1)
 
     def test_from_toml(self, tmp_path):
         path = tmp_path / "road.toml"

@@ -115,17 +115,6 @@ def test_messages_name_the_value_and_the_way_out():
         selector.ask()
 
 
-def test_errors_are_builtin_errors_too():
-    selector = make_selector("random", ContextSpace(a=[1.0]))
-    with pytest.raises(LookupError):
-        selector.tell(0, [1.0])
-    selector.ask()
-    with pytest.raises(RuntimeError):
-        selector.ask()
-    with pytest.raises(ValueError, match="shape"):
-        selector.tell(0, [1.0, 2.0])
-
-
 def test_state_shows_what_differs():
     space = ContextSpace(a=range(3), b=range(2))
     state = make_selector("m-mbtl", space, weights=[2.0, 1.0]).state_dict()
@@ -156,23 +145,6 @@ def test_repeat_keeps_the_best_of_both():
     selector.tell({"a": 1}, [3.0, 4.0, np.nan], repeat=True)
     np.testing.assert_array_equal(selector.rows.best, [3.0, 5.0, 2.0])
     assert selector.performance == pytest.approx(10 / 3)
-
-
-def test_telling_a_context_closes_the_pending_trial():
-    space = ContextSpace(a=range(3))
-    selector = make_selector("random", space)
-    trial = selector.ask()
-    selector.tell(trial.context, [1.0, 2.0, 3.0])
-    assert not selector.pending
-    assert len(selector.trials) == 1
-
-
-def test_own_selector_by_name(monkeypatch):
-    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
-    register_selector("mine", RandomSelector)
-    assert isinstance(make_selector("mine", ContextSpace(a=range(3))), RandomSelector)
-    with pytest.raises(SelectorError, match="There is a selector 'mine' already"):
-        register_selector("mine", RandomSelector)
 
 
 def test_import_is_light():

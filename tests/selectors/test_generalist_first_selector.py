@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sdmbtl import ContextSpace, Interval
+from sdmbtl import ContextSpace
 from sdmbtl.contexts import Source
 from sdmbtl.errors import ExhaustedError, SelectorError, UnknownTrialError
 from sdmbtl.selectors import GeneralistFirstSelector, TrainingRun
@@ -25,11 +25,6 @@ def after_the_generalist(row=CORNER, curve=(), **options):
         run = TrainingRun(curve=tuple(curve), policy_sha256="0")
         chosen.record(told.updated(run=run))
     return chosen
-
-
-def solved_around(source, before, level=100.0):
-    """The row of a specialist that solves its region and is lost elsewhere."""
-    return np.where(SPACE.targets_in(source), level, before.min())
 
 
 def test_the_whole_space_comes_first_in_two_halves():
@@ -69,14 +64,6 @@ def test_then_a_specialist_where_most_is_missing_from_the_generalist():
     assert (center > 0.6).all()
     assert "A specialist from policy 0 (the best around it) is predicted to raise" in trial.reason
     assert "mostly for high a and high b" in trial.reason
-
-
-def test_the_expected_gain_is_the_share_of_the_shortfall():
-    chosen = after_the_generalist(width=0.25, init="parent", specialist_steps=500)
-    trial = chosen.ask()
-    fitted = chosen._fit(chosen.history)
-    shape = fitted.shape(SPACE.to_unit(trial.source.vector)[None], 0.25, fitted.reach)[0]
-    assert trial.expected_gain == pytest.approx((0.65 * shape * (100.0 - CORNER)).mean())
 
 
 def test_the_parent_is_the_best_around_the_region():
@@ -132,18 +119,6 @@ def test_before_the_generalist_is_there_regions_are_spread_out():
     assert len({t.source.center for t in trials[1:]}) == 3
 
 
-def test_after_failures_other_regions_are_tried():
-    chosen, tried = selector(), []
-    for _ in range(5):
-        trial = chosen.ask()
-        tried.append(trial.source)
-        chosen.tell(trial, status="failed")
-    assert len(set(tried)) == 5
-    centers = SPACE.to_unit(np.array([source.center for source in tried[1:]]))
-    apart = np.abs(centers[:, None] - centers).sum(axis=2)[np.triu_indices(4, 1)]
-    assert apart.min() >= 0.8
-
-
 def test_a_known_highest_return_bounds_the_forecast():
     chosen = after_the_generalist()
     chosen.return_range = (0.0, CORNER.mean() + 1e-3)
@@ -182,13 +157,6 @@ def test_the_settings_leave_ways_of_training():
         (0.25, "scratch"),
     ]
     assert {f.length for f in forms(steps=None)} == {1.0}
-
-
-def test_many_targets_are_compared_by_some_centres():
-    rng = np.random.default_rng(0)
-    space = ContextSpace(rng.random((40_000, 2)), a=Interval(0, 1), b=Interval(0, 1))
-    chosen = GeneralistFirstSelector(space, steps=100)
-    assert len(chosen._centers(chosen.history)) == 64
 
 
 def answer(chosen, rounds, space):

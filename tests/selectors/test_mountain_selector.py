@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.errors import ExhaustedError, SelectorError
-from sdmbtl.selectors import MountainSelector, clustering
+from sdmbtl.selectors import MountainSelector
 from sdmbtl.selectors.clustering import NearestDistances
 from sdmbtl.testing import example_matrix, example_spaces
 
@@ -103,33 +103,6 @@ def test_box_follows_the_papers_search(name, accelerated):
     selector = MountainSelector(space, sources="box", weights=weights, accelerated=accelerated)
     chosen = [space.to_unit(space.vector(c.context)) for c in asked(selector, rounds)]
     np.testing.assert_allclose(chosen, brute_force_box(space, weights, rounds), atol=1e-9)
-
-
-@pytest.mark.parametrize("sources", ["targets", "box"])
-def test_accelerations_change_nothing_on_a_larger_grid(sources):
-    space = ContextSpace(a=range(6), b=range(6), c=range(6))
-    runs = [
-        [c.context for c in asked(MountainSelector(space, sources=sources, accelerated=a), 30)]
-        for a in (True, False)
-    ]
-    assert runs[0] == runs[1]
-
-
-def test_accelerated_reuses_points(monkeypatch):
-    space = ContextSpace(a=range(12), b=range(12))
-    evaluated = []
-    original = clustering.RestartSearch._evaluated
-    monkeypatch.setattr(
-        clustering.RestartSearch,
-        "_evaluated",
-        lambda self, points: evaluated.append(len(points)) or original(self, points),
-    )
-    counts = {}
-    for accelerated in (True, False):
-        evaluated.clear()
-        asked(MountainSelector(space, sources="box", accelerated=accelerated), 20)
-        counts[accelerated] = sum(evaluated)
-    assert counts[True] < 0.5 * counts[False]
 
 
 @settings(max_examples=30, deadline=None)

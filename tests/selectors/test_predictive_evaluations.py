@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from auto_runs import GRID, N, mountain, run_rounds
+from predictive_runs import GRID, N, mountain, run_rounds
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import ContextError, SelectorError

@@ -4,35 +4,22 @@ import json
 
 import numpy as np
 import pytest
-from auto_runs import GRID, N, additive, mountain, run_rounds
+from predictive_runs import GRID, N, additive, mountain, run_rounds
 
-from sdmbtl import ContextSpace, make_selector
-from sdmbtl.errors import SelectorError
+from sdmbtl import ContextSpace
 from sdmbtl.selectors import MountainSelector
 from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
 from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.models import (
     FirstRowModel,
     ModelComparison,
-    TrackRecord,
     default_models,
 )
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.testing import example_matrix
-from sdmbtl.wording import points
 
 
 class TestChoice:
-    def test_auto_is_this_selector(self):
-        assert type(make_selector("auto", GRID)) is PredictiveSelector
-        assert [s.name for s in default_models()] == [
-            "plateau",
-            "additive-quality",
-            "additive",
-            "mountain",
-            "none",
-        ]
-
     def test_the_first_context_is_the_most_central_one(self):
         trial = PredictiveSelector(GRID).ask()
         assert trial.index == MountainSelector(GRID).ask().index
@@ -101,17 +88,6 @@ class TestChoice:
         np.testing.assert_array_equal(row, predicted_improvement(prediction, best)[0])
         assert gain == pytest.approx(row.mean())
 
-    def test_a_known_range_makes_gains_points_of_coverage(self):
-        selector = PredictiveSelector(GRID)
-        run_rounds(selector, mountain(noise=0.1), 5)
-        in_returns = selector.next_trials(1)[0]
-        selector.return_range = (-100.0, 100.0)
-        trial = selector.ask()
-        assert trial.source == in_returns.source
-        assert trial.numbers == in_returns.numbers
-        words = f"raise coverage by {points(trial.expected_gain / 200)}, mostly for "
-        assert words in trial.reason
-
     def test_if_no_model_predicts_the_choice_is_random_and_says_so(self):
         chosen = []
         for seed in (0, 1):
@@ -152,18 +128,6 @@ class TestChoice:
 
 
 class TestPending:
-    @pytest.mark.parametrize("rows", [0, 1, 2, 4])
-    def test_batches_are_spread(self, rows):
-        selector, matrix = PredictiveSelector(GRID), mountain()
-        run_rounds(selector, matrix, rows)
-        batch = selector.ask(4)
-        units = np.array([GRID.unit_targets[c.index] for c in batch])
-        assert len({c.index for c in batch}) == 4
-        for i in range(4):
-            for j in range(i):
-                steps = np.abs(units[i] - units[j]) * [6, 5]
-                assert steps.max() > 1.5, "no two of a batch are neighbours"
-
     def test_expected_gains_of_pending_policies_add_up_by_hand(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.1)
         run_rounds(selector, matrix, 4)
@@ -193,22 +157,6 @@ class TestOddRows:
         nearest = distance.min(axis=0)
         gain = np.maximum(nearest - (10 - mountain()), 0.0).mean(axis=1)
         assert gain[trial.index] > 0.8 * gain.max()
-
-    def test_rows_in_part_from_the_very_first(self):
-        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        rng = np.random.default_rng(1)
-        for _ in range(8):
-            trial = selector.ask()
-            row = np.where(rng.random(N) < 0.7, np.nan, matrix[trial.index])
-            row[trial.index] = matrix[trial.index, trial.index]
-            row[3] = np.nan if trial.index != 3 else row[3]
-            selector.tell(trial, row)
-        assert len({t.index for t in selector.trials}) == 8
-        assert np.isfinite(selector.remaining_gain())
-        assert trial.strategy == "improvement"
-        trained = matrix[[t.index for t in selector.trials]]
-        best = trained[selector.expected_best_trials, np.arange(N)]
-        assert best.mean() > trained.max(axis=0).mean() - 0.5
 
 
 class TestEvidence:
@@ -279,16 +227,6 @@ class TestRemainingGain:
         assert sum(trial.expected_gain for trial in trials) == pytest.approx(three)
         assert f"raise the mean best return by {one:.3g}" in trials[0].reason
 
-    def test_is_never_more_than_what_is_left(self, monkeypatch):
-        """Expectations that were far too low do not promise more than there is."""
-        selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
-        run_rounds(selector, matrix, 5)
-        monkeypatch.setattr(TrackRecord, "realised_share", 1e9)
-        left = selector.rows.returns.max() - selector.rows.best.mean()
-        assert left < np.ptp(selector.rows.returns)
-        assert selector.remaining_gain() == pytest.approx(left)
-        assert selector.ask().expected_gain == pytest.approx(left)
-
     def test_is_never_more_than_the_highest_return_leaves(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         run_rounds(selector, matrix, 5)
@@ -305,8 +243,3 @@ class TestRemainingGain:
         selector = PredictiveSelector(space)
         run_rounds(selector, example_matrix(space), 5)
         assert selector.remaining_gain() == 0.0
-
-    @pytest.mark.parametrize("policies", [0, -1, 1.5, True, "3"])
-    def test_needs_a_number_of_policies(self, policies):
-        with pytest.raises(SelectorError, match="policies"):
-            PredictiveSelector(GRID).remaining_gain(policies)

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from auto_runs import GRID, mountain, run_rounds
+from predictive_runs import GRID, mountain, run_rounds
 
 from sdmbtl import make_selector
 from sdmbtl.errors import ModelError, StateError

@@ -46,14 +46,6 @@ def alternating(space, detector=None, **options):
     )
 
 
-def test_mountain_is_detected_and_left_alone_otherwise():
-    for configuration, strategy in ((MOUNTAIN, "m-mbtl"), (OTHER, "gp-mbtl")):
-        selector = make_selector("m/gp-mbtl", configuration.space)
-        run = simulate(selector, configuration.matrix(0), 12)
-        assert run.strategies[:5] == ["m-mbtl"] * 5
-        assert run.strategies[5:] == [strategy] * 7
-
-
 def test_trial_carries_structure_and_reason():
     space = MOUNTAIN.space
     selector = MGPSelector(space)

@@ -15,19 +15,9 @@ MATRICES = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
 )
 SQUARES = st.integers(1, 6).flatmap(lambda n: hnp.arrays(np.float64, (n, n), elements=NUMBERS))
 X = np.linspace(0.0, 1.0, 5)
-DISTANCE = np.abs(X[:, None] - X)
-DIFFICULTY = np.array([3.0, -1.0, 4.0, -1.0, 5.0])
 
 
 class TestDefinition1:
-    @given(SQUARES)
-    def test_parts_add_up(self, matrix):
-        parts = Decomposition.of(matrix)
-        np.testing.assert_allclose(parts.matrix(), matrix, atol=1e-9)
-        assert np.all(np.diagonal(parts.dissimilarity) == 0.0)
-        assert parts.difficulty.mean() == pytest.approx(0.0, abs=1e-9)
-        assert parts.constant == pytest.approx(matrix.mean(), abs=1e-9)
-
     @given(SQUARES)
     def test_against_plain_loops(self, matrix):
         n = len(matrix)
@@ -93,11 +83,6 @@ class TestSobolHoeffding:
             by_target = matrix.mean(axis=0).var() / matrix.var()
             assert shares["source"] == pytest.approx(by_source, abs=1e-9)
             assert shares["target"] == pytest.approx(by_target, abs=1e-9)
-
-    @pytest.mark.parametrize("constant", [0.0, 0.25, -500.0])
-    def test_a_constant_matrix_has_no_variance_to_share(self, constant):
-        shares = SobolHoeffding.of(np.full((4, 4), constant)).variance_shares()
-        assert shares == {"source": 0.0, "target": 0.0, "interaction": 0.0}
 
     def test_sources_need_not_be_targets(self):
         parts = SobolHoeffding.of([[1.0, 2.0, 6.0]])

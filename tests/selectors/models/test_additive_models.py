@@ -11,7 +11,6 @@ from sdmbtl.selectors.models import (
     CompletedRows,
     MountainModel,
 )
-from sdmbtl.selectors.models.linear_gap_model import describe_changes
 from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.slopes import signed_differences
 
@@ -126,22 +125,6 @@ def test_additive_data_is_recovered_and_the_next_row_predicted():
     assert fitted.variance < 1e-4
 
 
-def test_mountain_has_the_same_slope_on_both_sides():
-    sources = spread_sources(8)
-    slopes = np.array([4.0, 2.0])
-    returns = falling(GRID, sources, slopes, slopes)
-    fitted = MountainModel().fit(completed(sources[:7], returns[:7]))
-    np.testing.assert_array_equal(fitted.slopes.left, fitted.slopes.right)
-    np.testing.assert_allclose(fitted.slopes.left, -slopes, atol=0.01)
-    np.testing.assert_allclose(
-        fitted.predict(sources[7:], slice(None)).mean, returns[7:], atol=0.01
-    )
-    # It keeps them the same even where the sides differ.
-    uneven = MountainModel().fit(completed(sources, falling(GRID, sources)))
-    np.testing.assert_array_equal(uneven.slopes.left, uneven.slopes.right)
-    assert uneven.variance > 0.1
-
-
 def test_free_quality_separates_the_noise_of_policies_from_the_slopes():
     sources = spread_sources(8)
     slopes = np.array([4.0, 2.0])
@@ -155,18 +138,6 @@ def test_free_quality_separates_the_noise_of_policies_from_the_slopes():
     assert (prediction.variance > 1.0).all()
 
 
-def test_a_smooth_quality_is_predicted():
-    sources = spread_sources(16, seed=4)
-    quality = 10.0 * np.cos(3 * sources[:, 0])
-    returns = falling(GRID, sources, np.ones(2), np.ones(2)) + quality[:, None]
-    errors = {}
-    for model in (AdditiveQualityModel(), MountainModel()):
-        fitted = model.fit(completed(sources[:15], returns[:15]))
-        mean = fitted.predict(sources[15:], slice(None)).mean
-        errors[model.name] = np.abs(mean - returns[15:]).mean()
-    assert errors["additive-quality"] < 1.0 < 2.0 < errors["mountain"]
-
-
 def test_a_dimension_in_which_sources_do_not_differ_is_presumed_like_the_others():
     sources = spread_sources(6)
     sources[:, 1] = 0.5
@@ -177,15 +148,6 @@ def test_a_dimension_in_which_sources_do_not_differ_is_presumed_like_the_others(
     assert fitted.slopes.known.tolist() == [True, False]
     rising = AdditiveModel().fit(completed(sources, falling(GRID, sources, -slopes, -slopes)))
     np.testing.assert_allclose([rising.slopes.left[1], rising.slopes.right[1]], 0.0, atol=1e-9)
-
-
-def test_only_the_steepest_dimensions_are_named():
-    sides = [("a", -1.0, 2.0), ("b", 0.1, 0.2), ("c", -5.0, -5.0), ("d", 0.0, 1.0), ("e", 0.0, 0.0)]
-    assert describe_changes(sides) == (
-        "across the full range: c -5; a -1 upwards, +2 downwards; d +0 upwards, +1 downwards; "
-        "less in 2 more dimensions"
-    )
-    assert describe_changes(sides[:1]) == "across the full range: a -1 upwards, +2 downwards"
 
 
 class TestSettings:

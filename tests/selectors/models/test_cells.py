@@ -9,7 +9,6 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors.models import cell_centres, target_cells
 from sdmbtl.selectors.models.cells import space_cells
 
-LINE = ContextSpace(a=range(16)).unit_targets
 GRID = ContextSpace(a=range(8), b=range(4)).unit_targets
 
 

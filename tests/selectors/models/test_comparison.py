@@ -7,7 +7,6 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.acquisition import expected_improvement, predicted_improvement
 from sdmbtl.selectors.models import (
-    CompletedRows,
     FittedModel,
     ModelComparison,
     Outcome,
@@ -20,9 +19,8 @@ from sdmbtl.selectors.models import (
 )
 from sdmbtl.selectors.models import comparison as contest_module
 from sdmbtl.selectors.models.cells import target_cells
-from sdmbtl.selectors.models.comparison import CELLS, TOLERANCE, _likeness
+from sdmbtl.selectors.models.comparison import CELLS, _likeness
 from sdmbtl.transfer import ObservedRows
-from sdmbtl.transfer.detection import NO_STRUCTURE
 
 GRID = ContextSpace(a=range(7), b=range(6))
 N = len(GRID)
@@ -96,14 +94,6 @@ def falling_rows(k=9, seed=0, left=(4.0, 2.0), right=(4.0, 2.0), noise=0.05):
     return observed(sources, returns + noise * rng.normal(size=returns.shape))
 
 
-def plateau_rows(k=9, seed=0, noise=0.02):
-    sources = spread_sources(k, seed)
-    squares = ((sources[:, None] - GRID.unit_targets) / 0.2) ** 2
-    rng = np.random.default_rng(seed + 1)
-    returns = np.exp(-squares.sum(axis=2))
-    return observed(sources, returns + noise * rng.normal(size=returns.shape))
-
-
 def noise_rows(k=9, seed=0):
     return observed(spread_sources(k, seed), np.random.default_rng(seed).normal(size=(k, N)))
 
@@ -141,14 +131,6 @@ class TestOutcomes:
         assert result.score == pytest.approx(_likeness(expected, gains))
         assert result.above == 1.0, "above 0 was expected on the first target, and came"
 
-    def test_expectations_above_the_ceiling(self):
-        assert self.watched([-1.0] * 4).records["s"].outcomes[0].above is None
-        assert self.watched([1.0] * 4).records["s"].outcomes[0].above == 0.5
-        # What counts is the largest return on any target, not the best on each.
-        comparison = contest_of(Scripted("s", [6.0] * 4))
-        comparison.watch(line_rows([0.0, 0.0, 0.0, 5.0], [1.0, 6.0, 7.0, 5.0]))
-        assert comparison.records["s"].outcomes[0].above == 0.5
-
     def test_improvements_are_compared_cell_by_cell(self):
         rows = noise_rows(3)
         best = rows.returns[:2].max(axis=0)
@@ -183,18 +165,6 @@ class TestFailedRuns:
         np.testing.assert_array_equal(completed.returns, clean.watch(sound).returns)
         assert comparison.records == clean.records
         assert comparison.choose().name == clean.choose().name
-
-    def test_their_returns_count_where_they_are_the_best(self):
-        rows = self.rows_with((4,))
-        returns = rows.returns.copy()
-        returns[4, 7] = 99.0
-        returns[4, 8] = np.nan
-        comparison = default_contest()
-        comparison.watch(ObservedRows(GRID, rows.sources, returns))
-        assert comparison.failed[4]
-        assert comparison.best[7] == 99.0
-        expected = np.delete(returns, 4, axis=0).max(axis=0)
-        np.testing.assert_array_equal(np.delete(comparison.best, 7), np.delete(expected, 7))
 
     def test_a_row_out_of_order_costs_only_what_comes_after_it(self, monkeypatch):
         """Of runs side by side a later one may be reported first; rows keep the order of asks."""
@@ -248,16 +218,6 @@ class TestVerdict:
         again.watch(rows)
         assert again.choose().name == "b"
 
-    @pytest.mark.parametrize(
-        ("ahead", "chosen"), [(TOLERANCE / 2, "first"), (2 * TOLERANCE, "second")]
-    )
-    def test_a_small_lead_says_nothing(self, ahead, chosen):
-        comparison = contest_of(Scripted("first", [0.0] * 4), Scripted("second", [0.0] * 4))
-        comparison.watch(line_rows([0.0] * 4))
-        comparison.records["first"] = TrackRecord((outcome(score=0.5),))
-        comparison.records["second"] = TrackRecord((outcome(score=0.5 + ahead),))
-        assert comparison.choose().name == chosen
-
     @pytest.mark.parametrize(("error", "chosen"), [(1.9, "first"), (2.1, "second")])
     def test_far_larger_errors_are_out_of_the_question(self, error, chosen):
         comparison = contest_of(Scripted("first", [0.0] * 4), Scripted("second", [0.0] * 4))
@@ -283,38 +243,6 @@ class TestVerdict:
             "higher, but with too large errors": ["c"],
             "higher, but counted as equal": ["b", "d"],
         }
-
-    def test_while_nothing_was_tested_the_first_is_used(self):
-        comparison = default_contest()
-        comparison.watch(falling_rows(2))
-        choice = comparison.choose()
-        assert choice.name == "plateau"
-        assert choice.explanation == (
-            "No model has been tested yet, so the first one listed is used: plateau."
-        )
-        assert set(choice.scores.values()) == {None}
-
-
-class TestDetection:
-    @pytest.mark.parametrize("seed", range(4))
-    def test_a_mountain(self, seed):
-        comparison = default_contest()
-        comparison.watch(falling_rows(seed=seed))
-        choice = comparison.choose()
-        assert choice.name in ("mountain", "additive", "additive-quality")
-        assert choice.scores["mountain"] > choice.scores[NO_STRUCTURE] + TOLERANCE
-
-    def test_none_is_the_mean_of_each_target(self):
-        rows = noise_rows(5)
-        fitted = UnstructuredModel().fit(CompletedRows.of(rows))
-        some = np.array([4, 1])
-        prediction = fitted.predict(np.zeros((3, 2)), some)
-        np.testing.assert_allclose(prediction.mean, np.tile(rows.returns.mean(0)[some], (3, 1)))
-        residuals = rows.returns - rows.returns.mean(axis=0)
-        within = residuals - residuals.mean(axis=1, keepdims=True)
-        between = residuals.mean(axis=1).var(ddof=1)
-        np.testing.assert_allclose(prediction.variance, between + within.var())
-        assert "says nothing" in fitted.explain()
 
 
 def assert_same_contest(one, other):
@@ -348,27 +276,6 @@ class TestGrowth:
         assert_same_contest(slow, fast)
         assert [o.rows for o in fast.records["additive"].outcomes] == list(range(2, len(rows)))
 
-    @pytest.mark.parametrize("change", ["return", "order", "fewer", "other space"])
-    def test_changed_rows_are_noticed(self, change):
-        comparison, rows = default_contest(), falling_rows()
-        comparison.watch(rows)
-        returns, sources, space = rows.returns.copy(), rows.sources, GRID
-        if change == "return":
-            returns[3, 7] += 2.0
-        elif change == "order":
-            order = [0, 2, 1, *range(3, len(rows))]
-            returns, sources = returns[order], sources[order]
-        elif change == "fewer":
-            returns, sources = returns[:4], sources[:4]
-        else:
-            space = ContextSpace(a=range(2), b=range(21))  # as many targets, other cells
-            sources = space.targets[: len(returns)]
-        other = ObservedRows(space, sources, returns)
-        comparison.watch(other)
-        fresh = default_contest()
-        fresh.watch(other)
-        assert_same_contest(comparison, fresh)
-
 
 class TestHoles:
     def test_are_filled_by_what_the_model_predicts(self):
@@ -377,17 +284,6 @@ class TestHoles:
         completed = comparison.watch(line_rows([0.0] * 4, [np.nan, np.nan, np.nan, 4.0]))
         np.testing.assert_allclose(completed.returns[1], expected + 1.0)
         assert completed.returns[1, 3] == 4.0
-
-    def test_the_model_of_the_verdict_is_asked(self):
-        right, wrong = (
-            Scripted("a", [1.0, -9.0, -9.0, -9.0]),
-            Scripted("w", [-9.0, 1.0, -9.0, -9.0]),
-        )
-        comparison = contest_of(wrong, right)
-        rows = line_rows([0.0] * 4, [1.0, 0.0, 0.0, 0.0], [1.0, np.nan, np.nan, np.nan])
-        comparison.watch(rows.first(2))
-        assert comparison.choose().name == "a"
-        np.testing.assert_allclose(comparison.watch(rows).returns[2], right.row)
 
 
 class TestErrors:

@@ -126,13 +126,6 @@ class TestHoles:
         rows = ObservedRows(space, space.targets[:1], [row])
         np.testing.assert_allclose(complete_returns(rows), explicit_completion(rows), rtol=1e-9)
 
-    def test_a_single_evaluated_target_stands_for_all(self):
-        row = np.full(N, NAN)
-        row[7] = 3.5
-        completed = CompletedRows.of(ObservedRows(GRID, GRID.targets[:1], [row]))
-        np.testing.assert_allclose(completed.returns, 3.5)
-        np.testing.assert_allclose(completed.own, 3.5)
-
     def test_expected_returns_stand_for_the_difficulty(self):
         rows = random_rows(missing=0.5, k=3)
         earlier = CompletedRows.of(rows.first(2))
@@ -143,13 +136,6 @@ class TestHoles:
         better = interpolated(units[~holes], (row - expected)[~holes], units[holes])
         np.testing.assert_allclose(row[holes], expected[holes] + better, rtol=1e-10)
         np.testing.assert_array_equal(row[~holes], rows.returns[2, ~holes])
-
-    def test_a_target_that_no_policy_was_evaluated_on(self):
-        returns = 100.0 + np.arange(N) + np.zeros((3, 1))
-        returns[:, 7] = NAN
-        rows = ObservedRows(GRID, GRID.targets[:3], returns)
-        filled = complete_returns(rows)[:, 7]
-        assert ((filled > 102.0) & (filled < 112.0)).all(), "between its neighbours"
 
     def test_rows_that_were_completed_stay_so(self):
         rows = random_rows(missing=0.5, k=6)

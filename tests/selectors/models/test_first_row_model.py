@@ -57,11 +57,6 @@ class TestFalls:
         fitted = FirstRowModel().fit(one_row(row))
         np.testing.assert_allclose(-fitted.slopes, USUAL.least_fall * np.ptp(row))
 
-    def test_of_a_constant_row_are_those_of_a_range_of_1(self):
-        fitted = FirstRowModel().fit(one_row(np.full(N, 7.0)))
-        np.testing.assert_allclose(-fitted.slopes, USUAL.least_fall)
-        assert fitted.deviation == USUAL.spread
-
 
 class TestPredictions:
     @pytest.mark.parametrize("targets", [slice(None), np.array([3, 0, 17])], ids=["all", "some"])
@@ -93,18 +88,6 @@ class TestPlateauOrMountain:
         assert isinstance(FirstRowModel().fit(one_row(plateau_row())), FirstRowPlateau)
         row = mountain_row([4.0, 2.0])
         assert isinstance(FirstRowModel().fit(one_row(row)), FirstRowMountain)
-
-    @pytest.mark.parametrize("share", np.linspace(0.0, 1.0, 9))
-    def test_the_plateau_may_fit_a_little_worse(self, share):
-        rows = one_row((1 - share) * plateau_row() + share * mountain_row([6.0, 6.0]))
-        differences = GRID.unit_targets - CENTRE
-        features = np.hstack([np.ones((N, 1)), differences, np.abs(differences)])
-        penalty = np.sqrt(USUAL.ridge * N) * np.eye(5)[1:]
-        response = np.concatenate([rows.returns[0], np.zeros(4)])
-        slopes = np.linalg.lstsq(np.vstack([features, penalty]), response, rcond=None)[0]
-        error = ((rows.returns[0] - features @ slopes) ** 2).mean()
-        plateau = FirstRowPlateau(rows, USUAL).error <= USUAL.clearly_worse * error
-        assert isinstance(FirstRowModel().fit(rows), FirstRowPlateau) == plateau
 
     def test_the_plateau_of_another_source_is_that_of_the_first(self):
         row = plateau_row()

@@ -6,7 +6,6 @@ import pytest
 from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.selectors.models import CompletedRows, PlateauModel
 from sdmbtl.selectors.models.plateau_model import (
-    NAMED,
     PlateauFit,
     PlateauShape,
     _far_level,
@@ -88,11 +87,6 @@ class TestLevels:
             _far_level(returns, 0.2), np.quantile(returns, 0.2, axis=0), rtol=1e-12
         )
 
-    @pytest.mark.parametrize("k", [1, 2])
-    def test_far_is_the_worst_of_a_few(self, k):
-        returns = np.random.default_rng(k).normal(size=(k, 9))
-        np.testing.assert_array_equal(_far_level(returns, 0.2), returns.min(axis=0))
-
     @pytest.mark.parametrize("seed", range(5))
     def test_near_lies_between_the_best_and_the_ceiling(self, seed):
         rows = noise_rows(seed=seed)
@@ -100,17 +94,6 @@ class TestLevels:
         assert (fitted.shape.near >= rows.best).all()
         assert (fitted.shape.near <= rows.ceiling).all()
         np.testing.assert_array_equal(fitted.shape.far, _far_level(rows.returns, USUAL.far_share))
-
-    def test_near_is_what_policies_reach_at_home(self):
-        sources = spread_sources(6)
-        rows = completed(sources, plateau(GRID, sources, (0.1, 0.1)))
-        rows = CompletedRows.of(
-            ObservedRows(GRID, GRID.from_unit(sources), rows.returns, np.full(6, 4.0))
-        )
-        fitted = PlateauModel().fit(rows)
-        np.testing.assert_allclose(
-            fitted.shape.near, np.maximum(rows.best, min(4.0, rows.ceiling)), atol=1e-9
-        )
 
 
 class TestReaches:
@@ -201,38 +184,8 @@ class TestCombinedDimensions:
         rows = completed(space.unit_targets[:4], np.random.default_rng(0).random((4, 30)), space)
         assert len(PlateauModel().fit(rows).shape.directions) == 40
 
-    def test_an_explanation_names_the_shortest_reaches(self):
-        zeros = np.zeros(len(GRID))
-        space = ContextSpace(a=range(3), b=range(3), c=range(3))
-        directions = combine_directions(3, combined=True)
-        reaches = np.full((2, 9), NONE)
-        reaches[0, :NAMED] = 0.8, 0.9, 0.4
-        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith(
-            "within about 40 % of the range of c upwards; 80 % of the range of a upwards; "
-            "90 % of the range of b upwards"
-        )
-        reaches[1, 0], reaches[1, 8] = 0.05, 0.95
-        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith(
-            "within about 80 % of the range of a upwards (5 % downwards); "
-            "40 % of the range of c upwards; 90 % of the range of b upwards "
-            "(the shortest of 4 limits)"
-        )
-
 
 class TestRest:
-    def test_better_policies_are_recognised_and_the_variance_is_what_is_left(self):
-        sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
-        returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
-        rows = completed(sources, returns)
-        fitted = PlateauModel().fit(rows)
-        residuals = returns - fitted.shape.returns(sources, slice(None))
-        means = residuals.mean(axis=1)
-        assert fitted.variance == pytest.approx((residuals - means[:, None]).var(), rel=1e-9)
-        expected = SmoothEffect(sources, means).predict(sources)
-        np.testing.assert_allclose(fitted.quality.predict(sources), expected)
-
     def test_many_targets_are_thinned_out_and_the_same_ones_each_time(self):
         assert targets_to_fit(2, 1000, 2000).tolist() == list(range(1000))
         some = targets_to_fit(10, 5000, 2000)
