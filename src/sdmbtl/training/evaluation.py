@@ -17,9 +17,10 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.parallel import Heartbeat, Workers
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
-from sdmbtl.training.base import Evaluation, Trainer
+from sdmbtl.training.base import Trainer
+from sdmbtl.training.job import Evaluation
 from sdmbtl.training.progress import EvaluationProgress, ProgressError
-from sdmbtl.training.rollout import LANES
+from sdmbtl.training.rollout import ENV_SLOTS
 from sdmbtl.training.spec import TrainerSpec
 
 _DIED = (
@@ -117,7 +118,7 @@ def _play_parts(
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
     # As many as are played side by side; fewer if there are few, of which each may take minutes.
-    least = min(max(LANES // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
+    least = min(max(ENV_SLOTS // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
     if workers is not None and not workers.started and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()
@@ -135,7 +136,7 @@ def _play_parts(
 def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:
     """Parts that become smaller, so that all processes end at about the same time."""
     while len(numbers):
-        size = least * math.ceil(len(numbers) / (2 * processes * least))  # no lane is left alone
+        size = least * math.ceil(len(numbers) / (2 * processes * least))
         yield numbers[:size]
         numbers = numbers[size:]
 

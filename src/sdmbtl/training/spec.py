@@ -19,8 +19,10 @@ from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.parallel import compute_all
-from sdmbtl.training.base import Trainer, Training, TrainingJob
+from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoints
+from sdmbtl.training.environment_errors import ENVIRONMENT_FAILURES
+from sdmbtl.training.job import Failure, Training, TrainingJob
 from sdmbtl.training.progress import JointProgress, Progress, ProgressError, Report
 from sdmbtl.training.registry import trainer_from_settings
 
@@ -96,32 +98,15 @@ class TrainerSpec:
         return _make_trainer(json.dumps(self.to_dict()))
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A training run, or an evaluation, that failed.
-
-    Attributes:
-        error: The error, as text.
-        attempt: Number of the attempt, as the job had it.
-    """
-
-    error: str
-    attempt: int = 0
-
-    @classmethod
-    def of(cls, error: Exception, attempt: int) -> Failure:
-        """What an attempt ended with."""
-        return cls(f"{type(error).__name__}: {error}", attempt)
-
-
 def train(
     spec: TrainerSpec,
     jobs: Sequence[TrainingJob],
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
     finished: Callable[[dict[int, Training | Failure]], None] | None = None,
+    processes: int = 1,
 ) -> list[Training | Failure]:
-    """Train one policy for each job, in as many processes as the trainer is set to.
+    """Train one policy for each job.
 
     Nothing is tried twice with other seeds: a retry is another job, and the caller's business.
 
@@ -133,6 +118,8 @@ def train(
             `delete_checkpoints`, when what was trained is on record.
         finished: Called with the results of jobs that were trained side by side, by their places in
             the list, as soon as these are there; what it raises passes through.
+        processes: Number of processes. A family that cannot be made by name is trained in this
+            one.
 
     Returns:
         For each job the training run, or why it failed. If several jobs that were trained together
@@ -145,7 +132,7 @@ def train(
     trainer = spec.make_trainer()
     numbers = trainer.chunks(jobs)
     chunks = [[jobs[number] for number in chunk] for chunk in numbers]
-    processes = min(trainer.processes, len(chunks))
+    processes = min(processes, len(chunks))
     by_number: dict[int, Training | Failure] = {}
 
     def take(place: int, results: list[Training | Failure]) -> None:
@@ -225,7 +212,7 @@ def _try_jobs(
         raise error.cause from None
     except TrainerError:
         raise
-    except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+    except ENVIRONMENT_FAILURES as error:
         if len(jobs) == 1:
             return [Failure.of(error, jobs[0].attempt)]
     alone = partial(_try_jobs, spec, checkpoints)

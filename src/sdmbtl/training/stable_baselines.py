@@ -39,10 +39,10 @@ from sdmbtl.policies.stable_baselines_names import (
     policy_class_of,
     trust_policy_class,
 )
-from sdmbtl.training.base import Evaluation, Training, TrainingJob
+from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.environment_errors import name_context_in_errors
-from sdmbtl.training.host import HostTrainer
+from sdmbtl.training.job import Evaluation, Training, TrainingJob
 from sdmbtl.training.progress import Progress, Report
 from sdmbtl.training.stable_baselines_environments import BlankEnv, OneContextEachEpisode
 from sdmbtl.training.stable_baselines_parents import start_from_parent
@@ -83,7 +83,7 @@ REPORTS = 100
 REPORT_EVERY = 1.0
 
 
-class StableBaselinesTrainer(HostTrainer):
+class StableBaselinesTrainer(Trainer):
     """Any algorithm of Stable-Baselines3, on any environment.
 
     During training the policy is evaluated on its contexts from time to time, for the first time
@@ -113,8 +113,6 @@ class StableBaselinesTrainer(HostTrainer):
             limit that the environments have themselves.
         endless_after: An episode of an evaluation that goes on for so many steps is taken to
             never end, which is an error.
-        processes: Worker processes for several jobs. A family that cannot be made again by name
-            is trained in this process.
         callbacks: Names "module:function" of what makes a callback of Stable-Baselines3; called
             without arguments for each training run. A class of callbacks is such a function.
         tensorboard_log: Directory for TensorBoard, with a folder for each training run.
@@ -149,7 +147,6 @@ class StableBaselinesTrainer(HostTrainer):
         eval_episodes: int = 5,
         max_episode_steps: int | None = None,
         endless_after: int = 100_000,
-        processes: int = 1,
         callbacks: Sequence[str] = (),
         tensorboard_log: str | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
@@ -175,7 +172,6 @@ class StableBaselinesTrainer(HostTrainer):
         self.num_envs = count("num_envs", num_envs)
         self.eval_every = None if eval_every is None else count("eval_every", eval_every)
         self.eval_episodes = count("eval_episodes", eval_episodes)
-        self.processes = count("processes", processes)
         self.common = self._check_common(common)
         self.hyperparameters = check_hyperparameters(algorithm, hyperparameters or {})
         self.callbacks, self._make_callbacks = _import_callbacks(callbacks)
@@ -271,7 +267,7 @@ class StableBaselinesTrainer(HostTrainer):
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
     ) -> Evaluation:
-        """Play a policy in a family's environments; see `HostTrainer.play`."""
+        """Play a policy in a family's environments; see `Trainer.play`."""
         with _use_one_thread():
             return super().play(family, policy, contexts, **how)
 
