@@ -20,7 +20,7 @@ test: setup
 	$(MAKE) --no-print-directory --jobs=2 lint pytest
 
 pytest: setup
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: setup
 	$(BIN)/ruff check .

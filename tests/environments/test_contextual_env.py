@@ -1,8 +1,9 @@
 """One environment for all contexts: switching, seeds, and the context in the observation."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import gymnasium
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
@@ -10,6 +11,7 @@ from gymnasium.utils.env_checker import check_env
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import ContextualEnv, EnvironmentFamily, FactoryFamily, make_family
+from sdmbtl.environments.contextual import append_context
 from sdmbtl.errors import ContextError, FamilyError
 
 FAMILIES = ("CartPole", "Pendulum", "Acrobot", "MountainCar", "BipedalWalker")
@@ -266,3 +268,16 @@ def test_a_family_of_ones_own_needs_build_alone():
     with pytest.raises(FamilyError, match="'mine' has no space of its own. Give one: space="):
         Mine().space()
     assert Mine(space=ContextSpace(a=[1.0, 2.0])).space().shape == (2,)
+
+
+@pytest.mark.parametrize("make", [np.asarray, jnp.asarray], ids=["numpy", "jax"])
+def test_the_context_is_appended_to_single_observations_and_batches(make: Any) -> None:
+    coordinates = np.array([0.25, 1.0])
+    batch = make(np.zeros((3, 2), np.float32))
+
+    single = append_context(batch[0], coordinates)
+    assert type(single) is type(batch) and single.dtype == np.float32
+    np.testing.assert_array_equal(single, [0, 0, 0.25, 1])
+    np.testing.assert_array_equal(append_context(batch, coordinates), [single] * 3)
+    np.testing.assert_array_equal(append_context(make(np.array([7])), coordinates), [7, 0.25, 1])
+    assert append_context(batch, np.zeros(0)) is batch

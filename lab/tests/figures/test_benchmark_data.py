@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sdmbtl.errors import BenchmarkError
+from sdmbtl.report import make_page
 from sdmbtl_lab.benchmarks import BenchmarkResult
 from sdmbtl_lab.benchmarks.result import Aggregate, ProblemResult, SelectorResult, Statistics
 from sdmbtl_lab.figures.benchmark_data import benchmark_data

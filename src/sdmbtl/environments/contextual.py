@@ -21,6 +21,28 @@ if TYPE_CHECKING:
 SEEDS = 2**31
 
 
+def append_context(observation: Any, coordinates: Any) -> Any:
+    """Append the unit coordinates of a context to an observation, or to a batch of them.
+
+    This is the only place where the context enters what a policy sees.
+
+    Args:
+        observation: (..., O) array of NumPy or JAX.
+        coordinates: (D,) or (..., D) unit coordinates; D = 0 leaves the observation as it is.
+
+    Returns:
+        (..., O + D) array of the observation's floating type; float32 for integers.
+    """
+    xp = observation.__array_namespace__()
+    size = coordinates.shape[-1]
+    if not size:
+        return observation
+    if not xp.isdtype(observation.dtype, "real floating"):  # integers would cut coordinates off
+        observation = observation.astype(xp.float32)
+    rows = xp.broadcast_to(xp.asarray(coordinates), (*observation.shape[:-1], size))
+    return xp.concatenate([observation, rows.astype(observation.dtype)], axis=-1)
+
+
 class ContextualEnv(gymnasium.Env[Any, Any]):
     """A family's environment, whose context is switched by `reset`.
 
@@ -110,8 +132,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step in the context in force."""
         observation, reward, terminated, truncated, info = self._env.step(action)
-        if self._observed is not None:
-            observation = self._extended(observation)
+        observation = self._extended(observation)
         info = {**info, "context": self._context.copy()}
         # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
         return observation, float(reward), terminated, truncated, info
@@ -205,5 +226,5 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def _extended(self, observation: Any) -> Any:
         if self._observed is None:
             return observation
-        joined = np.concatenate([observation, self._units])
-        return joined.astype(self._units.dtype, copy=False)
+        observation = np.asarray(observation, self.observation_space.dtype)
+        return append_context(observation, self._units)
