@@ -19,10 +19,10 @@ from sdmbtl.animation import save_animation
 from sdmbtl.environments import make_family
 from sdmbtl.policies import Policy
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.world_rollout import act_in_blocks
 from sdmbtl_traffic.crossing import STEP
 from sdmbtl_traffic.family import Traffic
 from sdmbtl_traffic.simulation import Driver
+from sdmbtl_traffic.vector_env import act_in_blocks
 
 FIGURE = Path(__file__).parents[2] / "docs" / "figures" / "traffic.gif"
 #: When it begins, shortly before the third red; rows of pixels around the main road that are kept.
@@ -32,7 +32,7 @@ BEGIN, ROWS = 134.0, slice(90, 210)
 def draw(family: Traffic, policy: Policy, driver: Driver, seed: int) -> Iterator[NDArray[np.uint8]]:
     """Pictures of an episode, one for each step."""
     context = family.full_context({})
-    world = family.build_world()
+    world = family.make_vector_env()
     world.driver = driver
     now, is_over, time = world.reset([context], [seed]), False, family.warm_up * STEP
     while not is_over:

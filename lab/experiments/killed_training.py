@@ -63,9 +63,7 @@ def specification(form: str) -> TrainerSpec:
     if form == "host":
         family = FactoryFamily(make_pendulum, ContextSpace(gravity=[5.0, 10.0, 15.0]))
     steps = STEPS[form]
-    return TrainerSpec.of(
-        make_trainer("ppo", family, family.space(), total_timesteps=steps, processes=1)
-    )
+    return TrainerSpec.of(make_trainer("ppo", family, family.space(), total_timesteps=steps))
 
 
 def run_to_the_end(form: str, seed: int, folder: Path, seconds: float) -> None:

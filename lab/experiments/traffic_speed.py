@@ -24,12 +24,12 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.vec_env import VecEnv
 
 from sdmbtl.environments import make_family
-from sdmbtl.environments.batched_world import AgentsNow
 from sdmbtl.files import write_atomically
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.training import TrainingJob
-from sdmbtl.training.ppo import HostPPOTrainer
-from sdmbtl_traffic.family import Traffic, TrafficWorld
+from sdmbtl.training.ppo import GymnasiumPPO
+from sdmbtl_traffic.family import Traffic, TrafficVectorEnv
+from sdmbtl_traffic.vector_env import AgentsNow
 
 RESULT = Path(__file__).parents[2] / "results" / "traffic-speed.json"
 NUM_STEPS, MINIBATCH, EPOCHS = 256, 256, 10
@@ -38,7 +38,7 @@ VEHICLES, CROSSINGS = 16, 8
 PLACES = VEHICLES * CROSSINGS
 
 
-def simulation_seconds(world: TrafficWorld) -> float:
+def simulation_seconds(world: TrafficVectorEnv) -> float:
     """CPU-seconds of a simulation's process so far."""
     pid = world._client.pid
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -49,7 +49,7 @@ class PlacesOfVehicles(VecEnv):
     """The places of all crossings as environments, for stable-baselines3."""
 
     def __init__(self, family: Traffic) -> None:
-        self.world = family.build_world()
+        self.world = family.make_vector_env()
         self.vehicle_steps = 0
         self._context = family.full_context({})
         self._now = AgentsNow(np.zeros(0, np.int32), np.zeros((0, 14), np.float32))
@@ -110,7 +110,7 @@ class PlacesOfVehicles(VecEnv):
 def our_rate(family: Traffic, iterations: int, *, evaluations: int) -> float:
     """Vehicle-steps per CPU-second of our trainer, with so many evaluations."""
     space = family.space()
-    trainer = HostPPOTrainer(
+    trainer = GymnasiumPPO(
         family,
         space,
         total_timesteps=CROSSINGS * NUM_STEPS * iterations,
@@ -121,22 +121,22 @@ def our_rate(family: Traffic, iterations: int, *, evaluations: int) -> float:
     )
     usual = [[family.defaults[name] for name in space.names]]
     job = TrainingJob(np.array(usual), 0)
-    state, lanes = trainer.begin(job), trainer.open_lanes(job)
-    lanes.start(state.lanes)
-    trainer.iterate(state, lanes, job, 1000)  # compiles
-    world: Any = lanes._world  # type: ignore[attr-defined]
+    state, slots = trainer.begin(job), trainer.open_slots(job)
+    slots.start(state.env_states)
+    trainer.iterate(state, slots, job, 1000)  # compiles
+    world: Any = slots._env  # type: ignore[attr-defined]
     begun, child, steps = time.process_time(), simulation_seconds(world), 0
     for number in range(iterations):
-        trainer.iterate(state, lanes, job, 1000)
-        steps += int(lanes.arrays.present[:-1].sum())
+        trainer.iterate(state, slots, job, 1000)
+        steps += int(slots.arrays.present[:-1].sum())
         if evaluations and number % (iterations // evaluations) == 0:
             trainer._evaluate_progress(state, job)
     seconds = time.process_time() - begun + simulation_seconds(world) - child
-    evaluating: Any = trainer._world
+    evaluating: Any = trainer.vector_env(trainer.family)
     if evaluating is not None:
         seconds += simulation_seconds(evaluating)
         evaluating.close()
-    lanes.close()
+    slots.close()
     return steps / seconds
 
 

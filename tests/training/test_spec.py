@@ -63,7 +63,7 @@ JOBS = [TrainingJob(SPACE.targets[[i]], seed=i, attempt=1) for i in range(4)]
 
 def test_there_and_back():
     family = make_family("CartPole", physics="carl")
-    trainer = make_trainer("sb3", family, SPACE, total_timesteps=77, processes=3)
+    trainer = make_trainer("sb3", family, SPACE, total_timesteps=77)
     spec = TrainerSpec.of(trainer)
     assert spec.make_trainer() is trainer
     assert spec.make_family() is family

@@ -14,16 +14,15 @@ import gymnasium
 import numpy as np
 
 from sdmbtl.policies.mlp import MlpPolicy
-from sdmbtl.training import Training, TrainingJob, registry
+from sdmbtl.training import Trainer, Training, TrainingJob, registry
 from sdmbtl.training.checkpoint import Checkpoint
-from sdmbtl.training.host import HostTrainer
 from sdmbtl.training.progress import Progress, Report
 
 #: Steps after which an episode ends: evaluations should be cheap too.
 EPISODE = 30
 
 
-class SearchTrainer(HostTrainer):
+class SearchTrainer(Trainer):
     """Plays random linear policies and keeps the best.
 
     Args:

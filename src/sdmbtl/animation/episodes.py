@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
 from sdmbtl.portfolio.acting import Actor
@@ -37,13 +36,14 @@ def film_episode(
     Raises:
         FamilyError: If it cannot be drawn.
     """
-    world = family.build_world()
     full = family.full_context(context)
-    yield from (
-        _film_single(family, actor, full, seed)
-        if world is None
-        else _film_world(world, actor, full, seed)
-    )
+    vector_env = family.make_vector_env()
+    if vector_env is None:
+        yield from _film_single(family, actor, full, seed)
+        return
+    with closing(vector_env):
+        for step, (picture, total) in enumerate(vector_env.film(actor, full, seed), start=1):
+            yield Shot(picture, total, step)
 
 
 def show_episode(
@@ -79,19 +79,6 @@ def _film_single(
             observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
             total, step, is_over = total + reward, step + 1, terminated or truncated
             yield Shot(_check_picture(env.render(), family), total, step)
-
-
-def _film_world(
-    world: BatchedWorld, actor: Actor, context: dict[str, float], seed: int
-) -> Iterator[Shot]:
-    with closing(world):
-        now, is_over = world.reset([context], [seed]), False
-        gained, gone, step = 0.0, 0, 0
-        while not is_over:
-            made = world.step(np.asarray(actor.act(now.obs), np.float32))
-            now, is_over, step = made.now, made.is_over, step + 1
-            gained, gone = gained + float(made.reward.sum()), gone + int(made.gone.sum())
-            yield Shot(world.render(0), gained / max(gone + len(now.slots), 1), step)
 
 
 def _check_picture(picture: Any, family: EnvironmentFamily) -> NDArray[np.uint8]:

@@ -122,7 +122,9 @@ class CompiledPPO:
         weights, obs_stats = jax.tree.map(lambda *w: jnp.stack(w), *begin)
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
 
-        def one(weights: Weights, obs_stats: RunningStats, key: jax.Array, tasks: Tasks) -> TrainState:
+        def one(
+            weights: Weights, obs_stats: RunningStats, key: jax.Array, tasks: Tasks
+        ) -> TrainState:
             key, reset_key = jax.random.split(key)
             return TrainState(
                 optimiser=start_optimiser(weights),
@@ -189,7 +191,9 @@ class CompiledPPO:
         flat = jax.tree.map(lambda x: x.reshape(settings.batch_size, *x.shape[2:]), transitions)
         optimiser = learn(state.optimiser, flat, shuffles, share, self.distribution, settings)
         obs_stats = update_stats(state.obs_stats, seen) if settings.norm_obs else state.obs_stats
-        return state._replace(optimiser=optimiser, obs_stats=obs_stats, env_state=env_state, key=key)
+        return state._replace(
+            optimiser=optimiser, obs_stats=obs_stats, env_state=env_state, key=key
+        )
 
     def _rollout(
         self, state: TrainState, tasks: Tasks, key: jax.Array

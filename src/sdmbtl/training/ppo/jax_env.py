@@ -1,4 +1,4 @@
-"""PPO for JAX environments: one policy or many at once, environments included in what is compiled."""
+"""PPO for JAX environments: one policy or many at once, compiled with their environments."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Evaluation, Training, TrainingJob
 from sdmbtl.training.ppo.backend import start_backend
-from sdmbtl.training.ppo.distributions import Gaussian
 from sdmbtl.training.ppo.compiled import CompiledPPO, Tasks, TrainState
+from sdmbtl.training.ppo.distributions import Gaussian
 from sdmbtl.training.ppo.networks import arrays_of, from_arrays
 from sdmbtl.training.ppo.policy_form import PolicyForm
 from sdmbtl.training.ppo.settings import PPOSettings
@@ -216,7 +216,9 @@ class JaxEnvPPO(Trainer):
         """Return the finished run of one of the jobs."""
         weights, obs_stats = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
         best_return = float(states.best_return[number])
-        if not all(np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))):
+        if not all(
+            np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
+        ):
             raise TrainingError(
                 f"The training run on {self.shown(job)} with seed {job.seed} gave returns or "
                 "weights that are not finite. A smaller learning_rate may help."

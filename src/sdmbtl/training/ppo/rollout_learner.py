@@ -92,7 +92,11 @@ class RolloutLearner:
         self.is_compiled = False
 
     def start(
-        self, weights: Weights, obs_stats: RunningStats, returns: ReturnStatistics | None, slots: int
+        self,
+        weights: Weights,
+        obs_stats: RunningStats,
+        returns: ReturnStatistics | None,
+        slots: int,
     ) -> LearnerState:
         """Return the state of a new training run.
 
