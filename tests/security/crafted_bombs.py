@@ -8,7 +8,6 @@ import hashlib
 import io
 import json
 import os
-import pickle
 import shutil
 import sqlite3
 import struct
@@ -365,11 +364,11 @@ def network_bytes(description=None, arrays=None, *, acting=False, algorithm="PPO
     """The file of a small network, with another description or other arrays."""
     import stable_baselines3
 
-    from sdmbtl.policies.stable_baselines import StableBaselinesPolicy
+    from sdmbtl.policies.sb3 import SB3Policy
 
     settings = {"policy_kwargs": {"net_arch": [8]}, "device": "cpu", "seed": 0, **settings}
     model = getattr(stable_baselines3, algorithm)("MlpPolicy", "Pendulum-v1", **settings)
-    policy = StableBaselinesPolicy.from_model(model)
+    policy = SB3Policy.from_model(model, policy_kwargs=settings["policy_kwargs"])
     content = policy_bytes(policy.acting() if acting else policy)
     return rewritten(content, arrays, description)
 
@@ -407,34 +406,6 @@ NETWORKS = {
     "mean": _normalized([0.0] * 4, [1.0] * 4),
     "variance": _normalized([0.0] * 3, [1.0, -1.0, 1.0]),
     "image": lambda: network_bytes({"observation_space": {**BOX, "shape": [30_000, 30_000]}}),
-}
-
-
-def _archive(content, name="policy.pth"):
-    return lambda: zip_of((name, zipfile.ZIP_STORED, content(), len(content())))
-
-
-def _torch_file(method):
-    """What torch writes, with its entries packed in this way, and one of a gigabyte."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", method) as archive:
-        archive.writestr("archive/data.pkl", pickle.dumps({}, protocol=2))
-        archive.writestr("archive/version", "3")
-    return buffer.getvalue()
-
-
-SB3_ARCHIVES = {
-    "large": lambda: zip_of(("policy.pth", zipfile.ZIP_DEFLATED, zeros(2**20), 64 * GIGA)),
-    "lying": lambda: zip_of(("policy.pth", zipfile.ZIP_DEFLATED, zeros(2**20), 2**21)),
-    "nested": _archive(
-        lambda: zip_of(("archive/data.pkl", zipfile.ZIP_DEFLATED, zeros(GIGA), GIGA))
-    ),
-    "nested_lying": _archive(lambda: zip_of(("archive/data.pkl", 0, b"", 3 * GIGA))),
-    "packed": _archive(lambda: _torch_file(zipfile.ZIP_DEFLATED)),
-    "text": _archive(lambda: b"hello"),
-    "old_format": _archive(lambda: pickle.dumps({"a": 1}, protocol=2)),
-    "lzma": lambda: zip_of(("policy.pth", zipfile.ZIP_LZMA, b"", 10)),
-    "other": _archive(lambda: b"", "weights.pth"),
 }
 
 

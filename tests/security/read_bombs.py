@@ -15,7 +15,6 @@ import crafted_bombs as bombs
 from sdmbtl.contexts import load_space
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.policies import load_policy
-from sdmbtl.policies.stable_baselines import StableBaselinesPolicy
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
 from sdmbtl.transfer import ObservedRows
@@ -36,8 +35,6 @@ def cases(folder):
     for kind, files in (("policy", bombs.POLICIES), ("network", bombs.NETWORKS)):
         for name, make in files.items():
             yield f"{kind} {name}", lambda path, make=make: path.write_bytes(make()), load_policy
-    for name, make in bombs.SB3_ARCHIVES.items():
-        yield f"archive {name}", lambda path, make=make: path.write_bytes(make()), from_archive
     for name, make in bombs.RECIPES.items():
         yield f"recipe {name}", make, RegionRecipe.load
     for name, text in bombs.JSON.items():
@@ -69,12 +66,6 @@ def read_weather(path):
 
 def copying(original, change):
     return lambda path: bombs.copied(original, path, change)
-
-
-def from_archive(path):
-    import gymnasium
-
-    return StableBaselinesPolicy.from_archive(path, gymnasium.make("Pendulum-v1"))
 
 
 def read_study(path):

@@ -25,7 +25,6 @@ FILES = {
     "toml": bombs.TOML,
     "policy": bombs.POLICIES,
     "network": bombs.NETWORKS,
-    "archive": bombs.SB3_ARCHIVES,
     "recipe": bombs.RECIPES,
     "result": bombs.JSON,
     "weather": {**bombs.WEATHER, **bombs.WEATHER_PLACES},

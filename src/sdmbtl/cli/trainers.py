@@ -18,7 +18,7 @@ from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-    from sdmbtl.training.listing import Setting
+    from sdmbtl.training.registry import Setting
 
 NameArgument = Annotated[
     str | None,
@@ -59,8 +59,7 @@ def trainers(
     if name is None:
         _list_trainers(as_json=as_json)
         return
-    from sdmbtl.training.listing import list_settings
-    from sdmbtl.training.registry import AUTO, recommended_trainer
+    from sdmbtl.training.registry import AUTO, list_settings, recommended_trainer
 
     family = _family(env, space)
     if name == AUTO:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,22 +48,6 @@ class Member:
             MissingPackageError: If onnx is not installed.
         """
         return self._here().to_onnx()
-
-    def to_stable_baselines3(self, path: str | Path) -> list[Path]:
-        """Write the policy as a model of Stable-Baselines3, which its own `load` reads.
-
-        Args:
-            path: The file of the model, a .zip.
-
-        Returns:
-            The files that were written: the model, and the statistics of observations if they
-            were normalised, for `VecNormalize.load`.
-
-        Raises:
-            PortfolioError: If it was trained elsewhere, so that it is not here.
-            PolicyError: If it is not a policy of Stable-Baselines3.
-        """
-        return self._here().to_stable_baselines3(path)
 
     def _here(self) -> Policy:
         if self.policy is None:

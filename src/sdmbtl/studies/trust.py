@@ -25,13 +25,11 @@ def new_origin() -> dict[str, str]:
 
 def named_code(configuration: Configuration) -> list[str]:
     """What training and evaluating in a study would import, call or write to, in words."""
-    family, trainer = configuration.family, configuration.trainer
-    if family is None and trainer is None:
+    if configuration.family is None:
         return []
-    from sdmbtl.training.named_code import code_of_training
+    from sdmbtl.environments.named_code import code_of_family
 
-    # One without the other is not made by this package: a policy class is imported all the same.
-    return code_of_training(family, {} if trainer is None else trainer["settings"])
+    return code_of_family(configuration.family)
 
 
 class StudyTrust:
