@@ -353,7 +353,6 @@ def classes_from_names(arguments: Any) -> Any:
     Raises:
         PolicyError: If a text is not the name of a known class.
     """
-
     if isinstance(arguments, Mapping):
         return {key: classes_from_names(inner) for key, inner in arguments.items()}
     if isinstance(arguments, list | tuple):

@@ -6,12 +6,13 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from sdmbtl.training.ppo.distributions import Distribution
 from sdmbtl.training.ppo.networks import TINY, Layers, Weights, forward
 from sdmbtl.training.ppo.settings import PPOSettings
 
-ADAM_MEAN, ADAM_SQUARE, ADAM_EPSILON = 0.9, 0.999, 1e-5
+ADAM_EPSILON = 1e-5
 #: Seed of the order in which samples are learned from, in every training run.
 SHUFFLES = 0x5EED
 
@@ -55,18 +56,22 @@ class Transition(NamedTuple):
 
 
 class Optimiser(NamedTuple):
-    """The weights, and what Adam knows of their gradients: mean, mean square, number."""
+    """Weights, and the state of Adam."""
 
     weights: Weights
-    mean: Weights
-    square: Weights
-    updates: jax.Array
+    opt_state: optax.OptState
 
 
 def start_optimiser(weights: Weights) -> Optimiser:
-    """An Adam that knows nothing yet."""
-    zeros = jax.tree.map(jnp.zeros_like, weights)
-    return Optimiser(weights, zeros, zeros, jnp.float32(0.0))
+    """Return weights with a fresh state of Adam."""
+    return Optimiser(weights, _adam(1.0).init(weights))
+
+
+def _adam(max_grad_norm: float) -> optax.GradientTransformationExtraArgs:
+    """Clip the gradient, then scale it as Adam does; the learning rate is applied by `learn`."""
+    return optax.chain(
+        optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=ADAM_EPSILON)
+    )
 
 
 def make_shuffles(
@@ -138,7 +143,7 @@ def learn(
 
     def update(carry: Optimiser, minibatch: Transition) -> tuple[Optimiser, None]:
         gradient = jax.grad(loss)(carry.weights, minibatch, distribution, settings)
-        return adam(*carry, gradient, learning_rate, settings.max_grad_norm), None
+        return take_step(carry, gradient, learning_rate, settings.max_grad_norm), None
 
     def epoch(carry: Optimiser, shuffle: jax.Array) -> tuple[Optimiser, None]:
         rows = shuffle.reshape(-1, settings.minibatch_size)
@@ -174,29 +179,13 @@ def loss(
     return total - settings.ent_coef * _mean(entropy, batch.present)
 
 
-def adam(
-    weights: Weights,
-    mean: Weights,
-    square: Weights,
-    updates: jax.Array,
-    gradient: Weights,
-    learning_rate: jax.Array,
-    max_grad_norm: float,
+def take_step(
+    optimiser: Optimiser, gradient: Weights, learning_rate: jax.Array, max_grad_norm: float
 ) -> Optimiser:
-    """One step of Adam with the gradient cut to a largest norm."""
-    norm = jnp.sqrt(sum((g**2).sum() for g in jax.tree.leaves(gradient)))
-    shrink = jnp.minimum(1.0, max_grad_norm / (norm + 1e-6))
-    updates = updates + 1
-    rate = learning_rate * jnp.sqrt(1 - ADAM_SQUARE**updates) / (1 - ADAM_MEAN**updates)
-    epsilon = ADAM_EPSILON * jnp.sqrt(1 - ADAM_SQUARE**updates)
-    mean = jax.tree.map(lambda m, g: m + (1 - ADAM_MEAN) * (shrink * g - m), mean, gradient)
-    square = jax.tree.map(
-        lambda s, g: s + (1 - ADAM_SQUARE) * ((shrink * g) ** 2 - s), square, gradient
-    )
-    weights = jax.tree.map(
-        lambda w, m, s: w - rate * m / (jnp.sqrt(s) + epsilon), weights, mean, square
-    )
-    return Optimiser(weights, mean, square, updates)
+    """Take one step of Adam, with the gradient clipped to a largest norm."""
+    scaled, opt_state = _adam(max_grad_norm).update(gradient, optimiser.opt_state)
+    steps = jax.tree.map(lambda x: -learning_rate * x, scaled)
+    return Optimiser(optax.apply_updates(optimiser.weights, steps), opt_state)
 
 
 def _mean(values: jax.Array, present: jax.Array | None) -> jax.Array:
