@@ -112,5 +112,5 @@ def test_the_site_is_built_without_warnings_and_loads_nothing_from_elsewhere(tmp
         assert [address for address in loaded if "//" in address] == [], page.name
     styles = "".join(path.read_text() for path in (tmp_path / "site").rglob("*.css"))
     assert not re.search(r"(@import|url\()\s*[\"']?(https?:)?//", styles)
-    assert "sdmbtl bench synthetic" in (tmp_path / "site/docs/commands.html").read_text()
+    assert "sdmbtl lab bench synthetic" in (tmp_path / "site/docs/commands.html").read_text()
     assert "ContextSpace" in (tmp_path / "site/docs/api/contexts.html").read_text()

@@ -11,7 +11,6 @@ import pytest
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, identity, make_family
 from sdmbtl.environments.identity import compare, identify
-from sdmbtl_crops.weather import load_weather
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
 
@@ -68,23 +67,6 @@ def test_a_module_and_what_it_imports_beside_it(mine):
         "source of envs_of_mine has changed",
         "source of physics_of_mine is no longer used",
     ]
-
-
-def test_the_content_of_a_weather_file(tmp_path):
-    days = [f"{year},{day},15,5,20,1.5,3" for year in (1, 2, 3) for day in range(1, 366)]
-    path = tmp_path / "mine.csv"
-
-    def identified_with(rain):
-        load_weather.cache_clear()
-        lines = ["year,day,radiation,tmin,tmax,rain,et0", *days]
-        path.write_text("\n".join(lines).replace("1.5", rain))
-        return identified(make_family("Crop", site=str(path), model="pcse"))
-
-    first = identified_with("1.5")
-    assert list(first["data"]) == [str(path)]
-    assert identified_with("1.50") == first
-    assert compare(first, identified_with("1.6")) == ([f"content of {path} has changed"], [])
-    assert identified(make_family("Crop", model="pcse"))["data"] == {}
 
 
 def test_functions_without_a_module(monkeypatch):

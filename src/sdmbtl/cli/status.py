@@ -1,17 +1,20 @@
-"""`sdmbtl status`, and how other commands show where a study stands."""
+"""`sdmbtl status`: policies, coverage, targets, learning curves, models and structure."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
+from sdmbtl.checks import known_name
 from sdmbtl.cli.options import JsonOption, StudyArgument
 from sdmbtl.cli.output import (
+    ArgumentError,
     context_cells,
     context_table,
     plain_table,
@@ -19,187 +22,266 @@ from sdmbtl.cli.output import (
     print_lines,
     result_console,
     say,
-    source_table,
 )
-from sdmbtl.summary import has_partial_rows, has_regions, known_span, outlook, summary
-from sdmbtl.wording import chosen_by, figure, gain_figure
+from sdmbtl.wording import counted, coverage_text, figure, gain_figure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-#: Policies that are trained if nothing says when to stop.
+    from sdmbtl.studies import Study
+    from sdmbtl.studies.snapshot import StudySnapshot
+
+#: Policies that are trained without a stopping rule.
 DEFAULT_BUDGET = 12
 
-_EVIDENCE_EXPLAINED = (
-    "Score: how well a model predicted, before the policy was trained, where it would improve on "
-    "the best policies so far; 0 to 1, and 0 where nothing improved. * is the model that chose."
-)
+_VIEWS = ("policies", "targets", "curves", "models", "structure")
 
 
 def status(
     path: StudyArgument,
-    evidence: Annotated[
-        bool,
-        typer.Option("--evidence", help="Show how well each model predicted each policy's gains."),
-    ] = False,
+    show: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="policies; targets, with the best policy on each; curves, as CSV; models, with "
+            "scores of their forecasts; or structure, as the paper detects it.",
+        ),
+    ] = "policies",
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a study stands, also while it is running."""
+    """Show the state of a study, also while it is running."""
     from sdmbtl.studies import Study
 
+    known_name("--show", show, _VIEWS, error=ArgumentError)
     study = Study.open(path)
-    found = {**study.status(), "running_process": study.database.find_worker()}
-    if as_json:
-        print_json(found)
-    elif evidence:
-        print_evidence(found)
+    if show == "targets":
+        _show_targets(study, as_json=as_json)
+    elif show == "curves":
+        _show_curves(study, as_json=as_json)
+    elif show == "structure":
+        _show_structure(study, as_json=as_json)
     else:
-        print_status(found)
-        print_next_steps(path, found)
+        snapshot = study.snapshot()
+        if as_json:
+            print_json(snapshot.to_dict())
+        elif show == "models":
+            _print_models(snapshot)
+        else:
+            _print_status(path, snapshot)
 
 
-def print_status(status: Mapping[str, Any]) -> None:
-    """Print a table of the policies and a summary."""
+# -- policies --------------------------------------------------------------------------------------
+
+
+def _print_status(path: Path, snapshot: StudySnapshot) -> None:
+    """Print a table of the policies, a summary, and commands to go on with."""
+    from sdmbtl.studies.describe import status_lines
+
     console = result_console()
-    if status["rounds"]:
-        console.print(_rounds_table(status))
+    if snapshot.rounds:
+        console.print(_policies_table(snapshot))
         console.print()
-    print_lines(console, *summary(status))
-    if status["rounds"]:
-        latest = status["rounds"][-1]
-        console.print(Text(f"Why policy {latest['id']}: {latest['reason']}"))
+    print_lines(console, *status_lines(snapshot))
+    if snapshot.rounds:
+        latest = snapshot.rounds[-1]
+        print_lines(console, f"Why policy {latest.id}: {latest.reason}")
+    _print_commands(_next_commands(path, snapshot))
 
 
-def print_evidence(status: Mapping[str, Any]) -> None:
-    """Print how well each model predicted where each policy would improve."""
+def print_result(snapshot: StudySnapshot, stopped: str) -> None:
+    """Print the result of a run, and commands that use it."""
+    from sdmbtl.studies.describe import problem_lines, result_lines
+
+    first, *lines = result_lines(snapshot)
     console = result_console()
-    if not status["scores"]:
-        console.print(Text(_no_evidence(status)))
-        return
-    console.print(_evidence_table(status))
-    console.print()
-    console.print(Text(_EVIDENCE_EXPLAINED))
-    print_lines(console, *outlook(status))
-
-
-def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
-    known = status["return_range"] is not None
-    partial = has_partial_rows(status)
-    last = ["return", "coverage" if known else "mean best", "gain"]
-    if partial:
-        last = ["evaluated", "return", last[1], "over", "gain"]
-    on_regions = has_regions(status)
-    if on_regions:
-        table = source_table(["policy"], ["from", "steps", *last])
-    else:
-        table = context_table(["policy"], status["dimensions"], last)
-        table.add_column("chosen by")
-    for entry in status["rounds"]:
-        value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
-        finished = entry["status"] == "finished"
-        numbers = [
-            figure(entry["training_return"]),
-            value if finished else entry["status"],
-            gain_figure(entry["gain"], known_span(status)),
-        ]
-        if partial:
-            evaluated = f"{entry['evaluated_targets']} of {status['targets']}"
-            numbers.insert(0, evaluated if finished else "-")
-            numbers.insert(3, str(entry["performance_targets"]) if finished else "-")
-        if on_regions:
-            table.add_row(str(entry["id"]), *_source_cells(entry), *numbers)
-            continue
-        chosen = chosen_by(entry["strategy"], entry["structure"], entry["model"])
-        table.add_row(str(entry["id"]), *context_cells(entry["context"]), *numbers, Text(chosen))
-    return table
-
-
-def _source_cells(entry: Mapping[str, Any]) -> list[str | Text]:
-    """What a policy was trained on, the one it started from, and how long."""
-    steps = entry["steps"] or entry["asked_steps"]
-    parent = "-" if entry["parent"] is None else str(entry["parent"])
-    return [Text(entry["trained_on"]), parent, "-" if steps is None else f"{steps:,}"]
-
-
-def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
-    """A row for each policy, a column for each model."""
-    table = plain_table()
-    for name in ("policy", *status["scores"], "expected", "gain"):
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    for entry in status["rounds"]:
-        if entry["status"] != "finished":
-            continue
-        table.add_row(
-            str(entry["id"]),
-            *(_score(entry, name) for name in status["scores"]),
-            gain_figure(entry["expected_gain"], known_span(status)),
-            gain_figure(entry["gain"], known_span(status)),
-        )
-    table.add_row("mean", *(f"{score:.2f} " for score in status["scores"].values()))
-    return table
-
-
-def _score(entry: Mapping[str, Any], model: str) -> str:
-    """The score of a model, with a star if it chose the context."""
-    score = figure(entry["scores"].get(model), ".2f")
-    return score + ("*" if entry["model"] == model else " ")
-
-
-def _no_evidence(status: Mapping[str, Any]) -> str:
-    if status["selector"] != "auto":
-        return (
-            f"The selector {status['selector']} has no models that predict; auto has, with "
-            "--width 0 --init scratch."
-        )
-    return (
-        "No model was tested yet: that needs three finished policies, there "
-        f"{'is' if status['policies'] == 1 else 'are'} {status['policies']}."
+    print_lines(console, f"✓ {first}", *(f"  {line}" for line in lines), hanging=2)
+    print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
+    print_lines(console, f"  Stopped: {stopped}.", hanging=2)
+    place = quote(snapshot.path)
+    _print_commands(
+        {
+            "See it": f"sdmbtl report {place} --open",
+            "Use it": f"sdmbtl portfolio {place} --export OUT",
+            "Details": f"sdmbtl status {place}",
+        }
     )
 
 
-def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
-    """What one may do now."""
-    place = quote(str(path))
-    steps = []
-    if status["environment"] is None:
-        steps = [
-            (f"sdmbtl ask {place}", "the next context to train on"),
-            (f"sdmbtl targets {place}", "the targets in order, and the best policy on each"),
-        ]
-    elif status["policies"]:
-        steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
-        if status["importable"]:
-            steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
-    if status["policies"]:
-        steps.append((f"sdmbtl report {place}", "a page that shows all of it, for the browser"))
-    if status.get("running_process") is not None:
-        steps.append((f"sdmbtl watch {place}", "the same page live: a process is working on it"))
+def _policies_table(snapshot: StudySnapshot) -> RenderableType:
+    known = snapshot.known_span is not None
+    table = plain_table("#")
+    table.add_column("trained on", overflow="fold")
+    columns = ["from", "steps", "return", *(["evaluated"] if snapshot.partial else [])]
+    for name in (*columns, "coverage" if known else "mean best", "gain"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for policy in snapshot.rounds:
+        steps = policy.steps or policy.asked_steps
+        level = figure(policy.performance)
+        if policy.coverage is not None:
+            level = coverage_text(policy.coverage)
+        evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
+        table.add_row(
+            str(policy.id),
+            Text(policy.trained_on),
+            figure(policy.parent, ""),
+            figure(steps, ","),
+            figure(policy.training_return),
+            *(evaluated if snapshot.partial else []),
+            level if policy.status == "finished" else policy.status,
+            gain_figure(policy.gain, snapshot.known_span),
+        )
+    return table
+
+
+def _next_commands(path: Path, snapshot: StudySnapshot) -> dict[str, str]:
+    """Return commands to go on with, by their purposes."""
+    place, done = quote(str(path)), len(snapshot.finished)
+    commands = {}
+    if snapshot.environment is None:
+        commands["Next context"] = f"sdmbtl ask {place}"
+        commands["Targets"] = f"sdmbtl status {place} --show targets"
+    elif done:
+        commands["Use it"] = f"sdmbtl portfolio {place} --export OUT"
+    if done:
+        commands["See it"] = f"sdmbtl report {place} --open"
+    if snapshot.running_process is not None:
+        return commands | {"Watch it": f"sdmbtl report {place} --live"}
+    if snapshot.importable and any(policy.failed_targets for policy in snapshot.rounds):
+        commands["Evaluate again"] = f"sdmbtl evaluate {place} --missing"
+    if not snapshot.importable:
+        again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
+        commands["Continue in Python"] = again
+    elif snapshot.environment is not None:
+        rules, states = snapshot.stop_rules, {policy.status for policy in snapshot.rounds}
+        is_unfinished = "pending" in states or rules.get("budget", done + 1) > done
+        more = "" if rules and is_unfinished else f" --budget {done + DEFAULT_BUDGET}"
+        more = " --retry-failed" if "failed" in states else more
+        commands["Continue"] = f"sdmbtl resume {place}{more}"
+    return commands
+
+
+def _print_commands(commands: Mapping[str, str]) -> None:
+    width = max(map(len, commands), default=0)
+    say()
+    for purpose, command in commands.items():
+        say(f"  {purpose:<{width}}  {command}")
+
+
+# -- targets and curves ----------------------------------------------------------------------------
+
+
+def _show_targets(study: Study, *, as_json: bool) -> None:
+    """List the targets in the order of a row, with the best policy on each."""
+    from sdmbtl.studies.tables import best_policies
+
+    listed = best_policies(study)
+    if as_json:
+        print_json(listed)
+        return
+    partial = any(math.isnan(value) for value in study.selector.rows.returns.flat)
+    failed = [entry for entry in listed if entry["failed_evaluations"]]
+    columns = ["policy", "mean return"]
+    columns += ["predicted", "its return"] if partial else []
+    columns += ["failed"] if failed else []
+    table = context_table(["target"], study.space.names, columns)
+    for entry in listed:
+        cells = [figure(entry["policy"], ""), figure(entry["mean_return"])]
+        if partial:
+            cells += [figure(entry["predicted_policy"], ""), figure(entry["predicted_return"])]
+        cells += [str(entry["failed_evaluations"])] if failed else []
+        table.add_row(str(entry["target"]), *context_cells(entry["context"]), *cells)
+    console = result_console()
+    console.print(table)
+    if partial:
+        print_lines(
+            console,
+            "",
+            "Policy: the best of those evaluated on the target. Predicted: the best of all, with "
+            "its predicted return.",
+        )
+    if failed:
+        where = f"target {failed[0]['target']}"
+        print_lines(console, "", f"Failed evaluations, on {where}: {failed[0]['first_error']}")
+
+
+def _show_curves(study: Study, *, as_json: bool) -> None:
+    from sdmbtl.studies.tables import curves_as_csv, learning_curves
+
+    if as_json:
+        print_json(learning_curves(study))
     else:
-        steps += _ways_to_continue(path, status)
-    width = max(len(command) for command, _ in steps)
-    say("\nNext:")
-    for command, purpose in steps:
-        say(f"  {command:<{width}}  {purpose}")
+        say(curves_as_csv(study), nl=False)
 
 
-def _ways_to_continue(path: Path, status: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Commands that go on with a study on which nobody works, and what they do."""
-    place = quote(str(path))
-    steps = []
-    if status["failed_evaluations"] and status["importable"]:
-        again = f"sdmbtl evaluate {place} --missing"
-        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
-    if "stopped" in status:
-        return [*steps, (f"sdmbtl status {place}", "this table again")]
-    if not status["importable"]:
-        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
-        return [*steps, (again, "continue in Python, with the function that makes environments")]
-    if status["environment"] is None:
-        return steps
-    if status["failed"]:
-        return [*steps, (f"sdmbtl resume {place} --retry-failed", "once the cause is fixed")]
-    rules, done = status["stop_rules"], status["policies"]
-    if rules and (status["pending"] or rules.get("budget", done + 1) > done):
-        return [*steps, (f"sdmbtl resume {place}", "continue")]
-    more = f"sdmbtl resume {place} --budget {done + DEFAULT_BUDGET}"
-    return [*steps, (more, f"train {DEFAULT_BUDGET} more")]
+# -- models and structure --------------------------------------------------------------------------
+
+
+def _print_models(snapshot: StudySnapshot) -> None:
+    """Print how well each model predicted the gain of each policy."""
+    from sdmbtl.studies.describe import model_lines, past_forecasts
+
+    console = result_console()
+    if not snapshot.scores:
+        print_lines(
+            console,
+            f"No model of the selector {snapshot.selector} was tested yet. Selectors with models "
+            "need three finished policies.",
+        )
+        return
+    table = plain_table("policy", *snapshot.scores, "expected", "gain")
+    for policy in snapshot.finished:
+        scores = [
+            figure(policy.scores.get(name), ".2f") + ("*" if policy.model == name else " ")
+            for name in snapshot.scores
+        ]
+        gains = [gain_figure(g, snapshot.known_span) for g in (policy.expected_gain, policy.gain)]
+        table.add_row(str(policy.id), *scores, *gains)
+    table.add_row("mean", *(f"{score:.2f} " for score in snapshot.scores.values()))
+    console.print(table)
+    print_lines(
+        console,
+        "",
+        "Score: how well a model predicted, before training, where the policy would improve; 0 "
+        "to 1. * marks the model that chose.",
+        *model_lines(snapshot),
+        *past_forecasts(snapshot),
+    )
+
+
+def _show_structure(study: Study, *, as_json: bool) -> None:
+    """Print the structure of the returns as the paper detects it."""
+    from sdmbtl.selectors import StructureDetectionSelector
+    from sdmbtl.transfer.detection import MountainDetector
+
+    selector = study.selector
+    rows = selector.rows
+    by_structure = isinstance(selector, StructureDetectionSelector)
+    detector = selector.detector if by_structure else MountainDetector()
+    detection = detector.detect(rows.scaled())
+    slopes = detection.slopes
+    if as_json:
+        data = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
+        found = {**data, "unit": rows.scale, **detection.to_dict()}
+        print_json({**found, "slopes": None if slopes is None else slopes.to_dict()})
+        return
+    console = result_console()
+    size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
+    print_lines(console, f"Detected structure: {detection.structure} ({size})")
+    if rows.scale != 1.0:
+        print_lines(console, f"The returns are extreme: figures are in units of {rows.scale:.4g}.")
+    for criterion in detection.criteria:
+        answer = "holds" if criterion.passed else "does not hold"
+        print_lines(console, f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
+    if slopes is not None:
+        print_lines(
+            console, "", "Change of the return across the full range of a dimension, for targets:"
+        )
+        table = plain_table("dimension", "above the source", "below the source")
+        for name, left, right, known in zip(
+            slopes.names, slopes.left, slopes.right, slopes.known, strict=True
+        ):
+            values = (figure(float(left), "+.4g"), figure(float(right), "+.4g"))
+            table.add_row(Text(name), *(values if known else ("not known", "not known")))
+        console.print(table)
+    if not by_structure:
+        print_lines(console, "", f"The selector {selector.name} does not choose by structure.")

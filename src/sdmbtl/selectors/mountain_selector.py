@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import Sources, best_target, check_sources
+from sdmbtl.selectors.choice import Sources, best_target, check_sources, refine_choice
 from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.proposal import Proposal
-from sdmbtl.selectors.refinement import refine_choice
+from sdmbtl.selectors.trial import Proposal
 
 
 class MountainSelector(Selector):
@@ -61,7 +60,7 @@ class MountainSelector(Selector):
         self.restarts = (
             None
             if restarts is None
-            else whole_number("restarts", restarts, low=1, error=SelectorError)
+            else check_int("restarts", restarts, low=1, error=SelectorError)
         )
         self.accelerated = accelerated
         self._nearest: NearestDistances | None = None

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
-from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.random_selector import RandomSelector
+from sdmbtl.selectors.trial import Proposal
 from sdmbtl.transfer.detection import MOUNTAIN, NO_STRUCTURE, Detection, DetectorLike, make_detector
 
 
@@ -68,7 +68,7 @@ class StructureDetectionSelector(Selector):
             )
         self.strategies = dict(strategies)
         self.assumed = assumed
-        self.first_rounds = whole_number("first_rounds", first_rounds, low=0, error=SelectorError)
+        self.first_rounds = check_int("first_rounds", first_rounds, low=0, error=SelectorError)
         self.detection: Detection | None = None
 
     def settings(self) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.errors import StudyError
 from sdmbtl.json_data import as_json
-from sdmbtl.wording import counted, expected_to_add, have_added
+from sdmbtl.wording import counted, gain_text
 
 if TYPE_CHECKING:
     from sdmbtl.studies.database import StudyDatabase
@@ -86,7 +86,7 @@ class Budget(StopRule):
     """Stop when so many policies are finished, counting those of earlier runs."""
 
     def __init__(self, policies: int) -> None:
-        self.policies = whole_number("budget", policies, low=1, error=StudyError)
+        self.policies = check_int("budget", policies, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
@@ -102,7 +102,7 @@ class TotalSteps(StopRule):
     """
 
     def __init__(self, steps: int) -> None:
-        self.steps = whole_number("total_steps", steps, low=1, error=StudyError)
+        self.steps = check_int("total_steps", steps, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
@@ -117,7 +117,7 @@ class TimeLimit(StopRule):
     even_if_pending = True
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = finite_number("time_limit", seconds, low=0.0, error=StudyError)
+        self.seconds = check_float("time_limit", seconds, low=0.0, error=StudyError)
         self._begun = time.monotonic()
 
     def reason(self, standing: Standing) -> str | None:
@@ -149,13 +149,13 @@ class NoGain(StopRule):
     """
 
     def __init__(self, min_gain: float, patience: int = 3) -> None:
-        self.min_gain = finite_number("min_gain", min_gain, low=0.0, error=StudyError)
+        self.min_gain = check_float("min_gain", min_gain, low=0.0, error=StudyError)
         if self.min_gain > 1:
             raise StudyError(
                 "'min_gain' is a share of the range of returns, 0 to 1; 0.005 is half a percent. "
                 f"Got {min_gain!r} instead."
             )
-        self.patience = whole_number("patience", patience, low=1, error=StudyError)
+        self.patience = check_int("patience", patience, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
@@ -167,14 +167,15 @@ class NoGain(StopRule):
         sound = standing.sound_performances()
         if len(sound) < LEAST_POLICIES or mean_gain(sound, self.patience) >= asked_for:
             return None
-        gain, say = standing.remaining_gain(self.patience), expected_to_add
+        gain, which = standing.remaining_gain(self.patience), "expected of the next"
         if gain is None and len(sound) > self.patience:
-            gain, say = mean_gain(sound, self.patience) * self.patience, have_added
+            gain, which = mean_gain(sound, self.patience) * self.patience, "from the last"
         if gain is None or gain >= asked_for:
             return None
-        words = say(self.patience, gain, standing.span, known=standing.range_known)
-        unit = "points" if standing.range_known else "%"
-        return f"{words}, less than the {100 * self.min_gain:g} {unit} asked for"
+        span = standing.span if standing.range_known else None
+        policies = counted(self.patience, "policy", "policies")
+        limit = gain_text(asked_for, span).removeprefix("+")
+        return f"{gain_text(gain, span)} {which} {policies}, less than {limit}"
 
 
 def record_rules(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
 
@@ -45,7 +45,7 @@ class TrainingJob:
         for name, low in (("seed", 0), ("attempt", 0), ("steps", 1)):
             value = getattr(self, name)
             if name != "steps" or value is not None:
-                number = whole_number(name, value, low=low, error=TrainerError)
+                number = check_int(name, value, low=low, error=TrainerError)
                 object.__setattr__(self, name, number)
         given: object = self.parent
         if given is not None and not isinstance(given, Policy):

@@ -27,7 +27,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
-from sdmbtl.checks import finite_number, known_name, short_text, truth_value, whole_number
+from sdmbtl.checks import check_bool, check_float, check_int, known_name, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PolicyError, TrainerError, TrainingError
@@ -137,9 +137,9 @@ class SB3Trainer(Trainer):
         self.is_on_policy = issubclass(algorithm_class(algorithm), OnPolicyAlgorithm)
         for name, wanted in (("norm_obs", norm_obs), ("norm_reward", norm_reward)):
             if wanted is not None:
-                truth_value(name, wanted, error=TrainerError)
+                check_bool(name, wanted, error=TrainerError)
         self.norm_obs, self.norm_reward = norm_obs, norm_reward
-        count = partial(whole_number, low=1, error=TrainerError)
+        count = partial(check_int, low=1, error=TrainerError)
         self.total_timesteps = count("total_timesteps", total_timesteps)
         self.num_envs = count("num_envs", num_envs or (8 if self.is_on_policy else 1))
         self.eval_every = None if eval_every is None else count("eval_every", eval_every)
@@ -157,7 +157,7 @@ class SB3Trainer(Trainer):
                 "option", name, (*names, *known, *self.own_settings()), has=has, error=TrainerError
             )
             if name in numbers or name in names:
-                finite_number(name, value, low=0.0, error=TrainerError)
+                check_float(name, value, low=0.0, error=TrainerError)
         try:
             copied = json.loads(json.dumps(given, allow_nan=False))
             classes_from_names(copied.get("policy_kwargs") or {})
@@ -167,7 +167,7 @@ class SB3Trainer(Trainer):
                 f"{short_text(dict(given))}: {error}"
             ) from None
         if copied.get("action_noise") is not None:
-            finite_number("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
+            check_float("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
         return {names.get(name, name): value for name, value in copied.items()}
 
     def settings(self) -> dict[str, Any]:

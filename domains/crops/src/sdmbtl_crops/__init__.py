@@ -1,1 +1,1 @@
-"""Weather, varieties and the growth of a field, for the families Crop and CropPlanning."""
+"""Crop and CropPlanning: environment families on a growth model after LINTUL3."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 #: Largest doses that may be offered: kg of nitrogen on a hectare, mm of water.
 MOST_NITROGEN, MOST_WATER = 400.0, 150.0
 
-#: What varies in the spaces "wide" and "paper".
+#: Features of the spaces "wide" and "paper".
 CLIMATE = {
     "rain": Range(0.25, 1.5, 6),
     "temperature": Range(-5.0, 7.5, 6),
@@ -33,39 +33,34 @@ class Crop(EnvironmentFamily):
     """A season of maize or wheat in weekly decisions, on a crop model after LINTUL3.
 
     Each week one dose of nitrogen and one of water are chosen; an action is
-    `nitrogen number * number of water doses + water number`. The reward is what the week adds to
-    the value of the grain minus what was spent, in dollars a hectare: its sum over the season is
-    the profit. The season ends at maturity, or after 26 weeks. Each episode has the weather of a
-    year that is drawn, and a soil with more or less water and nitrogen at sowing.
+    `nitrogen number * number of water doses + water number`. The reward is the value that the week
+    adds to the grain minus its costs, in dollars a hectare: its sum over the season is the profit.
+    The season ends at maturity, or after 26 weeks. Each episode draws a year of weather, and the
+    water and nitrogen of the soil at sowing.
 
     The features `rain` and `radiation` are factors on the weather of the record, `temperature` is
     in kelvin that are added; `soil` is the water it holds between the wilting point and field
     capacity, in m3/m3; prices are in dollars for a kg of dry grain, a kg of nitrogen and a mm of
     water on a hectare.
 
-    There is no range of returns: profits are shown in dollars a hectare. Nothing done earns what
-    the rain lets grow, and what can be wasted has no natural end.
+    There is no range of returns: profits are shown in dollars a hectare, and losses have no bound.
 
-    Spaces: "wide" goes from a quarter of the rain to half as much again. "paper" is as near to the
-    paper's as physics lets it: its factors of rain (0.5 to 3); -5 to +7.5 kelvin instead of factors
-    on 20 degrees; at most 1.3 times the light, as no sky is brighter. "farms" has soils and prices.
+    Spaces: "wide" has 0.25 to 1.5 times the rain. "paper" has the paper's factors of rain, 0.5 to
+    3; instead of its factors on 20 degrees, -5 to +7.5 kelvin; and at most 1.3 times the light, as
+    no sky is brighter. "farms" has soils and prices.
 
     Args:
         crop: "maize" or "wheat".
-        site: Whose weather it is: "champion" (Nebraska, 1982 to 2018), "wageningen" (the
-            Netherlands, 1976 to 1999; needs pcse), or a CSV file of one's own.
+        site: Source of the weather: "champion" (Nebraska, 1982 to 2018), or your own CSV file.
         years: "train" draws years for training, and evaluation plays the others, every third;
-            "test" only those; "all" does not tell them apart.
+            "test" draws only those; "all" draws every year in both.
         nitrogen: The doses on offer, in kg/ha; (0,) switches nitrogen off.
         irrigation: The doses on offer, in mm; (0,) switches it off.
-        model: "lintul", the pure functions of this package; or "pcse", the LINTUL3 of the package
-            pcse, which is slow and for checks.
         space: The default space, instead of "wide".
         return_range: As for every family.
 
     Raises:
         FamilyError: If an option is not usable.
-        MissingPackageError: If the weather of the site is in a package that is not installed.
     """
 
     name = "Crop"
@@ -125,56 +120,41 @@ class Crop(EnvironmentFamily):
         years: Years = "train",
         nitrogen: Sequence[float] = (0.0, 30.0, 60.0, 120.0),
         irrigation: Sequence[float] = (0.0, 15.0, 30.0, 45.0),
-        model: str = "lintul",
         *,
         space: SpaceLike | None = None,
         return_range: tuple[float, float] | None = None,
     ) -> None:
         super().__init__(space=space, return_range=return_range)
-        self.crop, self.site, self.years, self.model = crop, site, years, model
+        self.crop, self.site, self.years = crop, site, years
         self.nitrogen = _doses("nitrogen", nitrogen, MOST_NITROGEN, "kg/ha")
         self.irrigation = _doses("irrigation", irrigation, MOST_WATER, "mm")
         variety_of(crop)
         years_of(site, years)
-        if model not in ("lintul", "pcse"):
-            raise FamilyError(f"The 'model' must be lintul or pcse. Got {model!r} instead.")
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """The season of a context."""
-        functions = self.functional()
-        if functions is None:
-            from sdmbtl_crops.pcse_season import PcseSeason
-
-            return PcseSeason(context, **self._decisions())
+        """Return the season of a context."""
         from sdmbtl.environments.functional.gymnasium_view import GymnasiumView
 
-        return GymnasiumView(functions, context, render_mode)
+        return GymnasiumView(self.functional(), context, render_mode)
 
-    def functional(self) -> FunctionalEnvironment | None:
-        """The pure functions, unless PCSE grows the crop."""
-        if self.model == "pcse":
-            return None
+    def functional(self) -> FunctionalEnvironment:
+        """Return the season as pure functions."""
         from sdmbtl_crops.functional_crop import FunctionalCrop
 
-        return FunctionalCrop(**self._decisions())
+        return FunctionalCrop(**self.options())
 
     def for_evaluation(self) -> EnvironmentFamily:
-        """The years that were kept from training."""
+        """Return the family with the years that are kept from training."""
         if self.years != "train":
             return self
-        settings = self.settings()["options"]
-        return type(self)(**{**settings, "years": "test"})
+        return type(self)(**{**self.settings()["options"], "years": "test"})
 
     def data_fingerprints(self) -> dict[str, str]:
-        """That of the weather, if it is a file of one's own."""
+        """Return the hash of the user's own weather file, if there is one."""
         return {self.site: load_weather(self.site).fingerprint()} if is_own_file(self.site) else {}
 
     def options(self) -> dict[str, Any]:
-        """The crop, the place, the years, the doses and the model."""
-        return {**self._decisions(), "model": self.model}
-
-    def _decisions(self) -> dict[str, Any]:
-        """The options without the model."""
+        """Return the crop, the place, the years and the doses."""
         return {
             "crop": self.crop,
             "site": self.site,
@@ -184,11 +164,11 @@ class Crop(EnvironmentFamily):
         }
 
     def describe_feature(self, name: str) -> str:
-        """What a feature is, with its unit."""
+        """Describe a feature, with its unit."""
         return FEATURES[name]
 
 
-#: What the features are, in words.
+#: Descriptions of the features.
 FEATURES = {
     "rain": "factor on the rain of the record",
     "temperature": "kelvin added to the temperature of the record",
@@ -213,7 +193,7 @@ def _doses(name: str, given: Sequence[float], most: float, unit: str) -> tuple[f
             f"{name!r} must list the doses on offer in {unit}, such as [0, 30]. "
             f"Got {given!r} instead."
         )
-    doses = tuple(finite_number(name, dose, error=FamilyError) for dose in given)
+    doses = tuple(check_float(name, dose, error=FamilyError) for dose in given)
     for dose in doses:
         if not 0 <= dose <= most:
             raise FamilyError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 
@@ -11,15 +11,12 @@ from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl_crops.crop import CLIMATE, FEATURES, PAPER
 
-if TYPE_CHECKING:
-    from sdmbtl.environments.functional import FunctionalEnvironment
-
 
 class CropPlanning(EnvironmentFamily):
     """19 years in which each spring maize or wheat is sown, in one of 14 weeks.
 
-    What the paper ran on CyclesGym, on the crop model of `Crop`: the weather of a context is always
-    the same, that of Champion, Nebraska, from 1982 to 2000; the soil carries its water and nitrogen
+    The paper's problem on CyclesGym, with the crop model of `Crop`. The weather of a context is
+    always that of Champion, Nebraska, from 1982 to 2000; the soil carries its water and nitrogen
     from one year to the next. Every field gets 100 kg/ha of nitrogen when it is sown, and no
     irrigation. An action is `14 * crop + week`, where 0 is maize and 1 is wheat, and the first week
     begins on March 16. The reward is the value of the year's grain, in thousands of dollars for
@@ -74,13 +71,12 @@ class CropPlanning(EnvironmentFamily):
     }
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """The years of a context."""
+        """Return the years of a context."""
         from sdmbtl.environments.functional.gymnasium_view import GymnasiumView
         from sdmbtl_crops.functional_crop_planning import FunctionalCropPlanning
 
-        functions: FunctionalEnvironment = FunctionalCropPlanning()
-        return GymnasiumView(functions, context, render_mode)
+        return GymnasiumView(FunctionalCropPlanning(), context, render_mode)
 
     def describe_feature(self, name: str) -> str:
-        """What a feature is, with its unit."""
+        """Describe a feature, with its unit."""
         return FEATURES.get(name, "dollars for a kg of dry grain")

@@ -13,8 +13,17 @@ from numpy.typing import NDArray
 
 from sdmbtl.environments.functional.base import FunctionalEnvironment
 from sdmbtl_crops.crop_planning import CropPlanning
-from sdmbtl_crops.growth import DEPTH, WILTING, Day, Field, Soil, grow, sow
-from sdmbtl_crops.problem import HECTARE, MINERALISATION
+from sdmbtl_crops.growth import (
+    DEPTH,
+    HECTARE,
+    MINERALISATION,
+    WILTING,
+    Day,
+    Field,
+    Soil,
+    grow,
+    sow,
+)
 from sdmbtl_crops.season import Climate, daily_rows, in_climate
 from sdmbtl_crops.varieties import MAIZE, WHEAT, Variety
 from sdmbtl_crops.weather import load_weather
@@ -42,14 +51,14 @@ class FunctionalCropPlanning(FunctionalEnvironment):
     max_steps = YEARS
 
     def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
-        """Always the same."""
+        """Return the first year, which is always the same."""
         del key, parameters
         return jnp.array([0.0, WATER, MINERAL, 0.0, 0.0])
 
     def step(
         self, state: jax.Array, action: jax.Array, parameters: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """A year; the reward is the value of its grain."""
+        """Advance a year; the reward is the value of its grain."""
         year, water, mineral = state[0].astype(jnp.int32), state[1], state[2]
         crop, week = action // WEEKS, action % WEEKS
         soil = Soil(parameters[3], jnp.full_like(water, MINERALISATION))
@@ -73,29 +82,29 @@ class FunctionalCropPlanning(FunctionalEnvironment):
         return jnp.stack(after), reward, year + 1 >= YEARS
 
     def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
-        """The state, each part about from 0 to 1."""
+        """Return the state, each part about from 0 to 1."""
         del parameters
         return state / jnp.array([YEARS, 1.0, 20.0, 1.0, 1000.0])
 
 
 @lru_cache(maxsize=1)
 def _record() -> NDArray[np.float32]:
-    """(years, 365, 5) the weather as it was."""
+    """Return the recorded weather, (years, 365, 5)."""
     return daily_rows(load_weather("champion"))[:YEARS].astype(np.float32)
 
 
 def _grow_year(
     field: Field, rows: jax.Array, sowing: jax.Array, climate: Climate, soil: Soil, variety: Variety
 ) -> Field:
-    """A field at the end of a year.
+    """Return a field at the end of a year.
 
     Args:
         field: On the first of January.
-        rows: (365, 5) the weather as it was.
+        rows: (365, 5) the recorded weather.
         sowing: Number of the day on which it is sown.
-        climate: How the weather differs.
+        climate: Changes to the weather.
         soil: The soil.
-        variety: What is sown.
+        variety: The crop.
     """
     number = jnp.arange(len(rows))
     none = jnp.zeros(len(rows))

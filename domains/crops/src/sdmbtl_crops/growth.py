@@ -1,7 +1,7 @@
 """A field from day to day: the equations of LINTUL3 as pure functions of arrays.
 
 Light that is intercepted makes dry matter; the lack of water and of nitrogen reduces it; the stage
-of development says where it goes (Spitters and Schapendonk 1990; Shibu et al. 2010, "LINTUL3, a
+of development decides where it goes (Spitters and Schapendonk 1990; Shibu et al. 2010, "LINTUL3, a
 simulation model for nitrogen-limited situations", European Journal of Agronomy 32). Five things
 are as in LINTUL5 (Wolf 2012) or EPIC (Williams 1990), because decisions depend on them:
 
@@ -33,6 +33,10 @@ SEED_DEPTH = 0.1
 AIR_DRY, WILTING, WET, SATURATED = 0.10, 0.20, 0.05, 0.10
 #: Most water that drains in a day, in mm.
 DRAINAGE = 30.0
+#: Nitrogen that the soil makes available in a day, in g/m2: 30 kg/ha in a season of 100 days.
+MINERALISATION = 0.03
+#: Kilograms a hectare in a gram a square metre.
+HECTARE = 10.0
 #: Rain or irrigation that wets the soil's surface, in mm.
 WETTING = 0.5
 #: Share of fertilizer nitrogen that reaches the soil's mineral nitrogen.
@@ -43,7 +47,7 @@ MOVING_DAYS, ROOTS_GIVE, MOVES_FROM = 10.0, 0.15, 0.8
 
 
 class Day(NamedTuple):
-    """The weather of a day and what is done on it.
+    """Weather of a day, and the doses given on it.
 
     Attributes:
         radiation: In MJ/m2.
@@ -65,7 +69,7 @@ class Day(NamedTuple):
 
 
 class Soil(NamedTuple):
-    """What does not change of a soil.
+    """Constants of a soil.
 
     Attributes:
         capacity: Water between the wilting point and field capacity, in m3/m3.
@@ -77,7 +81,7 @@ class Soil(NamedTuple):
 
 
 class Field(NamedTuple):
-    """What changes of a field.
+    """State of a field.
 
     Attributes:
         warmth: Temperature sum since sowing, until emergence.
@@ -119,7 +123,7 @@ class Field(NamedTuple):
 
 
 class Flows(NamedTuple):
-    """What entered, left and moved on a day, for balances and figures.
+    """Amounts that entered, left and moved on a day, for balances and figures.
 
     Attributes:
         growth: New dry matter.
@@ -149,7 +153,7 @@ class Flows(NamedTuple):
 
 
 def interpolate(table: Table, x: jax.Array) -> jax.Array:
-    """The value of a table at x, as a sum of hinges, which compiles to plain arithmetic."""
+    """Return the value of a table at x, as a sum of hinges, which compiles to arithmetic."""
     (first, start), *_ = table
     x = jnp.clip(x, first, table[-1][0])
     total: jax.Array = jnp.full_like(x, start)
@@ -162,7 +166,7 @@ def interpolate(table: Table, x: jax.Array) -> jax.Array:
 
 
 def sow(water: jax.Array, mineral: jax.Array, soil: Soil) -> Field:
-    """A field that was sown today.
+    """Return a field that was sown today.
 
     Args:
         water: Share of the capacity that is filled, everywhere in the soil.
@@ -193,7 +197,7 @@ def sow(water: jax.Array, mineral: jax.Array, soil: Soil) -> Field:
 
 
 def grow(field: Field, day: Day, soil: Soil, variety: Variety) -> tuple[Field, Flows]:
-    """One day further.
+    """Advance a field by one day.
 
     The rates are those of the state in the morning (Euler's method, as in LINTUL).
     """
@@ -222,7 +226,7 @@ def grow(field: Field, day: Day, soil: Soil, variety: Variety) -> tuple[Field, F
 
 
 def _emerge(field: Field, day: Day, variety: Variety) -> Field:
-    """Seedlings, on the day on which they appear."""
+    """Place seedlings, on the day on which they appear."""
     warmth = field.warmth + jnp.where(
         field.stage < 0, interpolate(variety.development, day.temperature), 0.0
     )
@@ -243,7 +247,7 @@ def _emerge(field: Field, day: Day, variety: Variety) -> Field:
 
 
 def _nutrition(field: Field, variety: Variety) -> jax.Array:
-    """The nitrogen nutrition index: nitrogen in the shoot, from the residual to the optimum."""
+    """Return the nitrogen nutrition index: the shoot's, from the residual to the optimum."""
     largest = interpolate(variety.leaf_nitrogen, field.stage)
     wanted = variety.optimum * largest * (field.leaves + variety.stem_share * field.stems)
     fixed = variety.residual[0] * field.leaves + variety.residual[1] * field.stems
@@ -255,7 +259,7 @@ def _nutrition(field: Field, variety: Variety) -> jax.Array:
 def _transpire(
     field: Field, day: Day, soil: Soil, variety: Variety, alive: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """Water that the crop transpires, and what it would with enough of it."""
+    """Return the water that the crop transpires, and would with enough of it."""
     covered = -jnp.expm1(-0.5 * field.leaf_area)
     held = jnp.minimum(day.rain, 0.25 * field.leaf_area)
     possible = jnp.where(alive, jnp.maximum(day.et0 * covered - 0.5 * held, 0.0), 0.0)
@@ -277,7 +281,7 @@ def _build(
     nitrogen: jax.Array,
     alive: jax.Array,
 ) -> tuple[Field, jax.Array, jax.Array]:
-    """Growth, where it goes, and the death of leaves and roots.
+    """Grow organs, and let leaves and roots die.
 
     Returns:
         The plant of the evening without its nitrogen, the new dry matter, and that which died, of
@@ -338,7 +342,7 @@ def _feed(
     dead: jax.Array,
     alive: jax.Array,
 ) -> tuple[Field, jax.Array, jax.Array]:
-    """Nitrogen: uptake, what moves to the grain, what is lost with dead matter.
+    """Take up nitrogen, move it to the grain, and lose it with dead matter.
 
     Returns:
         The plant with its nitrogen, the uptake, the loss.
@@ -379,7 +383,7 @@ def _feed(
 def _drain(
     field: Field, day: Day, soil: Soil, variety: Variety, transpired: jax.Array, plant: Field
 ) -> tuple[Field, Flows]:
-    """Water in the two parts of the soil, and roots that grow from one into the other."""
+    """Move water through both parts of the soil, and roots from one into the other."""
     capacity = WILTING + soil.capacity
     content = field.water / (1000 * field.depth)
     bare = jnp.exp(-0.5 * field.leaf_area)

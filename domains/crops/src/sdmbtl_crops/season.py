@@ -1,4 +1,4 @@
-"""A season in weeks: its weather in a climate, and what a week does to a field."""
+"""A season in weeks: its weather in a climate, and the growth of a field in a week."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WEEK = 7
 
 
 class Climate(NamedTuple):
-    """How the weather of a context differs from that of the record.
+    """Changes of a context to the recorded weather.
 
     Attributes:
         rain: Factor.
@@ -32,7 +32,7 @@ class Climate(NamedTuple):
 
 
 class SeasonWeather(NamedTuple):
-    """The weather of the seasons of all years, as they were.
+    """Recorded weather of the seasons of all years.
 
     Attributes:
         days: (years, weeks, 7, 5) radiation, mean and daytime temperature, rain and
@@ -46,7 +46,7 @@ class SeasonWeather(NamedTuple):
 
 
 def daily_rows(weather: Weather) -> NDArray[np.float64]:
-    """(years, 365, 5) radiation, mean and daytime temperature, rain and evapotranspiration."""
+    """Return radiation, mean and daytime temperature, rain and ET0, (years, 365, 5)."""
     radiation, tmin, tmax, rain, et0 = np.moveaxis(weather.days, -1, 0)
     # The mean while there is light (Goudriaan and van Laar 1994).
     daytime = tmax - 0.25 * (tmax - tmin)
@@ -55,7 +55,7 @@ def daily_rows(weather: Weather) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=8)
 def season_weather(site: str, crop: str) -> SeasonWeather:
-    """The weather of a site in the weeks in which a crop stands there."""
+    """Return the weather of a site in the weeks in which a crop stands there."""
     variety, rows = variety_of(crop), daily_rows(load_weather(site))
     first, weeks = variety.sowing_day - 1, variety.longest_weeks
     days = rows[:, first : first + weeks * WEEK].reshape(len(rows), weeks, WEEK, -1)
@@ -64,7 +64,7 @@ def season_weather(site: str, crop: str) -> SeasonWeather:
 
 
 def _recent(rows: NDArray[np.float64], day: int) -> NDArray[np.float64]:
-    """(years, 4) the weather before a day."""
+    """Return the weather before a day, (years, 4)."""
     week, month = rows[:, day - WEEK : day], rows[:, day - 4 * WEEK : day]
     columns = [
         week[..., 1].mean(1),
@@ -75,7 +75,7 @@ def _recent(rows: NDArray[np.float64], day: int) -> NDArray[np.float64]:
     return np.stack(columns, axis=-1)
 
 
-def week_of(
+def grow_week(
     field: Field,
     rows: jax.Array,
     climate: Climate,
@@ -84,19 +84,19 @@ def week_of(
     irrigation: jax.Array,
     nitrogen: jax.Array,
 ) -> tuple[Field, Flows]:
-    """Some days further; what is given is given on the first of them.
+    """Advance a field by some days; doses are given on the first of them.
 
     Args:
-        field: In the morning of the first day.
-        rows: (days, 5) the weather as it was.
-        climate: How it differs.
+        field: State in the morning of the first day.
+        rows: (days, 5) the recorded weather.
+        climate: Changes to it.
         soil: The soil.
-        variety: What is grown.
+        variety: The crop.
         irrigation: In mm.
         nitrogen: In g/m2.
 
     Returns:
-        The field after the last day, and what happened on each, with a leading axis for the days.
+        The field after the last day, and the flows with a leading axis for the days.
     """
     first = jnp.arange(len(rows)) == 0
     days = in_climate(rows, climate, irrigation * first, nitrogen * first)
@@ -110,7 +110,7 @@ def week_of(
 def in_climate(
     rows: jax.Array, climate: Climate, irrigation: jax.Array, nitrogen: jax.Array
 ) -> Day:
-    """The days of a climate.
+    """Return the days of a climate.
 
     Evapotranspiration changes as Makkink's does: in proportion to radiation, and with temperature
     as the share s / (s + gamma), where s is the slope of the vapour pressure of saturated air.

@@ -1,4 +1,4 @@
-"""One figure of a season of `Crop`, as a farmer would tell it: water, nitrogen, growth, money."""
+"""Figure of a season of `Crop`: water, nitrogen, growth and money."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Season:
-    """What happened in the W weeks of a season.
+    """Record of the W weeks of a season.
 
     Attributes:
         title: Of the figure.
@@ -119,7 +119,7 @@ def _draw_money(axes: Axes, season: Season) -> None:
 
 
 def _stages(season: Season) -> dict[str, float]:
-    """The weeks in which something happens, by its name."""
+    """Return the weeks of emergence, flowering and maturity that are reached."""
     names = {"emergence": 0.0, "flowering": 1.0, "maturity": 2.0}
     reached = {name: np.flatnonzero(season.stage >= stage) for name, stage in names.items()}
     return {name: float(weeks[0]) for name, weeks in reached.items() if len(weeks)}

@@ -1,4 +1,4 @@
-"""What a crop is to the equations of growth: the parameters of a variety."""
+"""Parameters of wheat and maize in the equations of growth."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ VARIETIES = {variety.name: variety for variety in (MAIZE, WHEAT)}
 
 
 def variety_of(name: str) -> Variety:
-    """The variety of a crop by name.
+    """Return the variety of a crop by name.
 
     Raises:
         FamilyError: If there is none.

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.contextual import append_context
 from sdmbtl.errors import SdmbtlError, TrainerError
@@ -131,8 +131,8 @@ class MultiAgentVectorEnv(ABC):
         If episodes that are played together fail, each is played again by itself: only the
         context that is to blame shall fail.
         """
-        episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-        seed = whole_number("seed", seed, low=0, error=TrainerError)
+        episodes = check_int("episodes", episodes, low=1, error=TrainerError)
+        seed = check_int("seed", seed, low=0, error=TrainerError)
         numbers = list(range(len(contexts)) if only is None else only)
         evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
         act = partial(act_in_blocks, policy)

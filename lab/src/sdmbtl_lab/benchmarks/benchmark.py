@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.fingerprint import code_fingerprint
-from sdmbtl.selectors.registry import make_selector
+from sdmbtl.selectors.make import make_selector
 from sdmbtl.software import versions
 from sdmbtl_lab.benchmarks.columns import MULTI_TASK, MYOPIC, ORACLES, RANDOM, with_both_ends
 from sdmbtl_lab.benchmarks.journal import Journal, Progress
@@ -42,7 +42,7 @@ from sdmbtl_lab.matrices.transfer_matrices import min_max
 SKIPPED_ROUNDS = 5
 #: Modules that make the numbers besides selectors and problems, and one that only finds them.
 _NUMBERS = ("sdmbtl_lab.benchmarks.records", "sdmbtl_lab.benchmarks.metrics")
-_REGISTRY = "sdmbtl.selectors.registry"
+_REGISTRY = "sdmbtl.selectors.make"
 
 Floats = NDArray[np.floating]
 #: Selector, number of policies and metric -> (W,) values, one for each matrix.
@@ -94,11 +94,11 @@ class Benchmark:
                 f"Two problems are called {twice[0]!r}. Give each of them once, and own data sets "
                 "their own names: the name of their directory."
             )
-        whole_number("trials", self.trials, low=1, error=BenchmarkError)
+        check_int("trials", self.trials, low=1, error=BenchmarkError)
         if not self.policies:
             raise BenchmarkError("There is no number of policies to report: give at least one.")
         for k in self.policies:
-            whole_number("policies", k, low=1, error=BenchmarkError)
+            check_int("policies", k, low=1, error=BenchmarkError)
         object.__setattr__(self, "policies", tuple(sorted(set(self.policies))))
         object.__setattr__(self, "selectors", with_both_ends(self.selectors))
         object.__setattr__(self, "headers", self.headers or tuple(self.problems[0].labels))

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sdmbtl.checks import known_options, truth_value
+from sdmbtl.checks import check_bool, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PolicyError, TrainerError, TrainingError
@@ -121,7 +121,7 @@ class GymnasiumPPO(Trainer):
             self._observations,
         )
         chosen = complete.pop("norm_reward")
-        self.norm_reward = truth_value("norm_reward", chosen, error=TrainerError)
+        self.norm_reward = check_bool("norm_reward", chosen, error=TrainerError)
         self.ppo_settings = PPOSettings(**complete)
         self._scale = ActionScale(self._actions)
         scale = None if self._scale.is_identity else (self._scale.centre, self._scale.half_width)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sdmbtl.checks import finite_number, truth_value, whole_number
+from sdmbtl.checks import check_bool, check_float, check_int
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies.flattening import FlatObservations
 
@@ -86,16 +86,16 @@ class PPOSettings:
     def __post_init__(self) -> None:
         counts = ("total_timesteps", "num_envs", "num_steps", "minibatch_size", "update_epochs")
         for name in (*counts, "eval_every", "eval_episodes"):
-            whole_number(name, getattr(self, name), low=1, error=TrainerError)
+            check_int(name, getattr(self, name), low=1, error=TrainerError)
         shares = ("gamma", "gae_lambda")
         weights = ("learning_rate", "clip_coef", "ent_coef", "vf_coef", "max_grad_norm")
         for name in (*shares, *weights):
-            number = finite_number(name, getattr(self, name), low=0.0, error=TrainerError)
+            number = check_float(name, getattr(self, name), low=0.0, error=TrainerError)
             if name in shares and number > 1:
                 raise TrainerError(f"{name!r} must be at most 1. Got {number!r} instead.")
-        finite_number("reward_scale", self.reward_scale, error=TrainerError)
+        check_float("reward_scale", self.reward_scale, error=TrainerError)
         for name in ("anneal_lr", "norm_obs"):
-            truth_value(name, getattr(self, name), error=TrainerError)
+            check_bool(name, getattr(self, name), error=TrainerError)
         if not isinstance(self.hidden_sizes, list | tuple):
             raise TrainerError(
                 "'hidden_sizes' must list the units of each layer. "
@@ -103,7 +103,7 @@ class PPOSettings:
             )
         object.__setattr__(self, "hidden_sizes", tuple(self.hidden_sizes))
         for units in self.hidden_sizes:
-            whole_number("hidden_sizes", units, low=1, error=TrainerError)
+            check_int("hidden_sizes", units, low=1, error=TrainerError)
         if self.batch_size % self.minibatch_size:
             raise TrainerError(
                 f"'minibatch_size' must divide num_envs * num_steps = {self.batch_size}. "
@@ -139,7 +139,7 @@ def complete_settings(
     settings.setdefault("norm_reward", True)
     defaults = {field.name: field.default for field in fields(PPOSettings)}
     total, num_envs, minibatch_size = (
-        whole_number(name, settings.get(name, defaults[name]), low=1, error=TrainerError)
+        check_int(name, settings.get(name, defaults[name]), low=1, error=TrainerError)
         for name in ("total_timesteps", "num_envs", "minibatch_size")
     )
     if "num_steps" not in settings:
@@ -148,7 +148,7 @@ def complete_settings(
         while 2 * num_steps * num_envs <= min(LARGEST_BATCH, total // ENOUGH_UPDATES):
             num_steps *= 2
         settings["num_steps"] = num_steps
-    num_steps = whole_number("num_steps", settings["num_steps"], low=1, error=TrainerError)
+    num_steps = check_int("num_steps", settings["num_steps"], low=1, error=TrainerError)
     iterations = math.ceil(total / (num_envs * num_steps))
     settings.setdefault("eval_every", math.ceil(iterations / EVALUATIONS))
     return settings
