@@ -12,7 +12,14 @@ from sdmbtl.errors import TrainerError
 from sdmbtl.training.ppo.compiled import CompiledPPO, Tasks
 from sdmbtl.training.ppo.distributions import Categorical, MultiCategorical, gaussian_log_prob
 from sdmbtl.training.ppo.exploration import ExploringActor
-from sdmbtl.training.ppo.learner import ADAM_EPSILON, Transition, gae, loss, start_optimiser, take_step
+from sdmbtl.training.ppo.learner import (
+    ADAM_EPSILON,
+    Transition,
+    gae,
+    loss,
+    start_optimiser,
+    take_step,
+)
 from sdmbtl.training.ppo.networks import (
     TINY,
     RunningStats,

@@ -394,7 +394,6 @@ def test_the_steps_that_are_taken_are_those_that_are_said():
     done = [report.steps for report in calls]
     assert done == sorted(done)
     assert done[0] < 10
-    assert len(set(done)) > 50
     assert np.isnan(calls[0].mean_return), "no episode has ended"
     assert [entry for report in calls for entry in report.evaluations] == training.curve
     assert training.curve[0][0] == 32, "the first evaluation is after the first update"

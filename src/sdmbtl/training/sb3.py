@@ -60,8 +60,8 @@ LEARNING_STARTS = 0.1
 #: At most this many contexts of a job are evaluated during training, drawn once, and in at most
 #: this many episodes: on regions, evaluations took longer than training.
 MOST_EVALUATED = 64
-#: Evaluations in a training run, and reports of progress in addition to one per second.
-EVALUATIONS, REPORTS = 10, 100
+#: Evaluations in a training run, and seconds between reports of progress.
+EVALUATIONS, REPORT_EVERY = 10, 0.2
 
 
 class SB3Trainer(Trainer):
@@ -454,7 +454,7 @@ class _Watcher(BaseCallback):
         self._episodes = max(1, min(trainer.eval_episodes, MOST_EVALUATED // len(rows)))
         self._eval_every = trainer.eval_every or max(1, total // EVALUATIONS)
         self._next_evaluation = self._reported_evaluations = 0
-        self._next_report = self._reported = 0.0
+        self._next_report = 0.0
 
     def evaluate(self) -> None:
         """Play the policy as it is now, and keep it if it is the best.
@@ -498,9 +498,8 @@ class _Watcher(BaseCallback):
             self._next_evaluation = (self.num_timesteps // self._eval_every + 1) * self._eval_every
 
     def _on_step(self) -> bool:
-        if self.num_timesteps >= self._next_report or time.monotonic() >= self._reported + 1:
-            self._reported = time.monotonic()
-            self._next_report = self.num_timesteps + self._total / REPORTS
+        if time.monotonic() >= self._next_report:
+            self._next_report = time.monotonic() + REPORT_EVERY
             self.report(self._total, self._latest_return())
         return True
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.contexts import ContextSpace
-
 if TYPE_CHECKING:
-    from sdmbtl.policies import Policy
     from sdmbtl.training.job import Evaluation
     from sdmbtl.training.ppo.env_slots import EnvSlots, EpisodePlan, RolloutArrays
-    from sdmbtl.training.progress import EvaluationProgress
 
 
 class VectorEnv(Protocol):
@@ -38,33 +34,11 @@ class VectorEnv(Protocol):
     def env_slots(self, plan: EpisodePlan, arrays: RolloutArrays, num_envs: int) -> EnvSlots:
         """Return slots for a training run, `max_agents` in each environment."""
 
-    def evaluate(
-        self,
-        policy: Policy,
-        space: ContextSpace,
-        contexts: NDArray[np.float64],
-        *,
-        observe_context: bool,
-        episodes: int,
-        seed: int,
-        max_episode_steps: int | None,
-        endless_after: int,
-        only: Sequence[int] | None = None,
-        progress: EvaluationProgress | None = None,
-    ) -> Evaluation:
-        """Play a policy on contexts; see `evaluate_in_gymnasium`."""
+    def evaluate(self, *args: Any, **how: Any) -> Evaluation:
+        """Play a policy, with the arguments of `evaluate_in_gymnasium` after the family."""
 
-    def play_random_actions(
-        self,
-        space: ContextSpace,
-        contexts: NDArray[np.float64],
-        *,
-        episodes: int,
-        most_steps: int,
-        max_episode_steps: int | None,
-        seed: int,
-    ) -> NDArray[np.float64]:
-        """Return (n, episodes) returns of random actions; see `play_random_actions`."""
+    def play_random_actions(self, *args: Any, **how: Any) -> NDArray[np.float64]:
+        """Return (n, episodes) returns; arguments of `play_random_actions` after the family."""
 
     def film(
         self, policy: Any, context: Mapping[str, float], seed: int

@@ -1,39 +1,16 @@
-"""Distributions of actions, as functions of a network's outputs."""
+"""Distributions of actions, as functions of a network's outputs.
+
+Each has `n_outputs` K of the actor, and for (n, K) of them `sample` (actions and their (n,) log
+probabilities), `evaluate` ((n,) log probabilities of actions, and entropies: (n,), or (1,) if all
+are the same) and `best` (the most probable actions). They are hashable, to be compiled for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol
-
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-
-class Distribution(Protocol, Hashable):
-    """Actions for (n, K) outputs of the actor; hashable, so that it can be compiled for."""
-
-    @property
-    def n_outputs(self) -> int:
-        """K, the number of outputs."""
-        ...
-
-    def sample(
-        self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Draw actions; returns them with their (n,) log probabilities."""
-        ...
-
-    def evaluate(
-        self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Return (n,) log probabilities, and (n,) entropies or (1,) if all are the same."""
-        ...
-
-    def best(self, outputs: jax.Array) -> jax.Array:
-        """Return the most probable actions."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -139,6 +116,9 @@ class Gaussian:
     def best(self, outputs: jax.Array) -> jax.Array:
         """Return the means, within the bounds."""
         return outputs if self.bounds is None else jnp.clip(outputs, *self.bounds)
+
+
+Distribution = Categorical | MultiCategorical | Gaussian
 
 
 def gaussian_log_prob(x: jax.Array, mean: jax.Array, log_std: jax.Array) -> jax.Array:
