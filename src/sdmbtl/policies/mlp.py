@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_int, short_text
+from sdmbtl.checks import check_int
 from sdmbtl.contexts.dimension import as_number
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
@@ -172,7 +172,7 @@ class MlpPolicy(Policy):
         )
 
     def description(self) -> dict[str, Any]:
-        """Return the number of layers, bounds of actions and inputs, and spaces that are not plain."""
+        """Return the number of layers, the bounds, and spaces that are not plain."""
         described: dict[str, Any] = {
             "layers": len(self.weights),
             "bounds": None if self.bounds is None else list(self.bounds),

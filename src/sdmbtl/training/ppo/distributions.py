@@ -8,6 +8,7 @@ are the same) and `best` (the most probable actions). They are hashable, to be c
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 import jax
 import jax.numpy as jnp
 import numpy as np
