@@ -141,7 +141,7 @@ class Recipe:
         if not trust:
             refuse_untrusted(
                 f"The recipe {str(path)!r}",
-                code_of_training(recipe.family, recipe.training),
+                code_of_family(recipe.family),
                 f"{cls.__name__}.load(path, trust=True); or name the environment yourself, as "
                 "sdmbtl lab matrix does.",
                 error=MatrixError,
