@@ -56,7 +56,7 @@ def tie_margin(values: NDArray[np.floating]) -> float:
     return TIE * (high - low) + float(rounding)
 
 
-class Choice(NamedTuple):
+class SourceChoice(NamedTuple):
     """A target to train on.
 
     Attributes:
@@ -74,7 +74,7 @@ def refine_choice(
     history: History,
     gains: NDArray[np.float64],
     gains_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-) -> Choice | None:
+) -> SourceChoice | None:
     """The best of the targets that the best ones of a sample stand for.
 
     Args:
@@ -97,4 +97,4 @@ def refine_choice(
     units = sample.of.unit_targets[near]
     found = gains_of(units)
     best = best_target(found, np.ones(len(near), dtype=np.bool_), sample.of.rank_ties(near))
-    return Choice(sample.of.source(int(near[best])), units[best], float(found[best]))
+    return SourceChoice(sample.of.source(int(near[best])), units[best], float(found[best]))

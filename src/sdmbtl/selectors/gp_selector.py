@@ -12,7 +12,7 @@ from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import Choice, best_target, refine_choice
+from sdmbtl.selectors.choice import SourceChoice, best_target, refine_choice
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
@@ -107,7 +107,7 @@ class GPSelector(Selector):
         index = best_target(gains, history.free_targets(), history.space.tie_rank)
         if gains[index] <= 0:
             return self._lowest_target(best, history, "the model predicts no gain anywhere")
-        choice = Choice(
+        choice = SourceChoice(
             history.space.source(index), history.space.unit_targets[index], float(gains[index])
         )
 

@@ -57,10 +57,8 @@ class TrainingRun:
         training_return: Mean return on its own source in training, once trained.
         curve: (steps, mean return) during training.
         policy_sha256: Checksum of the policy file, once trained.
-        company: Id and attempt of each trial that was trained side by side with it, itself
-            included, once trained: alone it would come out with other rounding.
-        lost: What became of workers that were lost during the present attempt, which is then
-            begun again, with the same seed, by another one.
+        lost: Messages about workers that were lost during the present attempt; another one then
+            begins it again with the same seed.
     """
 
     attempt: int = 0
@@ -69,16 +67,14 @@ class TrainingRun:
     training_return: float | None = None
     curve: tuple[tuple[int, float], ...] = ()
     policy_sha256: str | None = None
-    company: tuple[tuple[int, int], ...] = ()
     lost: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingRun:
         """Read back what `asdict` gave; lists become tuples again."""
         curve = tuple((int(steps), float(value)) for steps, value in data["curve"])
-        company = tuple((int(number), int(attempt)) for number, attempt in data["company"])
         texts = {name: tuple(data[name]) for name in ("errors", "lost")}
-        return cls(**{**data, **texts, "curve": curve, "company": company})
+        return cls(**{**data, **texts, "curve": curve})
 
 
 @dataclass(frozen=True)
