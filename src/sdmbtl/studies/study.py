@@ -618,7 +618,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`, `.forecasts()`.
+        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
 
         Each is drawn on `ax`, or on a figure of its own, and returns the Matplotlib axes.
         """
