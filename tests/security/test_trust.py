@@ -9,8 +9,7 @@ from command_runner import Command
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
-from sdmbtl.environments.named_code import code_of_family
-from sdmbtl.environments.registry import register_family
+from sdmbtl.environments.registry import code_of_family, register_family
 from sdmbtl.errors import MatrixError, StudyError
 from sdmbtl.studies import Study
 from sdmbtl.training import make_trainer, spec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sdmbtl.environments.named_code import code_of_family
+from sdmbtl.environments.registry import code_of_family
 
 
 def code_of_training(

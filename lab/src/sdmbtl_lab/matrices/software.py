@@ -10,9 +10,9 @@ from typing import Any
 
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
-from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.foreign import read_json
 from sdmbtl.software import TRAINING, versions
+from sdmbtl_lab.fingerprint import code_fingerprint
 
 _PACKAGES = ("sdmbtl", "numpy", *TRAINING)
 #: What `software` tells, in a card among other things.
