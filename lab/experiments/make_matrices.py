@@ -45,7 +45,7 @@ ARGUMENTS = {
     "acrobot": ["Acrobot", "--levels", "6", "--steps", "60000", "--multi-task", "6,12"],
     "cartpole": ["CartPole", "--space", "paper", *FAST],
     "cartpole-carl": [
-        *("CartPole", "--physics", "carl", *FAST),
+        *("CartPole", "--option", "physics=carl", *FAST),
         *("--space", str(ROOT / "lab/experiments/spaces/cartpole-carl.toml")),
     ],
     "cartpole-5d": ["CartPole", "--space", "everything", *FAST],
@@ -146,9 +146,9 @@ def ship(names: list[str], out: Path) -> None:
             continue
         recipe = out / name / "recipe.json"
         dataset = (
-            RegionFactory(out / name, RegionRecipe.read(recipe)).finished()
+            RegionFactory(out / name, RegionRecipe.load(recipe)).finished()
             if name in REGIONS
-            else MatrixFactory(out / name, MatrixRecipe.read(recipe)).finished()
+            else MatrixFactory(out / name, MatrixRecipe.load(recipe)).finished()
         )
         path = folder() / f"{name}.npz"
         dataset.save(path)

@@ -172,7 +172,7 @@ class Selector(ABC):
         self.record(forgotten)
         return forgotten
 
-    def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
+    def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial: the number of a job, a link.
 
         Args:
