@@ -10,18 +10,14 @@ import typer
 
 from sdmbtl.cli.options import (
     EnvArgument,
-    EpisodesOption,
-    FamilyOption,
+    EnvironmentSettings,
     JsonOption,
-    LevelsOption,
     SeedOption,
-    SetOption,
-    SpaceOption,
-    StepsOption,
-    TrainerOption,
+    TrainingSettings,
+    with_settings,
 )
 from sdmbtl.cli.output import note, note_console, print_json, result_console
-from sdmbtl.cli.parsing import directory_name, make_family_from, trainer_settings
+from sdmbtl.cli.parsing import directory_name
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.wording import counted
 from sdmbtl_lab.cli.bar import WorkBar
@@ -32,8 +28,10 @@ if TYPE_CHECKING:
     from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 
 
+@with_settings
 def matrix(
     env: EnvArgument,
+    *,
     seeds: Annotated[int, typer.Option(help="Training runs of every source.", min=1)] = 3,
     out: Annotated[
         Path | None,
@@ -44,13 +42,6 @@ def matrix(
         int | None, typer.Option(help="Processes.", min=1, show_default="all cores")
     ] = None,
     as_json: JsonOption = False,
-    space: SpaceOption = None,
-    levels: LevelsOption = None,
-    option: FamilyOption = None,
-    trainer: TrainerOption = "auto",
-    steps: StepsOption = None,
-    set_: SetOption = None,
-    episodes: EpisodesOption = 10,
     multi_task: Annotated[
         str,
         typer.Option(
@@ -58,6 +49,8 @@ def matrix(
             help="Train multi-task policies too, with the steps of K policies; '' for none.",
         ),
     ] = "6,12,50",
+    environment: EnvironmentSettings,
+    training: TrainingSettings,
 ) -> None:
     """Train a policy on every context and evaluate it on every other.
 
@@ -71,13 +64,13 @@ def matrix(
     signals = StopSignals()
     path = out or Path("matrices") / directory_name(env)
     with signals.ending_with(lambda: _interrupted(path)):
-        family = make_family_from(env, space, levels, option)
+        family = environment.make_family(env)
         factory = _factory(
             path,
             family,
-            trainer,
-            trainer_settings(set_, steps),
-            episodes=episodes,
+            training.trainer,
+            training.keywords["trainer_options"],
+            episodes=training.episodes,
             seed=seed,
             multi_task=parse_whole_numbers(multi_task, "--multi-task"),
         )
