@@ -28,7 +28,6 @@ from sdmbtl.cli.parsing import (
 )
 from sdmbtl.contexts import Source
 from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
-from sdmbtl.studies.describe import status_lines
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
@@ -192,6 +191,7 @@ def tell(
     forgotten covers nothing; 'tell --replace' brings it back.
     """
     from sdmbtl.studies import Study
+    from sdmbtl.studies.describe import status_lines
 
     chosen = [
         name
