@@ -219,7 +219,7 @@ def test_attributes_of_any_name(command, study):
         (["-"], row({"id": 1, "context": {"a": 0.37, "b": 0.77}}), "Policy 1 is the one for"),
         (["-", "--context", "a=1"], GIVEN, "'b'"),
         (["-", "--context", "{"], GIVEN, "--context"),
-        (["-", "--lease", "7"], GIVEN, "never lent"),
+        (["-", "--lease", "7"], GIVEN, "never given"),
         (["-", "--failed"], GIVEN, "no returns"),
         (["--failed", "--cancelled"], None, "exclude"),
         (["-", "--replace", "--repeat"], GIVEN, "exclude"),
@@ -267,11 +267,11 @@ def test_a_lease_is_renewed_until_it_is_lost(command, study, clock):
     text = command.error("renew", study.path, "--id", line["id"], "--lease", line["lease"])
     assert "is lost" in text
     assert "no policy 55" in command.error("renew", study.path, "--id", 55, "--lease", 1)
-    assert "never lent" in command.error("renew", study.path, "--id", line["id"], "--lease", 7)
+    assert "never given" in command.error("renew", study.path, "--id", line["id"], "--lease", 7)
 
 
 def test_a_study_that_another_process_writes_to_is_waited_for(command, study):
-    with Study.open(study.path).database.locked():
+    with Study.open(study.path).store.transaction():
         for words in (["ask", study.path], ["tell", study.path, "-"]):
             result = command(*words, "--wait", 0.01, given=GIVEN, status=75)
             assert "writing to the study" in result.stderr

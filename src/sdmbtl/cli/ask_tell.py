@@ -134,9 +134,7 @@ def renew(
     """Extend a lease by its time from now on; fail if it is lost."""
     from sdmbtl.studies import Study
 
-    study = Study.open(path, wait=wait)
-    _check_lease(study, number, lease)
-    if not study.renew(number, lease):
+    if not Study.open(path, wait=wait).renew(number, lease):
         raise ArgumentError(
             f"Lease {lease} of policy {number} is lost: it expired and was given to another "
             "asker, or the policy was reported. Stop training it: its result would not count."
@@ -307,6 +305,7 @@ def _tell_rows(
     """
     recorded = []
     for place, row in enumerate(rows):
+        before = study.trials
         try:
             named = _named_policy(study, row)
             if how["repeat"] and isinstance(named, int):
@@ -319,7 +318,8 @@ def _tell_rows(
                 source_return=row.get("source_return"),
                 **how,
             )
-            if attached := {**row.get("attributes", {}), **attributes}:
+            attached = {**row.get("attributes", {}), **attributes}
+            if attached and trial not in before:
                 study.annotate(trial, **attached)
         except SdmbtlError as problem:
             if isinstance(problem, DuplicateTellError):
@@ -329,11 +329,12 @@ def _tell_rows(
             kept = f"; {place} before it {'is' if place == 1 else 'are'} recorded" if place else ""
             kind = BusyError if isinstance(problem, BusyError) else ArgumentError
             raise kind(f"Row {place + 1} of {len(rows)}{kept}: {problem}") from None
-        lease = study.database.lease(trial.id)
-        is_late = lease is not None and row.get("lease", lease.token) != lease.token
-        became = "superseded: its lease had expired" if is_late else how["status"]
-        source = study.space.in_words(trial.source)
-        recorded.append(f"Policy {trial.id}, {source}: recorded as {became}.")
+        became = f"recorded as {how['status']}"
+        if trial in before:  # nothing has changed
+            lease = study.store.leases().get(trial.id)
+            is_late = lease is not None and row.get("lease", lease.token) != lease.token
+            became = "stale, because its lease had expired" if is_late else "was reported before"
+        recorded.append(f"Policy {trial.id}, {study.space.in_words(trial.source)}: {became}.")
     return recorded
 
 
@@ -360,7 +361,12 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         source = Source.at(study.space.vector(center), **how)
     if "id" in row:
         number: int = row["id"]
-        trial = _check_lease(study, number, row.get("lease"))
+        if not 0 <= number < len(study.trials):
+            raise ArgumentError(
+                f"There is no policy {number} in this study. 'sdmbtl status "
+                f"{quote(str(study.path))}' lists them."
+            )
+        trial = study.trials[number]
         if source is not None and not _has_source(study, trial, source):
             raise ArgumentError(
                 f"Policy {number} is the one for {study.space.in_words(trial.source)}, but "
@@ -371,7 +377,6 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         return source
     pending = study.pending
     if len(pending) == 1:
-        _check_lease(study, pending[0].id, row.get("lease"))
         return pending[0].id
     if not pending:
         raise ArgumentError(
@@ -380,23 +385,6 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         )
     listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Name one:{listed}")
-
-
-def _check_lease(study: Study, number: int, lease: int | None) -> Trial:
-    """Return the trial of a number; refuse unknown numbers, and leases that were never given."""
-    trial = next((t for t in study.trials if t.id == number), None)
-    if trial is None:
-        raise ArgumentError(
-            f"There is no policy {number} in this study. 'sdmbtl status "
-            f"{quote(str(study.path))}' lists them."
-        )
-    current = study.lease_of(trial)
-    if trial.status == "pending" and lease is not None and not 1 <= lease <= (current or 0):
-        raise ArgumentError(
-            f"Policy {number} was never lent with lease {lease}. Give the number that 'sdmbtl ask "
-            "--lease' printed."
-        )
-    return trial
 
 
 def _has_source(study: Study, trial: Trial, source: Source) -> bool:

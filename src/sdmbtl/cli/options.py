@@ -22,7 +22,7 @@ import typer
 from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.cli.output import ArgumentError
 from sdmbtl.cli.parsing import make_family_from, parse_seconds, parse_settings, trainer_settings
-from sdmbtl.execution import executor_names
+from sdmbtl.execution import EXECUTORS
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
@@ -222,7 +222,7 @@ class ExecutionSettings:
 
     def __post_init__(self) -> None:
         if self.executor is not None:
-            known_name("--executor", self.executor, executor_names(), error=ArgumentError)
+            known_name("--executor", self.executor, EXECUTORS, error=ArgumentError)
         _ = self.keywords
 
     @property
