@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import gymnasium
@@ -32,7 +33,7 @@ from sdmbtl_traffic.drawing import draw_crossing
 from sdmbtl_traffic.observation import SIZE, EmissionModel, reward
 from sdmbtl_traffic.signal_plan import SignalPlan
 from sdmbtl_traffic.simulation import Driver, Rules
-from sdmbtl_traffic.simulation_client import SimulationClient
+from sdmbtl_traffic.simulation_process import SimulationClient
 
 
 class Traffic(EnvironmentFamily):
@@ -79,7 +80,7 @@ class Traffic(EnvironmentFamily):
     """
 
     name = "Traffic"
-    defaults: Mapping[str, float] = Crossing().to_dict()
+    defaults: Mapping[str, float] = asdict(Crossing())
     ranges: Mapping[str, Mapping[str, Range]] = {
         "flowing": {
             "inflow": Range(50.0, 300.0, 6),
@@ -220,7 +221,7 @@ class TrafficWorld(BatchedWorld):
     def reset(self, contexts: Sequence[Mapping[str, float]], seeds: Sequence[int]) -> AgentsNow:
         """Begin an episode on a crossing for each context."""
         agents, _ = self._client.reset(contexts, seeds, self.driver)
-        self._crossings = [Crossing.of(context) for context in contexts]
+        self._crossings = [Crossing(**context) for context in contexts]
         return AgentsNow(*agents)
 
     def step(self, actions: NDArray[np.float32]) -> AgentsStep:
