@@ -33,7 +33,7 @@ slow: setup
 tables: setup
 	$(BIN)/python lab/experiments/make_tables.py
 	$(BIN)/python lab/experiments/describe_matrices.py
-	$(BIN)/python lab/experiments/draw_generalists.py
+	$(BIN)/python lab/experiments/draw.py coverage
 
 docs: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[docs]"

@@ -1,147 +1,78 @@
-"""Tools of others beside ours: Optuna's samplers choose contexts, Syllabus replays levels.
+"""Let Optuna's samplers choose contexts, and compare with our selectors on known matrices.
 
-    python lab/experiments/compare_tools.py [--matrices 10]     # needs optuna, cmaes, torch, syllabus-rl
-    python lab/experiments/compare_tools.py --only replay       # one part; the other stays as it is
-    python lab/experiments/compare_tools.py --only samplers --data crop     # one data set; others stay
+    python lab/experiments/compare_tools.py [--matrices 10] [--data crop]     # needs optuna, cmaes
 
-**Optuna**, on known transfer matrices. A sampler suggests the level of each dimension. It is told
-the mean over all targets of the best return so far, or what its context has added to that; every
-policy is kept, as for the selectors. What it suggests twice is trained twice. Real data: matrices
-whose rows are drawn from the seeds, scaled to 0..1. Synthetic: the paper's 3D configurations with
-noise 5.
+A sampler suggests the level of each dimension. It is told the mean over all targets of the best
+return so far, or the gain of its context over that. Every policy is kept, as for the selectors; a
+context that is suggested twice is trained twice. Real data: matrices whose rows are drawn from the
+seeds, scaled to 0..1. Synthetic data: the paper's 3D configurations with noise 5.
 
-**Syllabus**: how likely its prioritised level replay takes each of some levels, by their scores,
-and how often ours does (what stale levels get on top is left out; ours has none).
-
-Written to results/compare-tools.json.
+Written to results/compare-tools.json; data sets that are not asked for stay.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from experiment import read_result, save_result
 from sdmbtl.contexts import ContextSpace, Levels
-from sdmbtl.contexts.regions import draw_lowest
-from sdmbtl.files import write_atomically
 from sdmbtl.seeds import derived_seed
 from sdmbtl.selectors import make_selector
-from sdmbtl.software import versions
 from sdmbtl_lab.benchmarks import paper_configurations, simulate
 from sdmbtl_lab.matrices import load_matrix, matrix_names
+from sdmbtl_lab.matrices.margins import oracle_curve
 
-RESULT = Path(__file__).parents[2] / "results" / "compare-tools.json"
 POLICIES = (6, 12)
-#: Of a dozen trials Optuna's usual ten would all be random.
+#: Optuna's usual ten random trials would be nearly all of a dozen.
 STARTUP = 3
-#: Matrices of each synthetic configuration.
-SYNTHETIC = 2
 OURS = ("random", "m/gp-mbtl", "auto")
-#: Of the comparison with Syllabus; the temperature is that of our draws.
-LEVELS, DRAWS, TEMPERATURE = 20, 100_000, 0.3
+SYNTHETIC = "synthetic 3D, noise 5"
+#: Matrices of each synthetic configuration.
+SYNTHETIC_MATRICES = 2
 
 Floats = NDArray[np.float64]
-#: Name of the synthetic data.
-SYNTHETIC_NAME = "synthetic 3D, noise 5"
 #: (space, (N, N) returns, seed) -> performance after each policy.
 Method = Callable[[ContextSpace, Floats, int], list[float]]
 
 
-def main() -> None:
-    """Measure both parts, or one of them, and write."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--matrices", type=int, default=10)
-    parser.add_argument("--only", choices=("samplers", "replay"), help="measure this part alone")
-    parser.add_argument("--data", nargs="+", choices=matrix_names(), help="with --only samplers")
-    given = parser.parse_args()
-    document = json.loads(RESULT.read_text()) if given.only else {}
-    if given.only != "replay":
-        before = document["samplers"]["performance"] if given.data else {}
-        found = compare_samplers(given.matrices, given.data)
-        performance = {**before, **found["performance"]}
-        names = [*(n for n in matrix_names() if n in performance), SYNTHETIC_NAME]
-        found["performance"] = {name: performance[name] for name in names}
-        document["samplers"] = found
-    if given.only != "samplers":
-        document["replay"] = compare_replay()
-        print(document["replay"])
-    found = versions(("sdmbtl", "numpy", "optuna", "cmaes", "torch", "syllabus-rl"))
-    document["software"] = {**document.get("software", {}), **found}
-    write_atomically(RESULT, json.dumps(document, indent=1).encode())
-
-
-def compare_samplers(matrices: int, only: list[str] | None = None) -> dict[str, Any]:
-    """Performance of selectors and samplers on each data set, with each number of policies."""
-    methods = {**{name: ours(name) for name in OURS}, **optuna_methods()}
-    measured: dict[str, dict[str, list[float]]] = {}
-    for data, space, made in problems(matrices, only):
+def compare(matrices: int, names: list[str]) -> Iterator[tuple[str, dict[str, list[float]]]]:
+    """Yield the performance of every method on each data set, for each number of policies."""
+    methods = {**{name: with_selector(name) for name in OURS}, **optuna_methods()}
+    for data, space, made in problems(matrices, names):
         curves = {
             name: np.mean([run(space, m, seed) for seed, m in enumerate(made)], axis=0)
             for name, run in methods.items()
         }
-        curves["myopic-oracle"] = np.mean([best_next(m) for m in made], axis=0)
-        measured[data] = {
-            name: [round(float(curve[k - 1]), 4) for k in POLICIES]
-            for name, curve in curves.items()
-        }
-        print(data, measured[data], flush=True)
-    return {
-        "policies": POLICIES,
-        "matrices": {"real": matrices, "synthetic": 8 * SYNTHETIC},
-        "performance": measured,
-    }
+        best = [oracle_curve(m[None], max(POLICIES)) for m in made]
+        curves["myopic-oracle"] = np.mean(best, axis=0)
+        found = {n: [round(float(c[k - 1]), 4) for k in POLICIES] for n, c in curves.items()}
+        print(data, found, flush=True)
+        yield data, found
 
 
-def compare_replay() -> dict[str, float]:
-    """How far two distributions over levels are apart: Syllabus's, and what ours draws."""
-    from syllabus.curricula.plr.task_sampler import TaskSampler
-
-    returns = np.random.default_rng(0).normal(size=LEVELS)
-    theirs = TaskSampler(list(range(LEVELS)), 1, temperature=TEMPERATURE, staleness_coef=0.0)
-    theirs.task_scores = (-returns).astype(np.float32)  # a high score is a level to replay
-    theirs.unseen_task_weights = np.zeros(LEVELS)
-    rng = np.random.default_rng(1)
-    drawn = [int(draw_lowest(returns, 1, rng, TEMPERATURE)[0]) for _ in range(DRAWS)]
-    shares = np.bincount(drawn, minlength=LEVELS) / DRAWS
-    distance = 0.5 * float(np.abs(shares - theirs.sample_weights()).sum())
-    return {
-        "levels": LEVELS,
-        "draws": DRAWS,
-        "temperature": TEMPERATURE,
-        "total variation distance": round(distance, 4),
-    }
+def problems(matrices: int, names: list[str]) -> Iterator[tuple[str, ContextSpace, list[Floats]]]:
+    """Yield name, contexts and (N, N) matrices, scaled to 0..1, of each data set."""
+    for name in names:
+        if name == SYNTHETIC:
+            kinds = paper_configurations(3, noise=5.0)
+            drawn = [kind.matrix(n) for kind in kinds for n in range(SYNTHETIC_MATRICES)]
+            scaled = [np.asarray((m - m.min()) / (m.max() - m.min())) for m in drawn]
+            yield name, kinds[0].space, scaled
+        else:
+            dataset = load_matrix(name)
+            every = dataset.matrices.normalised()
+            seeds = [derived_seed(0, f"rows of {name}", number) for number in range(matrices)]
+            yield name, dataset.space, [np.asarray(every.resampled(seed)) for seed in seeds]
 
 
-def problems(
-    matrices: int, only: list[str] | None = None
-) -> Iterator[tuple[str, ContextSpace, list[Floats]]]:
-    """Name, contexts and (N, N) matrices of each data set, or only of some of the shipped ones."""
-    for name in only or matrix_names():
-        dataset = load_matrix(name)
-        scaled = dataset.matrices.normalised()
-        seeds = [derived_seed(0, f"rows of {name}", number) for number in range(matrices)]
-        yield name, dataset.space, [np.asarray(scaled.resampled(seed)) for seed in seeds]
-    if only:
-        return
-    kinds = paper_configurations(3, noise=5.0)
-    drawn = [_scaled(kind.matrix(number)) for kind in kinds for number in range(SYNTHETIC)]
-    yield SYNTHETIC_NAME, kinds[0].space, drawn
-
-
-def _scaled(matrix: NDArray[np.floating]) -> Floats:
-    low, high = float(matrix.min()), float(matrix.max())
-    return np.asarray((matrix - low) / (high - low), dtype=np.float64)
-
-
-def ours(name: str) -> Method:
-    """One of our selectors."""
+def with_selector(name: str) -> Method:
+    """Return the method that runs one of our selectors."""
 
     def run(space: ContextSpace, returns: Floats, seed: int) -> list[float]:
         return simulate(make_selector(name, space, seed=seed), returns, max(POLICIES)).curve
@@ -149,24 +80,13 @@ def ours(name: str) -> Method:
     return run
 
 
-def best_next(returns: Floats) -> list[float]:
-    """Performance of who knows the matrix, and takes the best next context each time."""
-    best, curve = np.full(returns.shape[1], -np.inf), []
-    for _ in range(max(POLICIES)):
-        index = int(np.maximum(returns, best).mean(axis=1).argmax())
-        best = np.maximum(best, returns[index])
-        curve.append(float(best.mean()))
-    return curve
-
-
 def optuna_methods() -> dict[str, Method]:
-    """Optuna's samplers, by what they are told."""
+    """Return Optuna's samplers, told the performance or the gain."""
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
     samplers: dict[str, Callable[[int], Any]] = {
-        "random": lambda seed: optuna.samplers.RandomSampler(seed=seed),
         "QMC": lambda seed: optuna.samplers.QMCSampler(seed=seed, scramble=True),
         "TPE": lambda seed: optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP),
         "CMA-ES": lambda seed: optuna.samplers.CmaEsSampler(seed=seed, n_startup_trials=STARTUP),
@@ -178,7 +98,7 @@ def optuna_methods() -> dict[str, Method]:
 
 
 def with_optuna(sampler: Callable[[int], Any], tell_gain: bool) -> Method:
-    """A sampler that suggests one context after another."""
+    """Return the method in which a sampler suggests one context after another."""
     import optuna
 
     def run(space: ContextSpace, returns: Floats, seed: int) -> list[float]:
@@ -195,7 +115,7 @@ def with_optuna(sampler: Callable[[int], Any], tell_gain: bool) -> Method:
 
 
 def suggested(trial: Any, space: ContextSpace) -> int:
-    """The number of the target that a trial is at: levels of a grid, or the nearest of a list."""
+    """Return the target of a trial: levels of a grid, or the nearest of a list."""
     context = {}
     for number, (name, dimension) in enumerate(space.dimensions.items()):
         if isinstance(dimension, Levels):
@@ -205,6 +125,23 @@ def suggested(trial: Any, space: ContextSpace) -> int:
             values = space.targets[:, number]
             context[name] = trial.suggest_float(name, float(values.min()), float(values.max()))
     return space.nearest(context)
+
+
+def main() -> None:
+    """Compare on all data sets, or some."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    every = [*matrix_names(), SYNTHETIC]
+    parser.add_argument("--matrices", type=int, default=10)
+    parser.add_argument("--data", nargs="+", choices=every, default=every)
+    given = parser.parse_args()
+    before = read_result("compare-tools").get("samplers", {}).get("performance", {})
+    found = {**before, **dict(compare(given.matrices, given.data))}
+    samplers = {
+        "policies": POLICIES,
+        "matrices": {"real": given.matrices, "synthetic": 8 * SYNTHETIC_MATRICES},
+        "performance": {name: found[name] for name in every if name in found},
+    }
+    save_result("compare-tools", {"samplers": samplers})
 
 
 if __name__ == "__main__":

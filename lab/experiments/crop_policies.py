@@ -11,12 +11,10 @@ over these years. Written to results/crop-policies.json.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -24,16 +22,14 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from experiment import save_result
 from sdmbtl.environments import make_family
-from sdmbtl.files import write_atomically
 from sdmbtl.policies import Policy
-from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl_crops.functional_crop import NITROGEN_AT_SOWING, WATER_AT_SOWING, FunctionalCrop
 from sdmbtl_crops.weather import years_of
 from sdmbtl_lab.benchmarks.metrics import bootstrap_interval
 
-RESULT = Path(__file__).parents[2] / "results" / "crop-policies.json"
 FAMILY = make_family("Crop")
 TWIN = FunctionalCrop(**{k: v for k, v in FAMILY.options().items() if k != "model"})
 PARAMETERS = jnp.array(list(FAMILY.defaults.values()), dtype=jnp.float32)
@@ -120,10 +116,8 @@ def main() -> None:
             ]
         },
         "seeds": seeds,
-        "software": versions((*CORE, *TRAINING)),
     }
-    write_atomically(RESULT, json.dumps(document, indent=1).encode())
-    print(json.dumps({k: document[k] for k in ("schedules", "profit", "gain")}, indent=1))
+    save_result("crop-policies", document)
 
 
 # -- schedules ------------------------------------------------------------------------------------

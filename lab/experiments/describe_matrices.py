@@ -64,7 +64,7 @@ dataset.space  # the contexts, with names and units
 dataset.card  # how the data were made
 ```
 
-`sdmbtl describe {example}` prints what stands here, `--figures DIR` draws it. Page, figures and
+`sdmbtl lab describe {example}` prints what stands here, `--figures DIR` draws it. Page, figures and
 `results/anatomy.json` are made by `python lab/experiments/describe_matrices.py`; the data by
 `python lab/experiments/make_matrices.py`. The data have the licence of the package (MIT, see `LICENSE`).
 Matrices whose sources are regions are described in [regions.md](regions.md).

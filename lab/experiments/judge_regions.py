@@ -1,14 +1,13 @@
-"""Judge selectors of regions on the shipped data sets of regions: in seconds, without training.
+"""Compare ways to spend training steps on the data sets of regions, without training.
 
-    python lab/experiments/judge_regions.py [--data regions-pendulum ...] [--out results/regions.json]
+    python lab/experiments/judge_regions.py [--data regions-pendulum] [--out FILE.json]
 
-Coverage (the mean best return, as a share of the range of returns) against total steps, in units
-of what the trainer takes for one policy: of the default selector, a generalist that is only
-continued, regions and points at random, points chosen by `auto`, and the Myopic Oracles over points
-and over regions. Every selector is run once for each generalist from scratch of each seed. What it
-proposes is answered with the nearest source that there is, so this compares selectors; what they
-reach is measured by against_generalists.py. The returns are those that policies are chosen by, so
-coverage is a little too high, most of all that of the oracles, which know every row.
+Coverage against total steps of `generalist-first`, of one generalist that is continued, of single
+contexts chosen by `auto` and at random, of random regions, and of the Myopic Oracle over points
+and over regions. Every selector runs once for each generalist from scratch of each seed. A proposal
+is answered with the nearest source of the data set: this compares selectors, while
+against_generalists.py measures what they reach. Coverage uses the returns by which policies are
+chosen, so it is slightly too high, most of all for the oracles.
 
 Written to results/regions.json.
 """
@@ -23,19 +22,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bounds import save_result
+from experiment import save_result
 from generalists.data_sets import MARKS
 from sdmbtl.contexts import Source
 from sdmbtl.environments import make_family
 from sdmbtl.selectors import GeneralistFirstSelector, Proposal, Selector, make_selector
 from sdmbtl.selectors.history import History
-from sdmbtl.wording import counted
 from sdmbtl_lab.benchmarks import greedy_sources, simulate_regions
 from sdmbtl_lab.benchmarks.simulate_regions import generalist_runs
 from sdmbtl_lab.matrices import RegionDataset, load_regions, region_names
 
-RESULT = Path(__file__).parents[2] / "results" / "regions.json"
-#: Width of regions at random.
+#: Width of random regions.
 WIDTH = 0.25
 
 #: Mean best returns at the marks, None where nothing is paid for yet.
@@ -45,7 +42,7 @@ Method = Callable[[RegionDataset, int, int], Curve]
 
 
 class RandomRegions(Selector):
-    """Regions around targets at random, from scratch."""
+    """Regions around random targets, from scratch."""
 
     name: ClassVar[str] = "random-regions"
 
@@ -56,11 +53,11 @@ class RandomRegions(Selector):
         if not targets:
             raise history.exhausted()
         center = targets[int(history.rng("region").integers(len(targets)))]
-        return Proposal(Source.at(center, WIDTH), self.name, "A target at random.")
+        return Proposal(Source.at(center, WIDTH), self.name, "A random target.")
 
 
 def run_selector(make: Callable[[RegionDataset, int], Selector]) -> Method:
-    """The method that runs a selector, made for a data set with a seed."""
+    """Return the method that runs a selector, made for a data set with a seed."""
 
     def method(dataset: RegionDataset, seed: int, run: int) -> Curve:
         selector = make(dataset, seed * len(generalist_runs(dataset)) + run)
@@ -72,7 +69,7 @@ def run_selector(make: Callable[[RegionDataset, int], Selector]) -> Method:
 
 
 def continue_generalist(dataset: RegionDataset, seed: int, run: int) -> Curve:
-    """One policy for the whole space, with the steps that there are."""
+    """Train one policy for the whole space with all steps."""
     numbers = generalist_runs(dataset)[run]
     affordable = [
         [n for n in numbers if dataset.total_steps[n] <= mark * dataset.unit] for mark in MARKS
@@ -81,17 +78,16 @@ def continue_generalist(dataset: RegionDataset, seed: int, run: int) -> Curve:
 
 
 def ask_oracle(*, points: bool) -> Method:
-    """The Myopic Oracle over points from scratch, or over everything, with each mark's budget."""
+    """Return the Myopic Oracle over points from scratch, or over everything."""
 
     def method(dataset: RegionDataset, seed: int, run: int) -> Curve:
-        del run  # the rows of all are known
+        del run  # the oracle knows the rows of all runs
         among = [
             number
             for number, source in enumerate(dataset.sources)
             if not points or (source.is_point and source.parent is None)
         ]
-        low = return_range(dataset)[0]
-        rows = dataset.returns[seed]
+        low, rows = return_range(dataset)[0], dataset.returns[seed]
         taken = [
             greedy_sources(dataset, mark * dataset.unit, seed=seed, among=among, lowest=low)
             for mark in MARKS
@@ -101,70 +97,59 @@ def ask_oracle(*, points: bool) -> Method:
     return method
 
 
-#: Name in the result -> what is judged, and whether it is the same for every run.
-METHODS: dict[str, tuple[Method, bool]] = {
-    "generalist-first": (
-        run_selector(lambda d, s: GeneralistFirstSelector(d.space, seed=s, steps=d.unit)),
-        False,
+METHODS: dict[str, Method] = {
+    "generalist-first": run_selector(
+        lambda d, s: GeneralistFirstSelector(d.space, seed=s, steps=d.unit)
     ),
-    "generalist": (continue_generalist, False),
-    "regions: random": (run_selector(lambda d, s: RandomRegions(d.space, seed=s)), False),
-    "points: auto": (run_selector(lambda d, s: make_selector("auto", d.space, seed=s)), False),
-    "points: random": (run_selector(lambda d, s: make_selector("random", d.space, seed=s)), False),
-    "oracle: points": (ask_oracle(points=True), True),
-    "oracle: regions": (ask_oracle(points=False), True),
+    "generalist": continue_generalist,
+    "regions: random": run_selector(lambda d, s: RandomRegions(d.space, seed=s)),
+    "points: auto": run_selector(lambda d, s: make_selector("auto", d.space, seed=s)),
+    "points: random": run_selector(lambda d, s: make_selector("random", d.space, seed=s)),
+    "oracle: points": ask_oracle(points=True),
+    "oracle: regions": ask_oracle(points=False),
 }
 
 
 def return_range(dataset: RegionDataset) -> tuple[float, float]:
-    """Lowest and highest return of an episode."""
+    """Return the lowest and the highest return of an episode."""
     known = make_family(dataset.card["recipe"]["family"]["name"]).return_range
     if known is None:
         raise ValueError(f"The range of returns of {dataset.name} is not known.")
     return known
 
 
-def judge(dataset: RegionDataset, method: Method, *, once: bool) -> list[list[float | None]]:
-    """Coverage at the marks: a list for each run of each seed, one for each seed if `once`."""
+def judge(dataset: RegionDataset) -> dict[str, Any]:
+    """Measure the coverage of every method at the marks, one curve per run of each seed."""
     low, high = return_range(dataset)
-    runs = range(1 if once else len(generalist_runs(dataset)))
-    curves = [method(dataset, seed, run) for seed in range(dataset.seeds) for run in runs]
-    return [[None if r is None else (r - low) / (high - low) for r in curve] for curve in curves]
-
-
-def judge_all(dataset: RegionDataset) -> dict[str, Any]:
-    """Everything about one data set, as JSON data; prints as it goes."""
-    seeds = counted(dataset.seeds, "seed")
-    print(f"{dataset.name}: {len(dataset.space)} targets, {seeds}, units {MARKS}")
     found: dict[str, Any] = {}
-    for name, (method, once) in METHODS.items():
+    for name, method in METHODS.items():
         begun = time.process_time()
-        curves = judge(dataset, method, once=once)
-        seconds = time.process_time() - begun
-        found[name] = {"coverage": curves, "seconds": round(seconds, 1)}
-        means = np.array(curves, dtype=np.float64).mean(axis=0)
-        shown = " ".join("  –  " if np.isnan(mean) else f"{mean:.3f}" for mean in means)
-        print(f"  {name:18} {shown}   {seconds:.1f} s", flush=True)
+        runs = range(1 if name.startswith("oracle") else len(generalist_runs(dataset)))
+        curves = [method(dataset, seed, run) for seed in range(dataset.seeds) for run in runs]
+        coverage = [[None if r is None else (r - low) / (high - low) for r in c] for c in curves]
+        seconds = round(time.process_time() - begun, 1)
+        found[name] = {"coverage": coverage, "seconds": seconds}
+        means = np.array(coverage, dtype=np.float64).mean(axis=0)
+        print(f"{dataset.name}, {name}: {means.round(3)}, {seconds} s", flush=True)
     size = {"targets": len(dataset.space), "seeds": dataset.seeds, "unit": dataset.unit}
-    return {**size, "return_range": list(return_range(dataset)), "methods": found}
+    return {**size, "return_range": [low, high], "methods": found}
 
 
 def can_judge(dataset: RegionDataset) -> bool:
-    """Whether there is something to choose: points from scratch beside the generalists."""
+    """Return whether there is a choice: points from scratch next to the generalists."""
     return any(source.is_point and source.parent is None for source in dataset.sources)
 
 
 def main() -> None:
-    """Judge on all data sets, or some, and write everything down."""
+    """Judge on all data sets, or some."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", nargs="+", help="names or paths; all that can judge if left out")
-    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     chosen = [load_regions(name) for name in given.data or region_names()]
-    data = {d.name: judge_all(d) for d in chosen if given.data or can_judge(d)}
-    command = "python lab/experiments/judge_regions.py"
-    result = {"command": command, "marks": list(MARKS), "data": data}
-    save_result(result, given.out, simulation="sdmbtl_lab.benchmarks.simulate_regions")
+    data = {d.name: judge(d) for d in chosen if given.data or can_judge(d)}
+    code = ("sdmbtl.selectors", "sdmbtl_lab.benchmarks.simulate_regions")
+    save_result("regions", {"marks": list(MARKS), "data": data}, given.out, code=code)
 
 
 if __name__ == "__main__":

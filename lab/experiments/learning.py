@@ -1,20 +1,18 @@
-"""Whether our PPO learns as well as stable-baselines3's: the final return at equal steps.
+"""Compare the final return of our PPO with stable-baselines3's PPO at equal steps.
 
     python lab/experiments/learning.py [--only CartPole-v1 ...] [--seeds 5] [--share 1.0]
 
-Each environment is learned by our PPO with what it recommends, and by stable-baselines3's PPO with
-the settings of RL Zoo (constant learning rates and clipping), for the same number of steps. Both
-return their best policy, by their own evaluations during training; it is then played on episodes
-that nobody has seen. BipedalWalker and Hopper take long and have two seeds.
+Our PPO has its recommended settings, stable-baselines3's PPO those of RL Zoo (constant learning
+rates and clipping). Both return their best policy by their own evaluations during training, which
+then plays new episodes. BipedalWalker and Hopper take long and have two seeds.
 
-Written to results/learning.json after every training run; what is there is not run again. Runs of
+Written to results/learning.json after every training run; finished runs are not repeated. Runs of
 another length are other runs: --share 0.1 takes a tenth of the steps.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,13 +21,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 
+from experiment import read_result, save_result
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily
-from sdmbtl.files import write_atomically
-from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.training import TrainingJob, make_trainer
 
-RESULT = Path(__file__).parents[2] / "results" / "learning.json"
 EPISODES, EVALUATION_SEED = 50, 12345
 NORMALIZED = {"norm_obs": True, "norm_reward": True}
 
@@ -41,7 +37,7 @@ class Task:
     Attributes:
         steps: Environment steps of a training run.
         zoo: Settings of the trainer "sb3".
-        most_seeds: At most so many training runs.
+        most_seeds: Limit on the number of training runs.
     """
 
     steps: int
@@ -124,7 +120,7 @@ TASKS = {
 
 
 def run(environment: str, trainer_name: str, steps: int, seed: int) -> dict[str, Any]:
-    """One training run: its returns, how long it took."""
+    """Train once and evaluate the policy."""
     space = ContextSpace(unused=[0.0, 1.0])
     family = FactoryFamily(lambda _: gymnasium.make(environment), space)
     settings = TASKS[environment].zoo if trainer_name == "sb3" else {}
@@ -150,7 +146,7 @@ def run(environment: str, trainer_name: str, steps: int, seed: int) -> dict[str,
 
 
 def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Mean and 95 % interval of the mean over seeds, by environment, steps and trainer."""
+    """Return mean and 95 % interval over seeds, by environment, steps and trainer."""
     groups: dict[str, dict[str, list[float]]] = {}
     for each in runs:
         name = f"{each['environment']}, {each['steps_asked']} steps"
@@ -170,7 +166,7 @@ def summarize(runs: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _interval(values: list[float]) -> list[float] | None:
-    """By resampling the seeds; None for a single one."""
+    """Resample the seeds; None for a single one."""
     if len(values) < 2:
         return None
     rng = np.random.default_rng(0)
@@ -185,34 +181,23 @@ def main() -> None:
     parser.add_argument("--trainers", nargs="+", choices=("ppo", "sb3"), default=["ppo", "sb3"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--share", type=float, default=1.0)
-    parser.add_argument("--out", type=Path, default=RESULT)
-    arguments = parser.parse_args()
-    runs = json.loads(arguments.out.read_text())["runs"] if arguments.out.is_file() else []
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    runs = read_result("learning", given.out).get("runs", [])
     keys = ("environment", "trainer", "steps_asked", "seed")
-    for environment in arguments.only:
+    done = {tuple(each[key] for key in keys) for each in runs}
+    for environment in given.only:
         task = TASKS[environment]
-        steps = round(task.steps * arguments.share)
-        for seed in range(min(arguments.seeds, task.most_seeds)):
-            for trainer in arguments.trainers:
+        steps = round(task.steps * given.share)
+        for seed in range(min(given.seeds, task.most_seeds)):
+            for trainer in given.trainers:
                 wanted = (environment, trainer, steps, seed)
-                if wanted in [tuple(each[key] for key in keys) for each in runs]:
+                if wanted in done:
                     continue
                 runs.append(run(*wanted))
-                latest = runs[-1]
-                print(
-                    f"{environment:18s} {trainer:4s} seed {seed}: {latest['mean_return']:9.1f} "
-                    f"after {latest['steps']} steps, {latest['cpu_seconds']:.0f} CPU-seconds",
-                    flush=True,
-                )
-                content = {
-                    "command": "python lab/experiments/learning.py",
-                    "versions": versions((*CORE, *TRAINING)),
-                    "episodes": EPISODES,
-                    "summary": summarize(runs),
-                    "runs": runs,
-                }
-                write_atomically(arguments.out, f"{json.dumps(content, indent=1)}\n".encode())
-    print(json.dumps(summarize(runs), indent=1))
+                print({key: value for key, value in runs[-1].items() if key != "curve"}, flush=True)
+                content = {"episodes": EPISODES, "summary": summarize(runs), "runs": runs}
+                save_result("learning", content, given.out)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 """Make the transfer matrices that ship with the package, of points and of regions.
 
-Everything continues where it was when this is started again. One seed of every matrix is made
-first, then the second of every one, and so on: whatever ends it, what is there can be used. A new
-directory begins with the seeds that ship.
+Interrupted work continues when this is started again. The first seed of every matrix is made first,
+then the second of every one, so a partial result is useful at any time.
 
     python lab/experiments/make_matrices.py                     # everything: hours on two cores
     python lab/experiments/make_matrices.py cartpole-wide       # one of them
     python lab/experiments/make_matrices.py regions-pendulum    # one whose sources are regions
-    python lab/experiments/make_matrices.py --ship              # copy what is finished into the package
+    python lab/experiments/make_matrices.py --ship              # copy finished seeds into the lab
 """
 
 from __future__ import annotations
@@ -22,25 +21,23 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from experiment import ROOT
 from generalists.data_sets import MOST_TARGETS
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.training import make_trainer
-from sdmbtl_lab.matrices import load_matrix, load_regions, matrix_names, region_names
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl_lab.matrices.region_factory import RegionFactory
 from sdmbtl_lab.matrices.region_recipe import RegionForm, RegionRecipe
 from sdmbtl_lab.matrices.shipped import folder
 
-ROOT = Path(__file__).parents[2]
-
 #: Half the passes over the samples, with larger steps: twice as fast as CartPole's usual training.
 #: Policies do as well where they are trained, and differ more in what else they can do.
 FAST_SETTINGS = {"update_epochs": 5, "learning_rate": 0.001}
 FAST = [word for setting in FAST_SETTINGS.items() for word in ("--set", "{}={}".format(*setting))]
 
-#: What `sdmbtl matrix` is given for each; in the order in which they are made.
+#: What `sdmbtl lab matrix` is given for each; in the order in which they are made.
 ARGUMENTS = {
     "cartpole-wide": ["CartPole", "--space", "wide", *FAST],
     "cartpole-forces": ["CartPole", "--space", "forces", *FAST],
@@ -130,22 +127,9 @@ def make(name: str, seeds: int, out: Path, jobs: int) -> None:
         factory = RegionFactory(out / name, REGIONS[name].recipe())
         factory.make(seeds, jobs=jobs, progress=partial(show, name))
         return
-    command = [sys.executable, "-m", "sdmbtl", "matrix", *ARGUMENTS[name]]
+    command = [sys.executable, "-m", "sdmbtl", "lab", "matrix", *ARGUMENTS[name]]
     command += ["--seeds", str(seeds), "--out", str(out / name), "--jobs", str(jobs)]
     subprocess.run(command, check=True)  # noqa: S603 - this package itself
-
-
-def begin_with_shipped(name: str, out: Path) -> None:
-    """Put the seeds that ship into a new directory: they need not be made again."""
-    if (out / name).exists():
-        return
-    if name in region_names():
-        regions = load_regions(name)
-        recipe = RegionRecipe.from_dict(regions.card["recipe"])
-        RegionFactory(out / name, recipe).take_over(regions)
-    if name in matrix_names():
-        points = load_matrix(name)
-        MatrixFactory(out / name, MatrixRecipe.from_dict(points.card["recipe"])).take_over(points)
 
 
 def show(name: str, done: int, total: int, label: str) -> None:
@@ -162,9 +146,9 @@ def ship(names: list[str], out: Path) -> None:
             continue
         recipe = out / name / "recipe.json"
         dataset = (
-            RegionFactory(out / name, RegionRecipe.load(recipe)).finished()
+            RegionFactory(out / name, RegionRecipe.read(recipe)).finished()
             if name in REGIONS
-            else MatrixFactory(out / name, MatrixRecipe.load(recipe)).finished()
+            else MatrixFactory(out / name, MatrixRecipe.read(recipe)).finished()
         )
         path = folder() / f"{name}.npz"
         dataset.save(path)
@@ -178,15 +162,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=MOST_SEEDS)
     parser.add_argument("--out", type=Path, default=ROOT / "matrices")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--anew", action="store_true", help="make seeds that ship as well")
     parser.add_argument("--ship", action="store_true", help="copy into the package instead")
     given = parser.parse_args()
     names = given.names or list(SEEDS)
     if given.ship:
         ship(names, given.out)
         return
-    for name in () if given.anew else names:
-        begin_with_shipped(name, given.out)
     for seeds in range(1, given.seeds + 1):
         for name in names:
             if seeds <= SEEDS[name]:

@@ -1,190 +1,102 @@
-"""Time per round and peak memory of selection, from 64 to 16384 targets, on one thread.
+"""CPU time per round and peak memory of selectors, by the number of targets, on one thread.
 
-    python lab/experiments/selection_speed.py [--sizes 64,512,3125,16384] [--rounds 50] [--no-compare]
+python lab/experiments/selection_speed.py [--sizes 512,3125,16384] [--selectors auto,m/gp-mbtl]
 
-Each size runs in a process of its own, so that its peak memory is its own. M/GP-MBTL runs on a
-Mountain matrix (M-MBTL chooses) and on one that is not (GP-MBTL chooses after the fifth round);
-rows are made when they are asked for, so the memory is that of the selector. Beside it runs a
-straightforward round: a GPyTorch ExactGP fitted with 500 Adam steps, and the acquisition over
-the full source x target x dimension array. Written to results/selection-speed.json.
+Each measurement runs in a fresh process. Rows are made on demand, so the memory is that of the
+selector and of Python. Written to results/selection-speed.json.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
-import platform
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from scoreboard.selection_cost import (
-    SIZES,
-    json_of_child,
-    make_row,
-    make_space,
-    peak_mib,
-    round_seconds,
-    warm_up,
-)
-from sdmbtl.software import CORE, versions
+from experiment import peak_mib, run_child, save_result
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.selectors import make_selector
+from sdmbtl_lab.benchmarks.effects import add_slopes
+from sdmbtl_lab.benchmarks.synthetic import CONSTANT, RIGHT_SLOPE
 
-SELECTOR = "m/gp-mbtl"
-#: Past this, the straightforward acquisition needs more memory than it is worth.
-LARGEST_COMPARISON = 4096
-RESULT = Path(__file__).parents[2] / "results" / "selection-speed.json"
-
-
-def time_rounds(n: int, rounds: int, mountain: bool) -> dict[str, float]:
-    """Milliseconds per round of M/GP-MBTL."""
-    times = round_seconds(SELECTOR, n, rounds, mountain=mountain)
-    return {"mean_ms": 1e3 * float(np.mean(times)), "worst_ms": 1e3 * float(np.max(times))}
+#: Number of targets -> values per dimension, number of dimensions, rounds.
+SIZES = {64: (4, 3, 8), 512: (8, 3, 50), 3125: (5, 5, 50), 16384: (4, 7, 20)}
+SELECTORS = ("auto", "m/gp-mbtl", "gp-mbtl", "m-mbtl")
+NOISE = 5.0
+#: Rounds before this one are not counted: hardly anything is fitted then.
+FIRST_COUNTED = 3
+#: Mountain: returns fall with distance in every dimension.
+KINDS = ("mountain", "not_mountain")
 
 
-def time_gpytorch_round(n: int, observed: int) -> float:
-    """Seconds of one straightforward round with GPyTorch."""
-    import gpytorch
-    import torch
-
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    space = make_space(n)
-    indices = np.random.default_rng(0).choice(n, size=observed, replace=False)
-    rows = np.array([make_row(space, int(i), mountain=False) for i in indices])
-    rows = (rows - rows.min()) / (rows.max() - rows.min())
-    start = time.process_time()
-    points = torch.tensor(space.targets[indices], dtype=torch.float32)
-    values = torch.tensor(rows[np.arange(observed), indices], dtype=torch.float32)
-
-    class Model(gpytorch.models.ExactGP):  # type: ignore[misc]
-        def __init__(self, likelihood: Any) -> None:
-            super().__init__(points, values, likelihood)
-            self.mean_module = gpytorch.means.ConstantMean()
-            self.covar_module = gpytorch.kernels.ScaleKernel(gpytorch.kernels.RBFKernel())
-
-        def forward(self, x: Any) -> Any:
-            return gpytorch.distributions.MultivariateNormal(
-                self.mean_module(x), self.covar_module(x)
-            )
-
-    likelihood = gpytorch.likelihoods.GaussianLikelihood()
-    model = Model(likelihood)
-    model.train()
-    likelihood.train()
-    optimiser = torch.optim.Adam(model.parameters(), lr=0.1)
-    objective = gpytorch.mlls.ExactMarginalLogLikelihood(likelihood, model)
-    for _ in range(500):
-        optimiser.zero_grad()
-        loss = -objective(model(points), values)
-        loss.backward()
-        optimiser.step()
-    model.eval()
-    with torch.no_grad():
-        posterior = model(torch.tensor(space.targets, dtype=torch.float32))
-        optimistic = (posterior.mean + posterior.variance.sqrt()).numpy()
-    difference = space.targets[:, None] - space.targets
-    features = np.concatenate([np.minimum(difference, 0), np.maximum(difference, 0)], axis=2)
-    design = features[indices].reshape(-1, features.shape[2])
-    slopes = np.linalg.lstsq(
-        np.column_stack([np.ones(len(design)), design]), rows.ravel(), rcond=None
-    )[0][1:]
-    gains = np.maximum(optimistic[:, None] + features @ slopes - rows.max(axis=0), 0).mean(axis=1)
-    gains.argmax()
-    return time.process_time() - start
+def make_row(space: ContextSpace, index: int, kind: str) -> NDArray[np.float64]:
+    """Make the (N,) returns of one policy, as in the synthetic benchmark with noise 5."""
+    right = [RIGHT_SLOPE] * space.n_dimensions
+    first = -RIGHT_SLOPE if kind == "mountain" else 1.0
+    left = [first] * (space.n_dimensions - 1) + [-RIGHT_SLOPE]
+    row = np.full((1, len(space)), CONSTANT)
+    add_slopes(row, space.targets[index, None], space.targets, left, right)
+    return np.asarray(row[0] + NOISE * np.random.default_rng(index).standard_normal(len(space)))
 
 
-def measure(n: int, rounds: int, compare: bool) -> dict[str, Any]:
-    """All figures of one size, in this process."""
-    warm_up(SELECTOR)
-    mountain = time_rounds(n, rounds, mountain=True)
-    other = time_rounds(n, rounds, mountain=False)
-    peak = peak_mib()
-    figures: dict[str, Any] = {
-        "targets": n,
-        "rounds": min(rounds, n),
-        "mountain": mountain,
-        "not_mountain": other,
-        "peak_mib": peak,
+def round_seconds(selector: str, targets: int, kind: str) -> list[float]:
+    """Measure the CPU seconds of each round: an ask and its tell."""
+    values, dimensions, rounds = SIZES[targets]
+    space = ContextSpace(**{f"c{d + 1}": range(values) for d in range(dimensions)})
+    chooser = make_selector(selector, space)
+    seconds = []
+    for _ in range(rounds):
+        start = time.process_time()
+        trial = chooser.ask()
+        asked = time.process_time() - start
+        row = make_row(space, space.nearest(trial.context), kind)
+        start = time.process_time()
+        chooser.tell(trial, row)
+        seconds.append(asked + time.process_time() - start)
+    return seconds
+
+
+def warm_up(selector: str) -> None:
+    """Load the parts of SciPy that are loaded at first use."""
+    round_seconds(selector, min(SIZES), "not_mountain")
+
+
+def measure(selector: str, targets: int, kind: str) -> dict[str, float]:
+    """Measure one selector in this process."""
+    warm_up(selector)
+    counted = 1e3 * np.array(round_seconds(selector, targets, kind)[FIRST_COUNTED - 1 :])
+    return {
+        "median_ms": float(np.median(counted)),
+        "slowest_ms": float(counted.max()),
+        "peak_mib": peak_mib(),
     }
-    if compare and n <= LARGEST_COMPARISON:
-        observed = [k for k in (10, 30, 50) if k <= n]
-        seconds = float(np.mean([time_gpytorch_round(n, k) for k in observed]))
-        figures["gpytorch_round_ms"] = 1e3 * seconds
-        figures["times_faster_than_gpytorch"] = 1e3 * seconds / other["mean_ms"]
-    return figures
-
-
-def in_own_process(n: int, rounds: int, compare: bool) -> dict[str, Any]:
-    """Measure one size in a fresh process with one thread."""
-    arguments = [__file__, "--one", str(n), "--rounds", str(rounds)]
-    return json_of_child(arguments if compare else [*arguments, "--no-compare"])
-
-
-def has_gpytorch() -> bool:
-    """Whether the optional comparison can run; not imported here, its memory would count."""
-    return importlib.util.find_spec("gpytorch") is not None
-
-
-def show(figures: dict[str, Any]) -> str:
-    """One line of the table."""
-    ratio = figures.get("times_faster_than_gpytorch")
-    return (
-        f"{figures['targets']:>8} {figures['mountain']['mean_ms']:>12.2f} "
-        f"{figures['not_mountain']['mean_ms']:>14.2f} "
-        f"{max(figures['mountain']['worst_ms'], figures['not_mountain']['worst_ms']):>10.1f} "
-        f"{figures['peak_mib']:>10.0f} "
-        + (
-            f"{figures['gpytorch_round_ms']:>14.0f} {ratio:>7.0f}"
-            if ratio
-            else f"{'-':>14} {'-':>7}"
-        )
-    )
 
 
 def main() -> None:
-    """Measure every size and write the results."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    parser.add_argument("--rounds", type=int, default=50)
-    parser.add_argument("--no-compare", action="store_true")
-    parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    compare = not arguments.no_compare and has_gpytorch()
-    if arguments.one:
-        print(json.dumps(measure(arguments.one, arguments.rounds, compare)))
+    """Measure every selector on every size."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--sizes", default="512,3125,16384")
+    parser.add_argument("--selectors", default=",".join(SELECTORS))
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.one:
+        print(json.dumps(measure(*json.loads(given.one))))
         return
-    if not compare:
-        print("Without the comparison with GPyTorch (pip install 'sdmbtl[compare]').")
-    print("CPU milliseconds per round of M/GP-MBTL (one thread), peak memory of the process")
-    print(
-        f"{'targets':>8} {'Mountain':>12} {'not Mountain':>14} {'worst':>10} {'peak MiB':>10} "
-        f"{'GPyTorch round':>14} {'ratio':>7}"
-    )
-    measured = []
-    for size in map(int, arguments.sizes.split(",")):
-        # Without the comparison first: importing torch alone takes hundreds of MiB.
-        figures = in_own_process(size, arguments.rounds, compare=False)
-        if compare and size <= LARGEST_COMPARISON:
-            figures = {**in_own_process(size, arguments.rounds, compare=True), **figures}
-        measured.append(figures)
-        print(show(figures), flush=True)
-    packages = (*CORE, *(("torch", "gpytorch") if compare else ()))
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text(
-        json.dumps(
-            {
-                "measured": measured,
-                "versions": versions(packages),
-                "machine": platform.processor() or platform.machine(),
-            },
-            indent=1,
-        )
-        + "\n"
-    )
-    print(f"Written to {RESULT}")
+    measured: list[dict[str, Any]] = []
+    for targets in map(int, given.sizes.split(",")):
+        selectors = {
+            name: {
+                kind: run_child([__file__, "--one", json.dumps([name, targets, kind])])
+                for kind in KINDS
+            }
+            for name in given.selectors.split(",")
+        }
+        measured.append({"targets": targets, "rounds": SIZES[targets][2], "selectors": selectors})
+        print(json.dumps(measured[-1]), flush=True)
+    save_result("selection-speed", {"measured": measured}, code=("sdmbtl.selectors",))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ other part stays.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -25,10 +24,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiment import read_result, save_result
 from sdmbtl.environments import make_family
-from sdmbtl.files import write_atomically
 from sdmbtl.policies import load_policy
-from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies import Study
 from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.world_rollout import WorldEpisode, act_in_blocks, play_together
@@ -36,7 +34,6 @@ from sdmbtl_traffic.crossing import MOST_ACCELERATION
 from sdmbtl_traffic.family import Traffic, TrafficWorld
 from sdmbtl_traffic.simulation import Driver
 
-RESULT = Path(__file__).parents[2] / "results" / "traffic-policies.json"
 #: Seeds of new episodes begin here: training and studies have others.
 NEW = 10**6
 #: Savings count only where at least this share of IDM's throughput is left.
@@ -171,17 +168,16 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=64, help="on the usual crossing")
     parser.add_argument("--target-episodes", type=int, default=10, help="on each target")
     parser.add_argument("--work", type=Path, default=Path("runs"))
-    parser.add_argument("--out", type=Path, default=RESULT)
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     family = make_family("Traffic")
     assert isinstance(family, Traffic)  # noqa: S101 - for the type checker
-    result = json.loads(given.out.read_text()) if given.out.exists() else {}
+    result = read_result("traffic-policies", given.out)
     if given.part in ("crossing", "all"):
         result["crossing"] = measure_crossing(family, given.seeds, given.episodes)
     if given.part in ("portfolio", "all"):
         result["portfolio"] = measure_portfolio(family, given.target_episodes, given.work)
-    result["versions"] = versions([*CORE, *TRAINING])
-    write_atomically(given.out, (json.dumps(result, indent=1) + "\n").encode())
+    save_result("traffic-policies", result, given.out)
 
 
 if __name__ == "__main__":

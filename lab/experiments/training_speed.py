@@ -1,15 +1,14 @@
 """Training steps per CPU-second: our PPO, stable-baselines3 and SBX, in one run.
 
-    python lab/experiments/training_speed.py [--contexts 100] [--repeats 3] [--part batched|host|all]
+    python lab/experiments/training_speed.py [--repeats 3] [--part batched|host|all]
 
-batched: environments that are pure functions, on CartPole; each library's PPO with its own
-defaults and 8 environments.
+batched: CartPole as a pure function; each library's PPO with its own defaults, 8 environments.
 
-host: Gymnasium's own environments, and our walker, whose step is leaner, against Gymnasium's; the
-same network, environments, rollout, epochs and minibatch for all. SBX (stable-baselines in JAX,
+host: Gymnasium's own environments, and our faster walker against Gymnasium's; the same network,
+environments, rollout, epochs and minibatch for all. SBX (stable-baselines in JAX,
 `pip install sbx-rl`) is left out if it is not installed.
 
-Compilation is timed by itself. Written to results/training-speed.json; the other part stays.
+Compilation is timed separately. Written to results/training-speed.json; the other part stays.
 """
 
 from __future__ import annotations
@@ -23,19 +22,17 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 
+from experiment import read_result, save_result
 from sdmbtl import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
-from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.training import Trainer, TrainerSpec, TrainingJob, make_trainer, train
 from sdmbtl.training.ppo import HostPPOTrainer
 
-RESULT = Path(__file__).parents[2] / "results" / "training-speed.json"
 SB3_STEPS = 49_152
 HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3", "BipedalWalker")
 #: Our families among them, and what others have instead.
@@ -207,16 +204,12 @@ def main() -> None:
     parser.add_argument("--part", choices=("batched", "host", "all"), default="all")
     parser.add_argument("--only", nargs="+", choices=HOST, default=HOST, help="of the part host")
     arguments = parser.parse_args()
-    result: dict[str, Any] = json.loads(RESULT.read_text()) if RESULT.is_file() else {}
-    result |= {"cores": len(os.sched_getaffinity(0)), "versions": versions((*CORE, *TRAINING))}
-    command = f"python lab/experiments/training_speed.py --repeats {arguments.repeats}"
+    result = {**read_result("training-speed"), "cores": len(os.sched_getaffinity(0))}
     if arguments.part in ("batched", "all"):
-        result["command"] = f"{command} --contexts {arguments.contexts}"
         result |= measure_batched(arguments.contexts, arguments.repeats)
     if arguments.part in ("host", "all"):
         before = result.get("host", {}).get("environments", {})
         result["host"] = {
-            "command": f"{command} --part host",
             "settings": {
                 "num_envs": NUM_ENVS,
                 "num_steps": NUM_STEPS,
@@ -225,8 +218,7 @@ def main() -> None:
             },
             "environments": before | measure_host(arguments.only, arguments.repeats),
         }
-    print(json.dumps(result, indent=1))
-    RESULT.write_text(json.dumps(result, indent=1) + "\n")
+    save_result("training-speed", result)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ Run it only when a change of the choices is meant, and say so in the changelog:
 
 It keeps to what users call: make a selector, ask, tell. The file has, for every case, selector and
 seed, a run: each ask as [index of the target or coordinates in the box, strategy, structure,
-model], for `auto` also its numbers; at the end the remaining gain and the failed runs. Where all
-seeds gave the same, it is written once.
+model], for `predictive` also its numbers; at the end the remaining gain and the failed runs. Where
+all seeds gave the same, it is written once.
 """
 
 import json
@@ -159,7 +159,7 @@ def variants(space):
         "random in the box": ("random", {"sources": "box"}),
         "gp-mbtl within": ("gp-mbtl", {"slopes": "within"}),
         "m/gp-mbtl as in the paper": ("m/gp-mbtl", paper),
-        "auto with knowledge": ("auto", known),
+        "predictive with knowledge": ("predictive", known),
     }
 
 
@@ -174,9 +174,9 @@ def make(name, space, matrices, seed):
 
 
 #: The selectors of points: what chooses regions is not recorded here.
-POINTS = tuple(name for name in selector_names() if name != "generalist-first")
+POINTS = tuple(name for name in selector_names() if name not in ("auto", "generalist-first"))
 ALL = (*POINTS, *variants(listed()[0]), MyopicOracle.name, SequentialOracle.name)
-MODELS = ("auto", "m/gp-mbtl", "m-mbtl", "gp-mbtl")
+MODELS = ("predictive", "m/gp-mbtl", "m-mbtl", "gp-mbtl")
 
 # -- cases -----------------------------------------------------------------------------------------
 
@@ -240,7 +240,9 @@ def runs(case):
                 name,
                 seed,
                 {
-                    "asks": [recorded_ask(c, with_numbers=name.startswith("auto")) for c in asked],
+                    "asks": [
+                        recorded_ask(c, with_numbers=name.startswith("predictive")) for c in asked
+                    ],
                     "remaining gain": selector.remaining_gain(3),
                     "failed runs": [int(number) for number in selector.failed_runs()],
                 },

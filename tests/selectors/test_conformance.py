@@ -44,11 +44,15 @@ VARIANTS = {
     "m/gp-mbtl as in the paper": lambda space, seed: MGPSelector(
         space, seed=seed, detector=MountainDetector.as_in_the_paper()
     ),
-    "auto with one model": partial(PredictiveSelector, models=["plateau"]),
+    "predictive with one model": partial(PredictiveSelector, models=["plateau"]),
     "sequential oracle": sequential_oracle,
 }
 FACTORIES = {
-    **{name: partial(make_selector, name) for name in selector_names() if name not in VARIANTS},
+    **{
+        name: partial(make_selector, name)
+        for name in selector_names()
+        if name not in ("auto", *VARIANTS)
+    },
     "myopic oracle": myopic_oracle,
 }
 CHECKS_OF_CHOICES = (

@@ -18,10 +18,11 @@ from sdmbtl.errors import (
     StateError,
     UnknownTrialError,
 )
-from sdmbtl.selectors import RandomSelector, registry
+from sdmbtl.selectors import RandomSelector
+from sdmbtl.selectors import make as registry
 from sdmbtl.testing import example_matrix, example_spaces
 
-NAMES = [n for n in selector_names() if n not in ("auto", "random", "independent")]
+NAMES = [n for n in selector_names() if n not in ("auto", "predictive", "random", "independent")]
 
 
 def run(selector, matrix, rounds):

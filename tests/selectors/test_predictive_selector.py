@@ -13,15 +13,15 @@ from sdmbtl.errors import ExhaustedError, SelectorError, StateError
 from sdmbtl.selectors import MountainSelector, RandomSelector
 from sdmbtl.selectors import acquisition as acquisition_module
 from sdmbtl.selectors.acquisition import predicted_gains, predicted_improvement
+from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.models import (
     AdditiveModel,
     FirstRowModel,
-    PredictionContest,
+    ModelComparison,
     TrackRecord,
     default_models,
 )
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
-from sdmbtl.selectors.where import where_gained
 from sdmbtl.testing import example_matrix, example_spaces
 from sdmbtl.wording import points
 from sdmbtl_lab.benchmarks import simulate
@@ -46,9 +46,9 @@ class TestChoice:
     def test_the_second_is_the_best_that_the_first_row_lets_expect(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.3)
         (first,) = run_rounds(selector, matrix, 1)
-        contest = PredictionContest([FirstRowModel()], predicted_improvement)
-        contest.watch(selector.rows)
-        values = predicted_gains(contest.verdict().model, GRID.unit_targets, matrix[first.index])
+        comparison = ModelComparison([FirstRowModel()], predicted_improvement)
+        comparison.watch(selector.rows)
+        values = predicted_gains(comparison.choose().model, GRID.unit_targets, matrix[first.index])
         values[first.index] = -1.0
         trial = selector.ask()
         assert trial.index == int(values.argmax())
@@ -63,32 +63,32 @@ class TestChoice:
     def test_later_the_largest_expected_gain_is_chosen(self, rounds):
         selector, matrix = PredictiveSelector(GRID), additive()
         run_rounds(selector, matrix, rounds)
-        contest = PredictionContest(default_models(), predicted_improvement)
-        contest.watch(selector.rows)
-        verdict = contest.verdict()
-        values = predicted_gains(verdict.model, GRID.unit_targets, selector.rows.best)
+        comparison = ModelComparison(default_models(), predicted_improvement)
+        comparison.watch(selector.rows)
+        choice = comparison.choose()
+        values = predicted_gains(choice.model, GRID.unit_targets, selector.rows.best)
         values[[t.index for t in selector.trials]] = -1.0
         trial = selector.ask()
         assert trial.index == int(values.argmax())
         assert trial.strategy == "improvement"
-        assert trial.model == verdict.name
+        assert trial.model == choice.name
         assert trial.structure is None, "nothing was detected"
-        corrected = values.max() * verdict.record.share_that_came
+        corrected = values.max() * choice.record.share_that_came
         assert trial.numbers == {"expected_gain": pytest.approx(corrected)}
 
     def test_the_reason_names_model_gain_and_what_was_found(self):
         selector = PredictiveSelector(GRID)
         run_rounds(selector, mountain(noise=0.1), 5)
         trial = selector.ask()
-        verdict = selector.contest.verdict()
-        found = selector.contest.fits[trial.model].explain()
+        choice = selector.comparison.choose()
+        found = selector.comparison.fits[trial.model].explain()
         source = GRID.unit_targets[trial.index]
-        prediction = verdict.model.predict(source[None], slice(None))
+        prediction = choice.model.predict(source[None], slice(None))
         gains = predicted_improvement(prediction, selector.rows.best)[0]
         where = where_gained(gains, GRID.unit_targets, GRID.names)
         assert where is not None
         assert trial.reason == (
-            f"{verdict.explanation} Training here is predicted to raise the mean best return by "
+            f"{choice.explanation} Training here is predicted to raise the mean best return by "
             f"{trial.expected_gain:.3g}, mostly for {where}. {found[0].upper()}{found[1:]}."
         )
         assert trial.reason.startswith(f"Best predictor so far: {trial.model} (score ")
@@ -97,11 +97,11 @@ class TestChoice:
         """The most central of them is, not the first: what it would improve is other targets."""
         selector = PredictiveSelector(GRID)
         run_rounds(selector, mountain(), 3)
-        verdict = selector._verdict(selector.history)
+        choice = selector._choose_model(selector.history)
         free = selector.history.free_targets()
         best = np.full(N, 1e3)  # nothing improves: every gain is the same
-        index, gain, row = selector._largest_gain(selector.history, verdict, best, free)
-        prediction = verdict.model.predict(GRID.unit_targets[index][None], slice(None))
+        index, gain, row = selector._largest_gain(selector.history, choice, best, free)
+        prediction = choice.model.predict(GRID.unit_targets[index][None], slice(None))
         assert index != np.flatnonzero(free)[0]
         np.testing.assert_array_equal(row, predicted_improvement(prediction, best)[0])
         assert gain == pytest.approx(row.mean())
@@ -154,11 +154,11 @@ class TestChoice:
         space = ContextSpace(a=range(size), b=range(size))
         selector, matrix = PredictiveSelector(space), mountain(space, noise=0.3)
         run_rounds(selector, matrix, 4)
-        contest = PredictionContest(default_models(), predicted_improvement)
-        contest.watch(selector.rows)
-        verdict = contest.verdict()
-        values = predicted_gains(verdict.model, space.unit_targets, selector.rows.best)
-        values *= verdict.record.share_that_came
+        comparison = ModelComparison(default_models(), predicted_improvement)
+        comparison.watch(selector.rows)
+        choice = comparison.choose()
+        values = predicted_gains(choice.model, space.unit_targets, selector.rows.best)
+        values *= choice.record.share_that_came
         trial = selector.ask()
         assert trial.expected_gain == pytest.approx(values[trial.index])
         assert trial.expected_gain > 0.99 * values.max()
@@ -220,12 +220,12 @@ class TestPending:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.1)
         run_rounds(selector, matrix, 4)
         first = selector.ask()
-        verdict = selector._verdict(selector.history)
+        choice = selector._choose_model(selector.history)
         best = selector.rows.best
-        prediction = verdict.model.predict(GRID.unit_targets[[first.index]], slice(None))
+        prediction = choice.model.predict(GRID.unit_targets[[first.index]], slice(None))
         expected = best + predicted_improvement(prediction, best)[0]
-        np.testing.assert_allclose(selector._expected_best(selector.history, verdict), expected)
-        values = predicted_gains(verdict.model, GRID.unit_targets, expected)
+        np.testing.assert_allclose(selector._expected_best(selector.history, choice), expected)
+        values = predicted_gains(choice.model, GRID.unit_targets, expected)
         values[[t.index for t in selector.trials]] = -1.0
         assert selector.ask().index == int(values.argmax())
 
@@ -237,9 +237,9 @@ class TestPending:
         for index in (0, 7, 3, 8):
             selector.tell(GRID.target(index), matrix[index])
         selector.ask()
-        verdict = selector._verdict(selector.history)
-        best = selector._expected_best(selector.history, verdict)
-        prediction = verdict.model.predict(GRID.unit_targets, slice(None))
+        choice = selector._choose_model(selector.history)
+        best = selector._expected_best(selector.history, choice)
+        prediction = choice.model.predict(GRID.unit_targets, slice(None))
         assert predicted_improvement(prediction, best).min() >= 0.0
 
 
@@ -288,7 +288,7 @@ class TestState:
         assert batch == plain.ask(3)
         for trial in (batch[1], batch[2], batch[0]):
             late.tell(trial, matrix[trial.index])
-            late.evidence()  # the contest looks at the rows that came too early
+            late.evidence()  # the comparison looks at the rows that came too early
         for trial in batch:
             plain.tell(trial, matrix[trial.index])
         assert late.evidence() == plain.evidence()
@@ -523,11 +523,11 @@ class TestRemainingGain:
         """One forecast, one number: both are corrected by the share that came so far."""
         selector = PredictiveSelector(GRID)
         run_rounds(selector, mountain(noise=0.2), 5)
-        verdict = selector._verdict(selector.history)
-        assert abs(verdict.record.share_that_came - 1.0) > 0.01
+        choice = selector._choose_model(selector.history)
+        assert abs(choice.record.share_that_came - 1.0) > 0.01
         one, three = selector.remaining_gain(1), selector.remaining_gain(3)
-        raw = predicted_gains(verdict.model, GRID.unit_targets, verdict.best).max()
-        assert one == pytest.approx(raw * verdict.record.share_that_came)
+        raw = predicted_gains(choice.model, GRID.unit_targets, choice.best).max()
+        assert one == pytest.approx(raw * choice.record.share_that_came)
         trials = selector.ask(3)
         assert trials[0].expected_gain == pytest.approx(one)
         assert sum(trial.expected_gain for trial in trials) == pytest.approx(three)
@@ -576,10 +576,10 @@ class TestRemainingGain:
         """It adds nothing, and that says nothing about what the others will add."""
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
         run_rounds(selector, matrix, 8)
-        before, outcomes = selector.remaining_gain(), selector.contest.verdict().record.outcomes
+        before, outcomes = selector.remaining_gain(), selector.comparison.choose().record.outcomes
         run_rounds(selector, matrix - 100.0, 1)
         assert selector.failed_runs() == [8]
-        assert selector.contest.verdict().record.outcomes == outcomes
+        assert selector.comparison.choose().record.outcomes == outcomes
         # The failed context is taken now, and not to be gained any more.
         assert 0.7 * before < selector.remaining_gain() <= before
 

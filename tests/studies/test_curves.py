@@ -4,12 +4,12 @@ import csv
 import io
 
 from sdmbtl.policies.base import load_notes
-from sdmbtl.studies.curves import COLUMNS, curves_as_csv
+from sdmbtl.studies.tables import CURVE_COLUMNS, curves_as_csv
 
 
 def test_a_row_for_each_evaluation(finished):
     rows = list(csv.DictReader(io.StringIO(curves_as_csv(finished))))
-    assert tuple(rows[0]) == COLUMNS
+    assert tuple(rows[0]) == CURVE_COLUMNS
     curves = [(t.id, *point) for t in finished.trials for point in t.run.curve]
     assert [(int(r["policy"]), int(r["steps"]), float(r["mean_return"])) for r in rows] == curves
     assert rows[0]["source"].startswith("length=")

@@ -11,8 +11,8 @@ from sdmbtl.environments import FactoryFamily
 from sdmbtl.errors import TrainingError, WorkerLostError
 from sdmbtl.execution import SerialExecutor, TaskFuture
 from sdmbtl.studies import Study
+from sdmbtl.studies.describe import status_lines
 from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
-from sdmbtl.summary import summary
 from sdmbtl.training.random_actions import play_random_actions
 
 SPACE = ContextSpace(a=np.linspace(0.0, 1.0, 5))
@@ -134,7 +134,7 @@ def test_it_is_measured_once_and_shown(coins, tmp_path):
     assert status == {
         "performance": found.mean,
         "coverage": pytest.approx(found.mean / 104),
-        "targets": 5,
+        "id": None,
     }
     Coins.broken = True  # it would be noticed
     again = Study.open(tmp_path / "study")
@@ -199,12 +199,15 @@ def test_an_executor_plays_them_so_that_a_crash_is_not_this_process(tmp_path):
 def test_no_better_up_to_noise(tmp_path, returns, own, no_better):
     random = RandomActions(np.arange(5), np.array(returns))
     study = Study.open(tmp_path / "told", space=SPACE, selector="random")
-    row = np.full(5, 50.0)
+    row = np.full(5, 0.0)
     trial = study.ask()
     row[trial.index] = own
     finished = study.tell(trial, row)
     assert random.are_no_worse_than(finished, SPACE, episodes=4) == no_better
     assert not random.are_no_worse_than(trial, SPACE, episodes=4), "not evaluated yet"
+    row[row == 0] = 50.0
+    good = study.tell(finished, row, correct=True)
+    assert not random.are_no_worse_than(good, SPACE, episodes=4), "it has learned, elsewhere"
 
 
 def test_the_nearest_target_is_compared_with(tmp_path):
@@ -229,9 +232,9 @@ def test_such_a_policy_is_named(coins, tmp_path, monkeypatch, choice, where):
     study.run(budget=1, callbacks=[events.append])
     (entry,) = study.status()["rounds"]
     assert entry["no_better_than_random"]
-    lines = summary(study.status())
-    assert "No better than random actions where trained: policy 0." in lines
-    assert f"Random actions: coverage {study.random_actions.mean / 104:.3f}." in lines
+    lines = status_lines(study.snapshot())
+    assert any(line.startswith("No better than random actions: policy 0.") for line in lines)
+    assert f"random actions {100 * study.random_actions.mean / 104:.1f} %" in lines
     lines = []
     LineDisplay(study, lines.append, every=None)(events[-1])
     said = lines[1].strip()

@@ -7,8 +7,8 @@ from sdmbtl import ContextSpace
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.random_selector import RandomSelector
 from sdmbtl.studies import Study
+from sdmbtl.studies.describe import reach_text
 from sdmbtl.studies.reach import GainCurve, reach_of, spread_of
-from sdmbtl.wording import reach_in_words
 
 SPACE = ContextSpace(a=range(5), b=range(4))
 
@@ -92,37 +92,17 @@ class TestReach:
 @pytest.mark.parametrize(
     ("coverage", "most", "known", "words"),
     [
-        (0.96, 9, True, "95 % coverage is reached"),
-        (
-            0.91,
-            9,
-            True,
-            "95 % coverage: predicted after 2 to 8 more policies (2,000 to 8,000 steps)",
-        ),
-        (
-            0.91,
-            6,
-            True,
-            "95 % coverage: predicted after 2 more policies or later (2,000 or more steps)",
-        ),
-        (
-            0.91,
-            3,
-            True,
-            "95 % coverage: not predicted; forecasts level off at 0.94, at best at 0.97",
-        ),
-        (
-            0.949,
-            9,
-            False,
-            "95 % of the range so far: predicted after 1 more policy (1,000 steps)",
-        ),
+        (0.96, 9, True, "95 % coverage: reached."),
+        (0.91, 9, True, "predicted after 2 to 8 further policies (2,000 to 8,000 steps)."),
+        (0.91, 6, True, "predicted after 2 or more further policies (2,000 or more steps)."),
+        (0.91, 3, True, "not predicted, forecasts level off at 94.0 %, at best at 97.0 %."),
+        (0.949, 9, False, "95 % of the range so far: predicted after 1 further policy (1,000 steps)."),
     ],
 )
 def test_in_words(coverage, most, known, words):
     curve = GainCurve.through(0.0301, 0.0602)
     found = reach_of(0.95, coverage, curve, 2.0, most=most, steps_per_policy=1000.0)
-    assert reach_in_words(found.to_dict(), known=known) == words
+    assert reach_text(found, known=known).endswith(words)
 
 
 def told(path, monkeypatch, rows, gain=1.0, **options):

@@ -215,13 +215,13 @@ def test_which_selector_a_study_has(tmp_path, monkeypatch):
     assert chosen(width="auto", init="auto") == "generalist-first"
     assert chosen(width=0, init="parent") == "generalist-first"
     assert chosen(width=0.25, init="scratch") == "generalist-first"
-    assert chosen(**POINTS) == "auto"
-    assert chosen(selector_options={"models": ["plateau"]}, width="auto") == "auto"
+    assert chosen(**POINTS) == "predictive"
+    assert chosen(selector_options={"models": ["plateau"]}, width="auto") == "predictive"
     assert chosen(selector="random", width="auto", init="auto") == "random"
     sb3 = {"trainer": "sb3", "trainer_options": {"total_timesteps": 500}, "init": "auto"}
     assert chosen(**sb3, width="auto") == "generalist-first"
     monkeypatch.setattr(StableBaselinesTrainer, "starts_from_parent", False)
-    assert chosen(**sb3, width="auto", seed=4) == "auto"
+    assert chosen(**sb3, width="auto", seed=4) == "predictive"
     regions = open_small(tmp_path / "sb3", **sb3, width=0.5)
     assert regions.configuration.selector["options"]["init"] == "scratch"
     assert regions.configuration.selector["options"]["steps"] == 500

@@ -77,8 +77,8 @@ def test_status_has_the_evidence_for_the_structure(finished):
         own = [e["score"] for e in entries if e["model"] == name]
         assert [r["scores"][name] for r in status["rounds"][2:]] == own
         assert status["scores"][name] == pytest.approx(np.mean(own))
-    verdict = finished.selector.contest.verdict()
-    assert (status["model"], status["passed_over"]) == (verdict.name, verdict.passed_over)
+    choice = finished.selector.comparison.choose()
+    assert (status["model"], status["passed_over"]) == (choice.name, choice.passed_over)
     assert status["structure"] is None
     assert {r["structure"] for r in status["rounds"]} == {None}
     assert [r["model"] for r in status["rounds"]] == [t.model for t in finished.trials]

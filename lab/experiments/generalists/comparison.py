@@ -1,17 +1,16 @@
-"""results/generalists.json as numbers and tables. Light: nothing here trains."""
+"""Numbers and tables from results/generalists.json."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import scipy
 
-RESULT = Path(__file__).parents[3] / "results" / "generalists.json"
+from experiment import markdown_table, mean_and_interval, read_result
+
 OURS = "generalist-first"
 #: Rows of the tables: name in the result file and in words.
 TITLES = {
@@ -49,14 +48,6 @@ class Estimate:
     mean: float
     half_width: float
 
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate:
-        """By Student's t."""
-        if len(values) < 2:
-            return cls(float(np.mean(values)), float("nan"))
-        width = scipy.stats.t.ppf(0.975, len(values) - 1) * scipy.stats.sem(values)
-        return cls(float(np.mean(values)), float(width))
-
     def __str__(self) -> str:
         more = "" if np.isnan(self.half_width) else f" ± {self.half_width:.3f}"
         return f"{self.mean:.3f}{more}"
@@ -74,22 +65,22 @@ class Comparison:
         self.data: Mapping[str, Mapping[str, Any]] = result["data"]
 
     @classmethod
-    def load(cls, path: Path = RESULT) -> Comparison:
+    def load(cls) -> Comparison:
         """Read the result file."""
-        return cls(json.loads(path.read_text()))
+        return cls(read_result("generalists"))
 
     def methods(self, data: str) -> list[str]:
-        """The methods that were measured on a data set, in the order of the tables."""
+        """Return the methods measured on a data set, in the order of the tables."""
         return [name for name in TITLES if name in self.data[data]["methods"]]
 
     def seeds(self, data: str) -> list[int]:
-        """The numbers of seeds with which methods were measured on a data set."""
+        """Return the numbers of seeds with which methods were measured on a data set."""
         return sorted({len(seeds) for seeds in self.data[data]["methods"].values()})
 
     def values(
         self, data: str, method: str, mark: int, quantity: Quantity = "coverage"
     ) -> list[float]:
-        """What each seed reaches; none if it was not measured at this mark for all seeds."""
+        """Return the value of each seed; none unless all were measured at this mark."""
         seeds = self.data[data]["methods"].get(method, {}).values()
         found = [seed.get(quantity, {}).get(str(mark)) for seed in seeds]
         return [] if None in found else found
@@ -97,18 +88,18 @@ class Comparison:
     def estimate(
         self, data: str, method: str, mark: int, quantity: Quantity = "coverage"
     ) -> Estimate | None:
-        """Mean and interval over seeds; None if it was not measured."""
+        """Return mean and interval over seeds; None if it was not measured."""
         values = self.values(data, method, mark, quantity)
-        return Estimate.of(values) if values else None
+        return Estimate(*mean_and_interval(values)) if values else None
 
     @property
     def compared(self) -> list[str]:
-        """The data sets on which ours and a baseline were measured."""
+        """Data sets on which ours and a baseline were measured."""
         measured = {data: self.methods(data) for data in self.data}
         return [data for data, names in measured.items() if OURS in names and len(names) > 1]
 
     def overall(self, method: str, mark: int, quantity: Quantity = "coverage") -> Estimate | None:
-        """Mean over the compared data sets; None if it was not measured on all of them."""
+        """Return the mean over the compared data sets; None unless measured on all of them."""
         found = [self.estimate(data, method, mark, quantity) for data in self.compared]
         known = [estimate for estimate in found if estimate is not None]
         if not known or len(known) < len(found):
@@ -117,7 +108,7 @@ class Comparison:
         return Estimate(float(np.mean([e.mean for e in known])), float(width))
 
     def best_baseline(self, data: str, mark: int) -> str | None:
-        """The baseline with the highest mean at a mark; None if none was measured."""
+        """Return the baseline with the highest mean at a mark; None if none was measured."""
         means = {
             name: found.mean
             for name in self.methods(data)
@@ -126,7 +117,7 @@ class Comparison:
         return max(means, key=means.__getitem__, default=None)
 
     def lead(self, data: str, mark: int) -> Estimate | None:
-        """How far ours is ahead of the best baseline at a mark; Welch's interval."""
+        """Return the lead of ours over the best baseline at a mark, with Welch's interval."""
         best = self.best_baseline(data, mark)
         ours = self.values(data, OURS, mark)
         if best is None or not ours:
@@ -141,7 +132,7 @@ class Comparison:
         return Estimate(mean, float(scipy.stats.t.ppf(0.975, freedom) * np.sqrt(sum(parts))))
 
     def units_needed(self, data: str) -> int | None:
-        """The first mark at which ours has what the best baseline has in the end; None if never."""
+        """Return the first mark at which ours reaches the best baseline's end; None if never."""
         best = self.best_baseline(data, self.marks[-1])
         wanted = None if best is None else self.estimate(data, best, self.marks[-1])
         for mark in self.marks:
@@ -152,7 +143,7 @@ class Comparison:
 
 
 def data_tables(comparison: Comparison) -> str:
-    """Coverage of each data set: methods x units, mean and 95 % interval over seeds."""
+    """Show the coverage of each data set: methods x units, mean and 95 % interval."""
     return "\n\n".join(_data_table(comparison, data) for data in comparison.data)
 
 
@@ -168,7 +159,7 @@ def _data_table(comparison: Comparison, data: str) -> str:
 
 
 def first_table(comparison: Comparison) -> str:
-    """The README's: the methods that people ask for first, on two data sets."""
+    """Show the README's table: the most asked-for methods on two data sets."""
     rows = {
         TITLES[name]: [
             comparison.estimate(data, name, mark) for data in FIRST_DATA for mark in FIRST_MARKS
@@ -184,7 +175,7 @@ def first_table(comparison: Comparison) -> str:
 
 
 def alternatives_table(comparison: Comparison) -> str:
-    """What stands for other tools: methods x data sets, a table for each mark."""
+    """Show the stand-ins for other tools: methods x data sets, a table for each mark."""
     return "\n\n".join(
         _table(
             f"coverage with {mark} units",
@@ -201,7 +192,7 @@ def alternatives_table(comparison: Comparison) -> str:
 
 
 def summary_table(comparison: Comparison) -> str:
-    """The mean over the compared data sets: methods x units."""
+    """Show the mean over the compared data sets: methods x units."""
     rows = {
         title: [comparison.overall(name, mark) for mark in comparison.marks]
         for name, title in TITLES.items()
@@ -211,7 +202,7 @@ def summary_table(comparison: Comparison) -> str:
 
 
 def targets_table(comparison: Comparison) -> str:
-    """The mean over the compared data sets of mean, worst tenth and share near the best known."""
+    """Show mean, worst tenth and share near the best known, over the compared data sets."""
     quantities: tuple[Quantity, ...] = ("coverage", "worst_tenth", "near_best")
     words = ("mean", "worst tenth", "near the best")
     marks = [4, 12]
@@ -223,40 +214,37 @@ def targets_table(comparison: Comparison) -> str:
 
 
 def lead_table(comparison: Comparison) -> str:
-    """How far ours is ahead of the best baseline, and how soon it has what that has at the end."""
+    """Show the lead of ours over the best baseline, and the units it needs to match it."""
     end = comparison.marks[-1]
-    lines = [
-        "| | "
-        + " | ".join(f"lead, {mark} units" for mark in LEAD_MARKS)
-        + f" | best baseline, {end} units | units needed for that | share of {end} |",
-        "| --- |" + " ---: |" * len(LEAD_MARKS) + " --- | ---: | ---: |",
-    ]
+    rows = []
     for data in comparison.compared:
         leads = [comparison.lead(data, mark) for mark in LEAD_MARKS]
         cells = ["–" if lead is None else f"{_signed(lead)}" for lead in leads]
         best, needed = comparison.best_baseline(data, end), comparison.units_needed(data)
         reached = "–" if best is None else f"{best}: {comparison.estimate(data, best, end)}"
         share = ["not reached", "–"] if needed is None else [str(needed), f"{needed / end:.2f}"]
-        lines.append("| " + " | ".join([data, *cells, reached, *share]) + " |")
-    return "\n".join(lines)
+        rows.append([data, *cells, reached, *share])
+    heads = [f"lead, {mark} units" for mark in LEAD_MARKS]
+    heads += [f"best baseline, {end} units", "units needed for that", f"share of {end}"]
+    return markdown_table(["", *heads], rows)
 
 
 def _signed(lead: Estimate) -> str:
-    """A lead; in bold if it is beyond the interval, either way."""
+    """Format a lead; in bold if it is beyond the interval, either way."""
     text = f"{lead.mean:+.3f}" + str(lead).partition(f"{lead.mean:.3f}")[2]
     return f"**{text}**" if abs(lead.mean) > lead.half_width else text
 
 
 def _table(title: str, heads: Sequence[str], rows: Mapping[str, Sequence[Estimate | None]]) -> str:
-    """A table in Markdown; the highest mean of each column in bold, empty rows left out."""
+    """Format a table; the highest mean of each column in bold, empty rows left out."""
     shown = {name: cells for name, cells in rows.items() if any(cells)}
     columns = zip(*shown.values(), strict=True)
     best = [max((e.mean for e in column if e is not None), default=None) for column in columns]
-    lines = [f"| {title} | " + " | ".join(heads) + " |", "| --- |" + " ---: |" * len(heads)]
+    lines = []
     for name, cells in shown.items():
         texts = [
             "–" if cell is None else f"**{cell}**" if cell.mean == highest else str(cell)
             for cell, highest in zip(cells, best, strict=True)
         ]
-        lines.append(f"| {name} | " + " | ".join(texts) + " |")
-    return "\n".join(lines)
+        lines.append([name, *texts])
+    return markdown_table([title, *heads], lines)

@@ -4,8 +4,8 @@ import pickle
 
 import numpy as np
 import pytest
-
 from scoreboard.variations import CHECK, DEVELOPMENT, Plateau, Slopes, Variation
+
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.seeds import seed_sequence
 from sdmbtl_lab.benchmarks.effects import effect

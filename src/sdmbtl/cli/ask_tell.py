@@ -34,7 +34,7 @@ from sdmbtl.cli.output import (
     result_console,
 )
 from sdmbtl.cli.reports import ASKED_OF_REGIONS, describe_asked, tell_reports
-from sdmbtl.summary import summary
+from sdmbtl.studies.describe import status_lines
 from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _explain(trial: Trial, study: Study) -> None:
 def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
     """List the targets, in the order of a row, and the best policy on each so far."""
     from sdmbtl.studies import Study
-    from sdmbtl.studies.best_policies import best_policies
+    from sdmbtl.studies.tables import best_policies
 
     study = Study.open(path)
     listed = best_policies(study)
@@ -257,7 +257,7 @@ def _show(study: Study, recorded: list[str], *, as_json: bool) -> None:
     if as_json:
         print_json(study.status())
     else:
-        print_lines(result_console(), *recorded, *summary(study.status())[1:])
+        print_lines(result_console(), *recorded, *status_lines(study.snapshot())[1:])
 
 
 def _check_options(

@@ -21,7 +21,7 @@ def curves(
 ) -> None:
     """Write the learning curves of all trained policies as CSV, also while a study runs."""
     from sdmbtl.studies import Study
-    from sdmbtl.studies.curves import curves_as_csv
+    from sdmbtl.studies.tables import curves_as_csv
 
     text = curves_as_csv(Study.open(path))
     if csv is None:

@@ -9,7 +9,7 @@ import typer
 
 from sdmbtl.cli.options import JsonOption, ReasonOption, StudyArgument
 from sdmbtl.cli.output import print_json, print_lines, result_console
-from sdmbtl.summary import summary
+from sdmbtl.studies.describe import status_lines
 
 
 def forget(
@@ -28,14 +28,13 @@ def forget(
 
     study = Study.open(path)
     trial = study.forget(number, reason=reason)
-    found = study.status()
     if as_json:
-        print_json(found)
+        print_json(study.status())
         return
     place = quote(str(path))
     print_lines(
         result_console(),
         f"Policy {trial.id}, {study.space.in_words(trial.source)}: forgotten; its row is kept.",
         f"To undo it: sdmbtl tell {place} ROW.json --id {trial.id} --replace",
-        *summary(found)[1:],
+        *status_lines(study.snapshot())[1:],
     )

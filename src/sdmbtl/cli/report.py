@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -43,11 +42,11 @@ def report(
     It may be sent to anyone and opens in any browser. The study may be
     running; nothing of it is changed.
     """
-    from sdmbtl.report import make_page
+    from sdmbtl.report import make_page, study_data
+    from sdmbtl.studies import Study
 
-    gather, _ = _study(path)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    content = make_page(gather(), made=made).encode()
+    content = make_page(study_data(Study.open(path)), made=made).encode()
     file = out or path / "report.html"
     write_atomically(file, content)
     if as_json:
@@ -75,12 +74,13 @@ def watch(
 
     It is for this machine alone: http://127.0.0.1. It only reads.
     """
-    from sdmbtl.report.live import LiveData, LiveServer
+    from sdmbtl.report.live import LivePage, LiveServer
+    from sdmbtl.studies import Study
 
-    data = LiveData(*_study(path))
-    data.current()  # what cannot be shown is said here, not in the browser
+    page = LivePage(Study.open(path))
+    page.current()  # what cannot be shown is said here, not in the browser
     try:
-        server = LiveServer(data, port)
+        server = LiveServer(page, port)
     except OSError as error:
         raise ArgumentError(
             f"Port {port} cannot be used: {error.strerror}. Leave --port out for a free one."
@@ -93,20 +93,3 @@ def watch(
         while True:
             server.handle_request()
             signals.check()
-
-
-def _study(path: Path) -> tuple[Callable[[], Any], Callable[[], Hashable]]:
-    from sdmbtl.report import study_data
-    from sdmbtl.studies import Study
-
-    study = Study.open(path)
-
-    def gather() -> Any:
-        study.refresh()
-        return study_data(study)
-
-    def fingerprint() -> Hashable:
-        about = study.database.path.stat()
-        return about.st_mtime_ns, about.st_size, about.st_ino, study.database.find_worker()
-
-    return gather, fingerprint

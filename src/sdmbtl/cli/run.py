@@ -17,7 +17,7 @@ from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.config import ConfigOption
 from sdmbtl.cli.output import note, print_json, warnings_as_notes
 from sdmbtl.cli.signals import StopSignals
-from sdmbtl.cli.status import DEFAULT_BUDGET, print_next_steps, print_status
+from sdmbtl.cli.status import DEFAULT_BUDGET, print_result
 from sdmbtl.cli.study import opened_with_environment
 from sdmbtl.execution import executor_names
 from sdmbtl.wording import counted
@@ -377,12 +377,10 @@ def _run(
         retrain_missing=retrain_missing,
         **parallel.keywords,
     )
-    status = {**study.status(), "stopped": reason}
     if output.as_json:
-        print_json(status)
+        print_json({**study.status(), "stopped": reason})
     elif not output.quiet:
-        print_status(status)
-        print_next_steps(study.path, status)
+        print_result(study.snapshot(), reason)
 
 
 def _completed(limits: Limits, study: Study, *, quiet: bool) -> Limits:

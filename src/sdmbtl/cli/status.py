@@ -1,31 +1,22 @@
-"""`sdmbtl status`, and how other commands show where a study stands."""
+"""`sdmbtl status`, and the lines at the end of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption, StudyArgument
-from sdmbtl.cli.output import (
-    context_cells,
-    context_table,
-    plain_table,
-    print_json,
-    print_lines,
-    result_console,
-    say,
-    source_table,
-)
-from sdmbtl.summary import has_partial_rows, has_regions, known_span, outlook, summary
-from sdmbtl.wording import chosen_by, figure, gain_figure
+from sdmbtl.cli.output import plain_table, print_json, print_lines, result_console, say
+from sdmbtl.wording import coverage_text, figure, gain_figure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 
 #: Policies that are trained if nothing says when to stop.
 DEFAULT_BUDGET = 12
@@ -44,162 +35,150 @@ def status(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where a study stands, also while it is running."""
+    """Show the policies and the coverage of a study, also while it is running."""
     from sdmbtl.studies import Study
+    from sdmbtl.studies.describe import status_lines
 
-    study = Study.open(path)
-    found = {**study.status(), "running_process": study.database.find_worker()}
+    snapshot = Study.open(path).snapshot()
+    console = result_console()
     if as_json:
-        print_json(found)
-    elif evidence:
-        print_evidence(found)
-    else:
-        print_status(found)
-        print_next_steps(path, found)
-
-
-def print_status(status: Mapping[str, Any]) -> None:
-    """Print a table of the policies and a summary."""
-    console = result_console()
-    if status["rounds"]:
-        console.print(_rounds_table(status))
-        console.print()
-    print_lines(console, *summary(status))
-    if status["rounds"]:
-        latest = status["rounds"][-1]
-        console.print(Text(f"Why policy {latest['id']}: {latest['reason']}"))
-
-
-def print_evidence(status: Mapping[str, Any]) -> None:
-    """Print how well each model predicted where each policy would improve."""
-    console = result_console()
-    if not status["scores"]:
-        console.print(Text(_no_evidence(status)))
+        print_json(snapshot.to_dict())
         return
-    console.print(_evidence_table(status))
-    console.print()
-    console.print(Text(_EVIDENCE_EXPLAINED))
-    print_lines(console, *outlook(status))
+    if evidence:
+        _print_evidence(snapshot)
+        return
+    if snapshot.rounds:
+        console.print(_policy_table(snapshot))
+        console.print()
+    print_lines(console, *status_lines(snapshot))
+    if snapshot.rounds:
+        latest = snapshot.rounds[-1]
+        console.print(Text(f"Why policy {latest.id}: {latest.reason}"))
+    say("")
+    _print_commands(_next_commands(path, snapshot))
 
 
-def _rounds_table(status: Mapping[str, Any]) -> RenderableType:
-    known = status["return_range"] is not None
-    partial = has_partial_rows(status)
-    last = ["return", "coverage" if known else "mean best", "gain"]
-    if partial:
-        last = ["evaluated", "return", last[1], "over", "gain"]
-    on_regions = has_regions(status)
-    if on_regions:
-        table = source_table(["policy"], ["from", "steps", *last])
-    else:
-        table = context_table(["policy"], status["dimensions"], last)
-        table.add_column("chosen by")
-    for entry in status["rounds"]:
-        value = figure(entry["coverage"], ".3f") if known else figure(entry["performance"])
-        finished = entry["status"] == "finished"
-        numbers = [
-            figure(entry["training_return"]),
-            value if finished else entry["status"],
-            gain_figure(entry["gain"], known_span(status)),
-        ]
-        if partial:
-            evaluated = f"{entry['evaluated_targets']} of {status['targets']}"
-            numbers.insert(0, evaluated if finished else "-")
-            numbers.insert(3, str(entry["performance_targets"]) if finished else "-")
-        if on_regions:
-            table.add_row(str(entry["id"]), *_source_cells(entry), *numbers)
-            continue
-        chosen = chosen_by(entry["strategy"], entry["structure"], entry["model"])
-        table.add_row(str(entry["id"]), *context_cells(entry["context"]), *numbers, Text(chosen))
-    return table
+def print_result(snapshot: StudySnapshot, stopped: str) -> None:
+    """Print what a run came to, and what to do with it."""
+    from sdmbtl.studies.describe import problem_lines, result_lines
+
+    first, *lines = result_lines(snapshot)
+    console = result_console()
+    print_lines(console, f"✓ {first}", *(f"  {line}" for line in lines), hanging=2)
+    print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
+    print_lines(console, f"  Stopped: {stopped}.", hanging=2)
+    place = quote(snapshot.path)
+    say("")
+    commands = [
+        ("See it", f"sdmbtl report {place} --open"),
+        ("Use it", f"sdmbtl portfolio {place} --export OUT"),
+        ("Details", f"sdmbtl status {place}"),
+    ]
+    _print_commands(commands)
 
 
-def _source_cells(entry: Mapping[str, Any]) -> list[str | Text]:
-    """What a policy was trained on, the one it started from, and how long."""
-    steps = entry["steps"] or entry["asked_steps"]
-    parent = "-" if entry["parent"] is None else str(entry["parent"])
-    return [Text(entry["trained_on"]), parent, "-" if steps is None else f"{steps:,}"]
+def _print_commands(commands: list[tuple[str, str]]) -> None:
+    width = max(len(purpose) for purpose, _ in commands)
+    for purpose, command in commands:
+        say(f"  {purpose:<{width}}  {command}")
 
 
-def _evidence_table(status: Mapping[str, Any]) -> RenderableType:
-    """A row for each policy, a column for each model."""
+def _policy_table(snapshot: StudySnapshot) -> RenderableType:
+    """A row for each policy: what it was trained on, and what it brought."""
+    known = snapshot.known_span is not None
     table = plain_table()
-    for name in ("policy", *status["scores"], "expected", "gain"):
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    for entry in status["rounds"]:
-        if entry["status"] != "finished":
-            continue
+    columns = ["#", "trained on", "from", "steps", "return"]
+    columns += ["evaluated"] if snapshot.partial else []
+    for name in (*columns, "coverage" if known else "mean best", "gain"):
+        left = name == "trained on"
+        table.add_column(name, justify="left" if left else "right", no_wrap=not left)
+    for policy in snapshot.rounds:
+        steps = policy.steps or policy.asked_steps
+        level = figure(policy.performance)
+        if policy.coverage is not None:
+            level = coverage_text(policy.coverage)
+        evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
         table.add_row(
-            str(entry["id"]),
-            *(_score(entry, name) for name in status["scores"]),
-            gain_figure(entry["expected_gain"], known_span(status)),
-            gain_figure(entry["gain"], known_span(status)),
+            str(policy.id),
+            Text(policy.trained_on),
+            "-" if policy.parent is None else str(policy.parent),
+            "-" if steps is None else f"{steps:,}",
+            figure(policy.training_return),
+            *(evaluated if snapshot.partial else []),
+            level if policy.status == "finished" else policy.status,
+            gain_figure(policy.gain, snapshot.known_span),
         )
-    table.add_row("mean", *(f"{score:.2f} " for score in status["scores"].values()))
     return table
 
 
-def _score(entry: Mapping[str, Any], model: str) -> str:
+def _print_evidence(snapshot: StudySnapshot) -> None:
+    """Print how well each model predicted where each policy would improve."""
+    from sdmbtl.studies.describe import model_lines, past_forecasts
+
+    console = result_console()
+    if not snapshot.scores:
+        console.print(Text(_no_evidence(snapshot)))
+        return
+    table = plain_table()
+    for name in ("policy", *snapshot.scores, "expected", "gain"):
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    for policy in snapshot.finished:
+        table.add_row(
+            str(policy.id),
+            *(_score(policy, name) for name in snapshot.scores),
+            gain_figure(policy.expected_gain, snapshot.known_span),
+            gain_figure(policy.gain, snapshot.known_span),
+        )
+    table.add_row("mean", *(f"{score:.2f} " for score in snapshot.scores.values()))
+    console.print(table)
+    console.print()
+    print_lines(console, _EVIDENCE_EXPLAINED, *model_lines(snapshot), *past_forecasts(snapshot))
+
+
+def _score(policy: PolicySnapshot, model: str) -> str:
     """The score of a model, with a star if it chose the context."""
-    score = figure(entry["scores"].get(model), ".2f")
-    return score + ("*" if entry["model"] == model else " ")
+    score = figure(policy.scores.get(model), ".2f")
+    return score + ("*" if policy.model == model else " ")
 
 
-def _no_evidence(status: Mapping[str, Any]) -> str:
-    if status["selector"] != "auto":
+def _no_evidence(snapshot: StudySnapshot) -> str:
+    if snapshot.selector != "predictive":
         return (
-            f"The selector {status['selector']} has no models that predict; auto has, with "
-            "--width 0 --init scratch."
+            f"The selector {snapshot.selector} has no models that predict; predictive has."
         )
     return (
         "No model was tested yet: that needs three finished policies, there "
-        f"{'is' if status['policies'] == 1 else 'are'} {status['policies']}."
+        f"{'is' if len(snapshot.finished) == 1 else 'are'} {len(snapshot.finished)}."
     )
 
 
-def print_next_steps(path: Path, status: Mapping[str, Any]) -> None:
-    """What one may do now."""
-    place = quote(str(path))
-    steps = []
-    if status["environment"] is None:
-        steps = [
-            (f"sdmbtl ask {place}", "the next context to train on"),
-            (f"sdmbtl targets {place}", "the targets in order, and the best policy on each"),
-        ]
-    elif status["policies"]:
-        steps.append((f"sdmbtl portfolio {place}", "which policy serves what; export them"))
-        if status["importable"]:
-            steps.append((f"sdmbtl evaluate {place}", "measure them in new episodes"))
-    if status["policies"]:
-        steps.append((f"sdmbtl report {place}", "a page that shows all of it, for the browser"))
-    if status.get("running_process") is not None:
-        steps.append((f"sdmbtl watch {place}", "the same page live: a process is working on it"))
-    else:
-        steps += _ways_to_continue(path, status)
-    width = max(len(command) for command, _ in steps)
-    say("\nNext:")
-    for command, purpose in steps:
-        say(f"  {command:<{width}}  {purpose}")
-
-
-def _ways_to_continue(path: Path, status: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Commands that go on with a study on which nobody works, and what they do."""
-    place = quote(str(path))
-    steps = []
-    if status["failed_evaluations"] and status["importable"]:
-        again = f"sdmbtl evaluate {place} --missing"
-        steps.append((again, "evaluate again where that failed, once the cause is fixed"))
-    if "stopped" in status:
-        return [*steps, (f"sdmbtl status {place}", "this table again")]
-    if not status["importable"]:
-        again = f"Study.open({str(path)!r}, {status['environment']}, space=...).run(...)"
-        return [*steps, (again, "continue in Python, with the function that makes environments")]
-    if status["environment"] is None:
-        return steps
-    if status["failed"]:
-        return [*steps, (f"sdmbtl resume {place} --retry-failed", "once the cause is fixed")]
-    rules, done = status["stop_rules"], status["policies"]
-    if rules and (status["pending"] or rules.get("budget", done + 1) > done):
-        return [*steps, (f"sdmbtl resume {place}", "continue")]
-    more = f"sdmbtl resume {place} --budget {done + DEFAULT_BUDGET}"
-    return [*steps, (more, f"train {DEFAULT_BUDGET} more")]
+def _next_commands(path: Path, snapshot: StudySnapshot) -> list[tuple[str, str]]:
+    """Commands to go on with, and their purposes."""
+    place, done = quote(str(path)), len(snapshot.finished)
+    commands = []
+    if snapshot.environment is None:
+        commands.append(("Next context", f"sdmbtl ask {place}"))
+        commands.append(("Targets", f"sdmbtl targets {place}"))
+    elif done:
+        commands.append(("Use it", f"sdmbtl portfolio {place} --export OUT"))
+    if done:
+        commands.append(("See it", f"sdmbtl report {place} --open"))
+    if snapshot.running_process is not None:
+        return [*commands, ("Watch it", f"sdmbtl watch {place}")]
+    if snapshot.importable and any(policy.failed_targets for policy in snapshot.rounds):
+        commands.append(("Evaluate again", f"sdmbtl evaluate {place} --missing"))
+    if not snapshot.importable:
+        again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
+        commands.append(("Continue in Python", again))
+    elif snapshot.environment is not None:
+        rules = snapshot.stop_rules
+        pending = any(policy.status == "pending" for policy in snapshot.rounds)
+        more = (
+            ""
+            if rules and (pending or rules.get("budget", done + 1) > done)
+            else (f" --budget {done + DEFAULT_BUDGET}")
+        )
+        if any(policy.status == "failed" for policy in snapshot.rounds):
+            more = " --retry-failed"
+        commands.append(("Continue", f"sdmbtl resume {place}{more}"))
+    return commands

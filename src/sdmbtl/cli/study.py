@@ -27,7 +27,7 @@ from sdmbtl.cli.output import (
     warnings_as_notes,
 )
 from sdmbtl.cli.signals import StopSignals
-from sdmbtl.wording import counted, covered_in_words, figure
+from sdmbtl.wording import counted, coverage_text, figure
 
 if TYPE_CHECKING:
     from sdmbtl.studies import Study
@@ -195,6 +195,8 @@ def _interval(means: Any, possible: tuple[float, float] | None) -> list[float] |
 
 
 def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
+    from sdmbtl.studies.describe import covered_text
+
     console = result_console()
     of = "targets" if result["contexts"] == "targets" else "contexts between the targets"
     interval = ""
@@ -208,10 +210,11 @@ def _print_evaluation(result: Mapping[str, Any], names: list[str]) -> None:
     if result["failed"]:
         lines.append(f"It failed on {result['failed']} more, which are not counted")
     if result["coverage"] is not None:
-        lines.append(f"Coverage {result['coverage']:.3f} of the range of returns")
+        lines.append(f"Coverage {coverage_text(result['coverage'])}")
     if result["covered"] is not None:
-        noun = "targets" if result["contexts"] == "targets" else "contexts"
-        lines += covered_in_words(result["covered"], noun)
+        noun = "tasks" if result["contexts"] == "targets" else "contexts"
+        covered = result["covered"]
+        lines.append(covered_text(covered["worst_tenth"], covered["within_5_percent"], noun))
     for line in lines:
         console.print(Text(line), soft_wrap=True)
     console.print("\nWorst contexts:")

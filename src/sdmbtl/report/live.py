@@ -1,22 +1,26 @@
-"""A page that follows a study while it runs: a server for this machine alone, read-only."""
+"""A page that follows a study while it runs: a read-only server for this machine alone."""
 
 from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sdmbtl.errors import SdmbtlError
-from sdmbtl.report.page import make_page, page_json
+from sdmbtl.report.page import make_page
+from sdmbtl.report.study_data import study_data
 
-#: Where it listens: other machines cannot reach it.
+if TYPE_CHECKING:
+    from sdmbtl.studies import Study
+
+#: Only this machine can reach the server.
 ADDRESS = "127.0.0.1"
-#: Seconds after which a connection that says nothing is closed.
+#: Seconds after which a silent connection is closed.
 SILENCE = 10.0
-#: Seconds after which `handle_request` returns although nobody asked for anything.
+#: Seconds after which `handle_request` returns without a request.
 PAUSE = 0.5
 
 _HEADERS = {
@@ -28,38 +32,38 @@ _HEADERS = {
 }
 
 
-class LiveData:
-    """What a live page shows, gathered anew only when something has changed.
+class LivePage:
+    """The page of a study, made again only when the study has changed.
 
     Args:
-        gather: Gives the data.
-        fingerprint: Gives something that differs once the data do; asked for every time.
+        study: The study.
     """
 
-    def __init__(self, gather: Callable[[], Any], fingerprint: Callable[[], Hashable]) -> None:
-        self._gather, self._fingerprint = gather, fingerprint
+    def __init__(self, study: Study) -> None:
+        self._study = study
         self._lock = threading.Lock()
         self._seen: Hashable = None
-        self._data: Any = None
-        self._tag = self._text = ""
+        self._page = self._tag = ""
 
-    def current(self) -> tuple[Any, str, str]:
-        """The data, the same as JSON, and a tag that differs whenever they do."""
+    def current(self) -> tuple[str, str]:
+        """Return the page, and a tag that changes with it."""
         with self._lock:
-            now = self._fingerprint()
-            if self._data is None or now != self._seen:
-                self._data = self._gather()
-                self._text = page_json(self._data)
-                self._tag = f'"{hashlib.sha256(self._text.encode()).hexdigest()[:32]}"'
+            about = self._study.database.path.stat()
+            worker = self._study.database.find_worker()
+            now = (about.st_mtime_ns, about.st_size, about.st_ino, worker)
+            if now != self._seen:
+                self._study.refresh()
+                self._page = make_page(study_data(self._study), live=True)
+                self._tag = f'"{hashlib.sha256(self._page.encode()).hexdigest()[:32]}"'
                 self._seen = now
-            return self._data, self._text, self._tag
+            return self._page, self._tag
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Serves a page and its data to browsers on this machine.
+    """Serves a page to browsers on this machine.
 
     Args:
-        data: What the page shows.
+        page: The page.
         port: Where to listen; 0 for any that is free.
 
     Raises:
@@ -69,23 +73,16 @@ class LiveServer(ThreadingHTTPServer):
     daemon_threads = True
     timeout = PAUSE
 
-    def __init__(self, data: LiveData, port: int = 0) -> None:
-        self.data = data
+    def __init__(self, page: LivePage, port: int = 0) -> None:
+        self.page = page
         super().__init__((ADDRESS, port), _Handler)
-
-    @property
-    def url(self) -> str:
-        """Address of the page."""
-        return f"http://{ADDRESS}:{self.server_port}/"
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """The names under which browsers may ask for it."""
-        return (f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}")
+        self.url = f"http://{ADDRESS}:{self.server_port}/"
+        #: Names under which browsers may ask for the page.
+        self.hosts = (f"{ADDRESS}:{self.server_port}", f"localhost:{self.server_port}")
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers GET and HEAD; the library refuses whatever would change something."""
+    """Answers GET; the library refuses all other methods."""
 
     server: LiveServer
     server_version = "sdmbtl"
@@ -93,36 +90,26 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = SILENCE
 
     def do_GET(self) -> None:
-        """Answer with the page, or its data."""
-        self._answer(with_body=True)
-
-    def do_HEAD(self) -> None:
-        """The same without the content."""
-        self._answer(with_body=False)
-
-    def _answer(self, *, with_body: bool) -> None:
+        """Answer with the page."""
         foreign = self._foreign()
         if foreign is not None:
             self._send(HTTPStatus.FORBIDDEN, foreign)
             return
-        path = self.path.partition("?")[0]
-        if path not in ("/", "/data.json"):
+        if self.path.partition("?")[0] != "/":
             self._send(HTTPStatus.NOT_FOUND, "There is nothing here. The page is at /")
             return
         try:
-            data, text, tag = self.server.data.current()
+            page, tag = self.server.page.current()
         except (SdmbtlError, OSError) as error:
-            self._send(HTTPStatus.SERVICE_UNAVAILABLE, f"The data cannot be read now: {error}")
+            self._send(HTTPStatus.SERVICE_UNAVAILABLE, f"The study cannot be read now: {error}")
             return
-        if path == "/":
-            self._send(HTTPStatus.OK, make_page(data, live=True), "text/html", with_body=with_body)
-        elif self.headers.get("If-None-Match") == tag:
-            self._send(HTTPStatus.NOT_MODIFIED, "", ETag=tag)
+        if self.headers.get("If-None-Match") == tag:
+            self._send(HTTPStatus.NOT_MODIFIED, "", {"ETag": tag})
         else:
-            self._send(HTTPStatus.OK, text, "application/json", with_body=with_body, ETag=tag)
+            self._send(HTTPStatus.OK, page, {"ETag": tag}, kind="text/html")
 
     def _foreign(self) -> str | None:
-        """Why a request is refused that another site may have caused; None of any other.
+        """Say why a request is refused that another site may have caused; None for any other.
 
         A page of another site can have a browser ask for anything on this machine, also under a
         name of its own that leads here.
@@ -140,21 +127,19 @@ class _Handler(BaseHTTPRequestHandler):
         self,
         status: HTTPStatus,
         text: str,
-        kind: str = "text/plain",
+        headers: Mapping[str, str] | None = None,
         *,
-        with_body: bool = True,
-        **headers: str,
+        kind: str = "text/plain",
     ) -> None:
         content = text.encode()
         self.send_response(status)
-        for name, value in {**_HEADERS, **headers}.items():
+        for name, value in {**_HEADERS, **(headers or {})}.items():
             self.send_header(name, value)
         self.send_header("Content-Type", f"{kind}; charset=utf-8")
         if status != HTTPStatus.NOT_MODIFIED:
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        if with_body:
-            self.wfile.write(content)
+        self.wfile.write(content)
 
     def log_message(self, *_: object) -> None:
         """Say nothing: the terminal belongs to the command."""

@@ -1,66 +1,170 @@
-"""One HTML file that holds everything it shows: no server, no network."""
+"""One HTML file that holds everything it shows: no server, no network.
+
+Title, key figures, sentences, tables and settings are plain HTML; the script only draws figures.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+from collections.abc import Mapping
+from html import escape
 from importlib.resources import files
 from typing import Any
 
 from sdmbtl import __version__
-from sdmbtl.json_data import as_json
+from sdmbtl.palette import COLOURS, GREYS, policy_colour
+from sdmbtl.wording import counted, figure
 
 #: The scripts, in the order in which they are put together.
-SCRIPTS = (
-    *("dom", "scales", "lines", "targets", "map", "map_controls", "rows", "policies"),
-    *("study", "start"),
+SCRIPTS = ("dom", "scales", "lines", "targets", "map", "map_controls", "rows", "study", "start")
+#: Data that the script draws figures from.
+DRAWN = ("space", "returns", "range_known", "rows", "gaps", "random", "best_single", "running")
+DRAWN_OF_POLICIES = (
+    *("id", "status", "colour", "trained_on", "kind", "box", "expected_gain", "gain"),
+    *("performance", "serves", "curve"),
 )
 
 
-def page_json(data: Any, *, made: str | None = None) -> str:
-    """What a page shows, as JSON that may stand inside of HTML.
+def make_page(data: Mapping[str, Any], *, made: str | None = None, live: bool = False) -> str:
+    """Make the page of a study.
 
-    No text in it can end the element that it stands in, or begin another one: what would is
-    written as an escape of JSON.
+    The page can load nothing, and runs its own script and style only: their checksums stand in its
+    content security policy.
 
     Args:
-        data: The data of a study or a benchmark.
-        made: When it was made, in words; not shown if left out.
+        data: The data of `study_data`.
+        made: Date and time of the report, as text.
+        live: Whether the page asks its server for news.
     """
-    content = {**as_json(data), "made": made, "version": __version__}
-    text = json.dumps(content, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    style = _asset("page.css") + _colour_rules()
+    script = "'use strict';\n(() => {\n" + "\n".join(_asset(f"{s}.js") for s in SCRIPTS) + "})();\n"
+    by = ", ".join(filter(None, [f"Made by sdmbtl {__version__}", made]))
+    parts = [  # in the order of the page: they may hold any text
+        ("live", "yes" if live else "no"),
+        ("security", _security(style, script, live=live)),
+        ("title", escape(data["title"])),
+        ("style", style),
+        ("content", _content(data)),
+        ("made", escape(by)),
+        ("data", _script_data(data)),
+        ("script", script),
+    ]
+    rest, page = _asset("page.html"), ""
+    for name, part in parts:
+        head, _, rest = rest.partition(f"{{{{{name}}}}}")
+        page += head + part
+    return page + rest
+
+
+def _script_data(data: Mapping[str, Any]) -> str:
+    """Return the data of the figures as JSON that may stand inside of HTML.
+
+    No text in it can end its element or begin another one: it is written with escapes of JSON.
+    """
+    drawn = {name: data[name] for name in DRAWN}
+    drawn["policies"] = [{name: p[name] for name in DRAWN_OF_POLICIES} for p in data["policies"]]
+    text = json.dumps(drawn, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def make_page(data: Any, *, made: str | None = None, live: bool = False) -> str:
-    """The page of a study or a benchmark.
+def _content(data: Mapping[str, Any]) -> str:
+    """Return all that is shown without the script."""
+    tiles = "".join(
+        f'<div class="tile"><div>{escape(label)}</div><strong>{escape(value)}</strong></div>'
+        for label, value in data["tiles"]
+    )
+    parts = [
+        f"<h1>{escape(data['title'])}</h1>",
+        f'<p class="lead">{escape(_explanation(data))}</p>',
+        f'<div class="tiles">{tiles}</div>' if tiles else "",
+        _list(data["summary"], "summary"),
+        '<div id="figures"></div>',
+        _policies(data) if data["policies"] else "",
+    ]
+    if data["failures"]:
+        found = "".join(
+            f"<h3>{escape(failure['what'])}</h3><pre>{escape(failure['error'])}</pre>"
+            for failure in data["failures"]
+        )
+        more = f"<p>And {data['more_failures']} more.</p>" if data["more_failures"] else ""
+        parts.append(f'<section id="failures"><h2>Failures</h2>{found}{more}</section>')
+    parts.append(
+        '<section id="settings"><h2>Details and settings</h2>'
+        f"{_list(data['details'], 'details')}"
+        f"{_folded('Settings', _definitions(data['settings']))}"
+        f"{_folded('Versions', _definitions(data['versions']))}</section>"
+    )
+    return "\n".join(parts)
 
-    Nothing but its own script and style is run or shown, and it cannot load anything: the page
-    names their checksums in its content security policy.
 
-    Args:
-        data: What `study_data` or `benchmark_data` gathered.
-        made: When it was made, in words.
-        live: Whether it asks the server that it comes from for news.
-    """
-    style = _asset("page.css")
-    script = "'use strict';\n(() => {\n" + "\n".join(_asset(f"{s}.js") for s in SCRIPTS) + "})();\n"
-    parts = {
-        "policy": content_policy(style, script, live=live),
-        "style": style,
-        "script": script,
-        "live": "yes" if live else "no",
-        "data": page_json(data, made=made),
-    }
-    page = _asset("page.html")
-    for name, part in parts.items():  # the data come last: they may hold any text
-        page = page.replace(f"{{{{{name}}}}}", part, 1)
-    return page
+def _explanation(data: Mapping[str, Any]) -> str:
+    targets = counted(data["space"]["targets"], "task")
+    if not data["range_known"]:
+        return f"Mean best return: the return of the best policy for each of {targets}, averaged."
+    low, high = map(figure, data["returns"])
+    return (
+        f"Coverage: the return of the best policy for each of {targets}, averaged, as a share of "
+        f"the range of returns, {low} to {high}."
+    )
 
 
-def content_policy(style: str, script: str, *, live: bool) -> str:
-    """The content security policy of a page with this style and script."""
+def _policies(data: Mapping[str, Any]) -> str:
+    """Return the table of the policies."""
+    known = data["range_known"]
+    level, unit = ("Coverage", "points") if known else ("Mean best return", "return")
+    heads = ["", "Trained on", "Why", f"Expected ({unit})", f"Gain ({unit})", level, "Best for"]
+    head = "".join(f'<th scope="col">{escape(text)}</th>' for text in heads)
+    rows = "".join(_policy_row(policy) for policy in data["policies"])
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<section id="policies"><h2>Policies</h2><div class="scroll">{table}</div></section>'
+
+
+def _policy_row(policy: Mapping[str, Any]) -> str:
+    start = "from scratch" if policy["parent"] is None else f"from policy {policy['parent']}"
+    steps = f", {policy['steps']:,} steps" if policy["steps"] else ""
+    remarks = "".join(f'<p class="remark">{escape(text)}</p>' for text in policy["remarks"])
+    finished = policy["status"] == "finished"
+    numbers = _folded("Numbers", _definitions(policy["numbers"]), f"policy-{policy['id']}")
+    cells = [
+        f'<span class="badge c{_colour_index(policy["id"])}">{policy["id"]}</span>',
+        f"<strong>{escape(policy['trained_on'])}</strong><br>{start}{steps}",
+        f"{escape(policy['reason'])}{remarks}{numbers}",
+        policy["expected_text"],
+        policy["gain_text"] if finished else policy["status"],
+        policy["level_text"] if finished else "-",
+        counted(policy["serves"], "task") if finished else "-",
+    ]
+    return "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _list(lines: list[str], name: str) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f'<ul class="{name}">{items}</ul>' if items else ""
+
+
+def _folded(title: str, content: str, key: str | None = None) -> str:
+    summary = f"<summary>{escape(title)}</summary>"
+    return f'<details data-key="{key or title}">{summary}{content}</details>'
+
+
+def _definitions(entries: Mapping[str, str]) -> str:
+    found = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in entries.items())
+    return f"<dl>{found}</dl>"
+
+
+def _colour_index(number: int) -> int:
+    return (*COLOURS, *GREYS).index(policy_colour(number))
+
+
+def _colour_rules() -> str:
+    colours = enumerate((*COLOURS, *GREYS))
+    return "".join(f".c{number} {{ background: {colour}; }}\n" for number, colour in colours)
+
+
+def _security(style: str, script: str, *, live: bool) -> str:
+    """Return the content security policy of a page with this style and script."""
     return "; ".join(
         (
             "default-src 'none'",

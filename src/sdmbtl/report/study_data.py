@@ -2,362 +2,229 @@
 
 from __future__ import annotations
 
+import base64
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Levels
 from sdmbtl.contexts.regions import unit_box
-from sdmbtl.report.headline import Card, WeakSpots, cards, headline, weak_spots
-from sdmbtl.report.packing import PackedRows
-from sdmbtl.report.reproduction import Reproduction, reproduction
-from sdmbtl.summary import summary
-from sdmbtl.wording import chosen_by
+from sdmbtl.json_data import as_json
+from sdmbtl.palette import policy_colour
+from sdmbtl.studies.describe import (
+    detail_lines,
+    gap_lines,
+    headline,
+    policy_problems,
+    problem_lines,
+    title,
+)
+from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
+from sdmbtl.wording import chosen_by, coverage_text, figure, gain_figure, gain_text
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
     from sdmbtl.studies import Study
 
-#: Of a longer learning curve, so many points are shown.
+#: A longer learning curve is thinned to this many points.
 MOST_POINTS = 200
-#: Of more failures, so many are shown; of a longer error, its last characters.
+#: At most this many failures are shown, and this many characters of an error.
 MOST_FAILURES, LONGEST_ERROR = 100, 2000
+#: Code of a return that is not known; the highest return has one less.
+MISSING = 65_535
 
 
-@dataclass(frozen=True)
-class DimensionData:
-    """A dimension: its name, its values in the order of the targets, and their coordinates.
-
-    Attributes:
-        name: The name.
-        unit: What the values are measured in, if known.
-        scale: How values become unit coordinates.
-        low: The lowest value.
-        high: The highest value.
-        values: The values of a grid; None of a list of targets.
-        units: Their unit coordinates.
-    """
-
-    name: str
-    unit: str | None
-    scale: str
-    low: float
-    high: float
-    values: tuple[float, ...] | None
-    units: tuple[float, ...] | None
-
-
-@dataclass(frozen=True)
-class SpaceData:
-    """The context space.
-
-    Attributes:
-        dimensions: The dimensions.
-        targets: Number of targets.
-        points: (N, D) the targets, if they are a list; None of a grid, whose last dimension
-            varies fastest.
-        units: (N, D) their unit coordinates.
-    """
-
-    dimensions: tuple[DimensionData, ...]
-    targets: int
-    points: list[list[float]] | None
-    units: list[list[float]] | None
-
-
-@dataclass(frozen=True)
-class PolicyData:
-    """A policy: what it was trained on, why, and what came of it.
-
-    Attributes:
-        id: Its number.
-        status: What became of it.
-        trained_on: In words.
-        kind: "whole" space, "region" or "point".
-        box: Lowest and highest unit coordinate in each dimension.
-        context: Values of the centre.
-        parent: The policy that it started from, if any.
-        steps: Environment steps, taken or asked for.
-        chosen_by: The strategy, model or structure, in a word or two.
-        reason: Why, in a sentence or two.
-        structure: The structure that was detected before the choice.
-        model: The model whose prediction the choice rests on.
-        numbers: The figures behind the reason.
-        scores: How well each model predicted it.
-        expected_gain: What it was expected to add to the mean best return.
-        gain: What it added.
-        performance: The mean best return with it.
-        own_return: Its return where it was trained.
-        evaluated: Number of targets with a return.
-        remarks: What is strange about it, in sentences.
-        curve: Steps and mean return during training.
-        seconds: Seconds of its stages.
-        attributes: What the user has attached, as text.
-    """
-
-    id: int
-    status: str
-    trained_on: str
-    kind: str
-    box: list[list[float]]
-    context: dict[str, float]
-    parent: int | None
-    steps: int | None
-    chosen_by: str
-    reason: str
-    structure: str | None
-    model: str | None
-    numbers: Mapping[str, float]
-    scores: Mapping[str, float]
-    expected_gain: float | None
-    gain: float | None
-    performance: float | None
-    own_return: float | None
-    evaluated: int
-    remarks: tuple[str, ...]
-    curve: list[list[float]]
-    seconds: Mapping[str, float]
-    attributes: Mapping[str, str]
-
-
-@dataclass(frozen=True)
-class FailureData:
-    """Something that went wrong: with which policy, when, and the error."""
-
-    policy: int
-    what: str
-    error: str
-
-
-@dataclass(frozen=True)
-class StudyData:
-    """Everything that the page of a study shows.
-
-    Attributes:
-        title: What is studied.
-        headline: The study in a line.
-        cards: The four things to know first.
-        summary: Where it stands, in sentences.
-        running: Whether a process is working on it.
-        space: The context space.
-        returns: Lowest and highest return that shares are of; None if there is no such range.
-        range_known: Whether that is the known range, not that of the returns so far.
-        policies: Every policy, in order.
-        rows: Returns of the finished ones on the targets.
-        weak: What is badly covered.
-        random: Mean return of random actions, if measured.
-        best_single: Id and mean return of the best single policy.
-        next_gain: What the next policy is expected to add to the mean best return.
-        mean_scores: Mean score of each model that predicts.
-        structure: What the selector's detector finds in all rows, if it has one.
-        failures: What went wrong.
-        more_failures: Number of failures that are not listed.
-        settings: Names and values of the settings.
-        versions: Of the software.
-        reproduction: How to make it again.
-    """
-
-    title: str
-    headline: str
-    cards: tuple[Card, ...]
-    summary: tuple[str, ...]
-    running: bool
-    space: SpaceData
-    returns: tuple[float, float] | None
-    range_known: bool
-    policies: tuple[PolicyData, ...]
-    rows: PackedRows
-    weak: WeakSpots
-    random: float | None
-    best_single: Mapping[str, Any] | None
-    next_gain: float | None
-    mean_scores: Mapping[str, float]
-    structure: str | None
-    failures: tuple[FailureData, ...]
-    more_failures: int
-    settings: Mapping[str, str]
-    versions: Mapping[str, str]
-    reproduction: Reproduction
-    kind: str = field(default="study", init=False)
-
-
-def study_data(study: Study) -> StudyData:
-    """Gather what the page of a study shows; nothing of it is changed, no policy is opened."""
+def study_data(study: Study) -> dict[str, Any]:
+    """Gather the content of a study's page as JSON data; nothing of the study is changed."""
     with study.database.opened():
-        errors = study.database.errors()
-        status = {**study.status(), "running_process": study.database.find_worker()}
-    space, rows = study.space, study.selector.rows
-    returns, covered = study.return_range, status["covered"]
-    if returns is None and covered is not None:
-        returns = (covered["range"][0], covered["range"][1])
-    weak = weak_spots(space, np.asarray(rows.best), returns)
-    next_gain = study.remaining_gain(1) if status["policies"] else None
+        snapshot, errors = study.snapshot(), study.database.errors()
     finished = [trial for trial in study.trials if trial.row is not None]
-    packed = np.array([trial.row for trial in finished]).reshape(len(finished), len(space))
-    failures = _failures(status, errors)
-    policies = tuple(
-        _policy(trial, entry, space, status["timing"]["by_trial"])
-        for trial, entry in zip(study.trials, status["rounds"], strict=True)
-    )
-    kinds = [policy.kind for policy in policies if policy.status == "finished"]
-    random = status["random_actions"]
-    return StudyData(
-        title=status["environment"] or study.path.name,
-        headline=headline(status),
-        cards=cards(status, weak, space, next_gain, kinds),
-        summary=tuple(summary(status)),
-        running=status["running_process"] is not None,
-        space=_space(space),
-        returns=returns,
-        range_known=study.return_range is not None,
-        policies=policies,
-        rows=PackedRows.of(packed, tuple(trial.id for trial in finished)),
-        weak=weak,
-        random=None if random is None else random["performance"],
-        best_single=status["best_single"],
-        next_gain=next_gain,
-        mean_scores=status["scores"],
-        structure=status["structure"],
-        failures=tuple(failures[:MOST_FAILURES]),
-        more_failures=max(len(failures) - MOST_FAILURES, 0),
-        settings=_settings(study, status),
-        versions=status["versions"],
-        reproduction=reproduction(study.configuration, status["stop_rules"], str(study.path)),
-    )
+    rows = np.array([trial.row for trial in finished]).reshape(len(finished), len(study.space))
+    failures = _failures(snapshot, errors)
+    covered, known = snapshot.covered, snapshot.return_range is not None
+    random, single = snapshot.random_actions, snapshot.best_single
+    data = {
+        "title": f"{title(snapshot)}: {headline(snapshot)}",
+        "tiles": _tiles(snapshot),
+        "summary": [*gap_lines(snapshot), *problem_lines(snapshot)],
+        "details": detail_lines(snapshot),
+        "running": snapshot.running_process is not None,
+        "space": _space(study.space),
+        "returns": snapshot.return_range or (None if covered is None else covered.returns),
+        "range_known": known,
+        "policies": [
+            _policy(trial, policy, study.space, snapshot)
+            for trial, policy in zip(study.trials, snapshot.rounds, strict=True)
+        ],
+        "rows": {"policies": [trial.id for trial in finished], **pack_rows(rows)},
+        "gaps": snapshot.gaps,
+        "random": None if random is None else random.performance,
+        "best_single": None if single is None else single.performance,
+        "failures": failures[:MOST_FAILURES],
+        "more_failures": max(0, len(failures) - MOST_FAILURES),
+        "settings": _settings(study, snapshot),
+        "versions": snapshot.versions,
+    }
+    return {name: as_json(value) for name, value in data.items()}
 
 
-def _space(space: ContextSpace) -> SpaceData:
+def pack_rows(returns: NDArray[np.float64]) -> dict[str, Any]:
+    """Pack (k, N) returns, NaN where not known, in two bytes each.
+
+    Returns:
+        The lowest and the highest return, and `data`: base64 of unsigned 16-bit little-endian
+        numbers, row by row, from 0 for the lowest to 65,534 for the highest; 65,535 is missing.
+    """
+    known = returns[np.isfinite(returns)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
+    # In halves: the difference of extreme returns may overflow.
+    shares = (returns / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
+    steps = np.where(np.isfinite(shares), np.rint(shares * (MISSING - 1)), MISSING)
+    packed = base64.b64encode(steps.astype("<u2").tobytes()).decode()
+    return {"low": low, "high": high, "data": packed}
+
+
+def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
+    """Labels and values of the key figures."""
+    if not snapshot.finished:
+        return []
+    known, single, random = snapshot.coverage is not None, None, None
+    if snapshot.best_single is not None:
+        single = _level_text(snapshot.best_single.coverage, snapshot.best_single.performance)
+    if snapshot.random_actions is not None:
+        random = _level_text(snapshot.random_actions.coverage, snapshot.random_actions.performance)
+    level = _level_text(snapshot.coverage, snapshot.performance)
+    tiles = [("Coverage" if known else "Mean best return", level)]
+    tiles += [] if single is None else [("Best single policy", single)]
+    tiles += [] if random is None else [("Random actions", random)]
+    if snapshot.next_gain is not None:
+        tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
+    return tiles
+
+
+def _level_text(coverage: float | None, performance: float | None) -> str:
+    return figure(performance) if coverage is None else coverage_text(coverage)
+
+
+def _space(space: ContextSpace) -> dict[str, Any]:
+    """Dimensions with the values of a grid in the order of the targets, or the list of targets."""
     dimensions = []
     for name, dimension in space.dimensions.items():
         levels = dimension.values if isinstance(dimension, Levels) and space.is_grid else None
-        units = None if levels is None else tuple(dimension.to_unit(levels).round(6).tolist())
-        values = None if levels is None else tuple(_rounded(v) for v in levels.tolist())
-        ends = (_rounded(dimension.low), _rounded(dimension.high))
         dimensions.append(
-            DimensionData(name, dimension.unit, dimension.scale, *ends, values, units)
+            {
+                "name": name,
+                "unit": dimension.unit,
+                "scale": dimension.scale,
+                "low": _rounded(dimension.low),
+                "high": _rounded(dimension.high),
+                "values": None if levels is None else [_rounded(v) for v in levels],
+                "units": None if levels is None else dimension.to_unit(levels).round(6),
+            }
         )
-    points = units_of_points = None
-    if not space.is_grid:
-        points = [[_rounded(v) for v in target] for target in space.targets.tolist()]
-        units_of_points = space.unit_targets.round(5).tolist()
-    return SpaceData(tuple(dimensions), len(space), points, units_of_points)
-
-
-def _rounded(value: float) -> float:
-    """A number with six digits: more are not shown."""
-    return float(f"{value:.6g}")
+    is_list = not space.is_grid
+    return {
+        "dimensions": dimensions,
+        "targets": len(space),
+        "points": [[_rounded(v) for v in point] for point in space.targets] if is_list else None,
+        "units": space.unit_targets.round(5) if is_list else None,
+    }
 
 
 def _policy(
-    trial: Trial,
-    entry: Mapping[str, Any],
-    space: ContextSpace,
-    seconds: Mapping[str, Mapping[str, float]],
-) -> PolicyData:
+    trial: Trial, policy: PolicySnapshot, space: ContextSpace, snapshot: StudySnapshot
+) -> dict[str, Any]:
     lows, highs = unit_box(space, trial.source)
-    region = "whole" if space.is_whole(trial.source) else "region"
-    return PolicyData(
-        id=trial.id,
-        status=entry["status"],
-        trained_on=entry["trained_on"],
-        kind="point" if trial.source.is_point else region,
-        box=np.column_stack([lows, highs]).round(6).tolist(),
-        context={name: _rounded(value) for name, value in entry["context"].items()},
-        parent=entry["parent"],
-        steps=entry["steps"] or entry["asked_steps"],
-        chosen_by=chosen_by(entry["strategy"], entry["structure"], entry["model"]),
-        reason=entry["reason"],
-        structure=entry["structure"],
-        model=entry["model"],
-        numbers=entry["numbers"],
-        scores=entry["scores"],
-        expected_gain=entry["expected_gain"],
-        gain=entry["gain"],
-        performance=entry["performance"],
-        own_return=entry["training_return"],
-        evaluated=entry["evaluated_targets"],
-        remarks=tuple(_remarks(entry)),
-        curve=_thinned(entry["curve"]),
-        seconds=seconds.get(str(trial.id), {}),
-        attributes={name: _text(value) for name, value in entry["attributes"].items()},
-    )
+    span = snapshot.known_span
+    numbers = {
+        "chosen by": chosen_by(policy.strategy, policy.structure, policy.model),
+        "return where trained": figure(policy.training_return),
+        **{name.replace("_", " "): figure(value) for name, value in policy.numbers.items()},
+        **{f"score of {name}": f"{value:.2f}" for name, value in policy.scores.items()},
+        **{f"seconds of {name}": f"{value:.3g}" for name, value in policy.seconds.items()},
+        **{name: _text(value) for name, value in policy.attributes.items()},
+    }
+    remarks = policy_problems(policy)
+    if policy.no_better_than_random:
+        remarks.append("no better than random actions")
+    return {
+        "id": policy.id,
+        "status": policy.status,
+        "colour": policy_colour(policy.id),
+        "trained_on": policy.trained_on,
+        "kind": policy.kind,
+        "box": np.column_stack([lows, highs]).round(6),
+        "parent": policy.parent,
+        "steps": policy.steps or policy.asked_steps,
+        "reason": policy.reason,
+        "expected_gain": policy.expected_gain,
+        "gain": policy.gain,
+        "expected_text": gain_figure(policy.expected_gain, span),
+        "gain_text": gain_figure(policy.gain, span),
+        "performance": policy.performance,
+        "level_text": _level_text(policy.coverage, policy.performance),
+        "serves": policy.serves,
+        "remarks": remarks,
+        "numbers": numbers,
+        "curve": _thinned(policy.curve),
+    }
 
 
-def _remarks(entry: Mapping[str, Any]) -> list[str]:
-    remarks = []
-    if entry["probably_failed"]:
-        remarks.append("Far below the others: its training may have failed.")
-    if entry["no_better_than_random"]:
-        remarks.append("No better than random actions where it was trained.")
-    if entry["failed_targets"]:
-        remarks.append(f"Its evaluation failed on {entry['failed_targets']} targets.")
-    if entry["attempts"] > 1:
-        remarks.append(f"Trained in attempt {entry['attempts']}.")
-    for earlier in entry["earlier"]:
-        what = "Forgotten" if earlier["became"] == "forgotten" else "Corrected"
-        remarks.append(f"{what}: {earlier['reason']}" if earlier["reason"] else f"{what}.")
-    return remarks
-
-
-def _thinned(curve: list[list[float]]) -> list[list[float]]:
+def _thinned(curve: tuple[tuple[int, float], ...]) -> list[list[float]]:
     """A curve with not too many points, both ends among them."""
-    curve = [point for point in curve if None not in point]
-    if len(curve) > MOST_POINTS:
-        chosen = np.linspace(0, len(curve) - 1, MOST_POINTS).round().astype(int)
-        curve = [curve[i] for i in chosen]
-    return [[steps, _rounded(value)] for steps, value in curve]
+    points = [(steps, value) for steps, value in curve if np.isfinite(value)]
+    if len(points) > MOST_POINTS:
+        chosen = np.linspace(0, len(points) - 1, MOST_POINTS).round().astype(int)
+        points = [points[i] for i in chosen]
+    return [[steps, _rounded(value)] for steps, value in points]
 
 
-def _failures(
-    status: Mapping[str, Any], errors: Mapping[int, Mapping[int, str]]
-) -> list[FailureData]:
+def _failures(snapshot: StudySnapshot, errors: dict[int, dict[int, str]]) -> list[dict[str, Any]]:
     """Failed training runs, then failed evaluations: one for each policy and error."""
     found = []
-    for entry in status["rounds"]:
-        for attempt, error in enumerate(entry["errors"], start=1):
-            found.append(FailureData(entry["id"], f"training, attempt {attempt}", _short(error)))
+    for policy in snapshot.rounds:
+        for attempt, error in enumerate(policy.errors, start=1):
+            what = f"Policy {policy.id}, training, attempt {attempt}"
+            found.append({"what": what, "error": error[-LONGEST_ERROR:]})
     for number, by_target in errors.items():
         by_error: dict[str, list[int]] = {}
         for target, error in by_target.items():
             by_error.setdefault(error, []).append(target)
         for error, targets in by_error.items():
-            several = f"{len(targets)} targets" if len(targets) > 1 else f"target {targets[0]}"
-            found.append(FailureData(number, f"evaluation on {several}", _short(error)))
+            where = f"{len(targets)} targets" if len(targets) > 1 else f"target {targets[0]}"
+            what = f"Policy {number}, evaluation on {where}"
+            found.append({"what": what, "error": error[-LONGEST_ERROR:]})
     return found
 
 
-def _short(error: str) -> str:
-    return error if len(error) <= LONGEST_ERROR else f"… {error[-LONGEST_ERROR:]}"
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _settings(study: Study, status: Mapping[str, Any]) -> dict[str, str]:
+def _settings(study: Study, snapshot: StudySnapshot) -> dict[str, str]:
     """Every setting by name, as text."""
     configuration = study.configuration
+    family, trainer = configuration.family or {}, configuration.trainer
     found: dict[str, Any] = {
-        "environment": status["environment"] or "none: trained elsewhere",
-        **{
-            f"environment.{k}": v
-            for k, v in (configuration.family or {}).get("options", {}).items()
-        },
-        "targets": status["targets"],
+        "environment": snapshot.environment or "none: trained elsewhere",
+        **{f"environment.{k}": v for k, v in family.get("options", {}).items()},
+        "targets": snapshot.targets,
         "episodes for each target": configuration.episodes,
-        "returns": status["return_range"] or "range not known",
+        "returns": snapshot.return_range or "range not known",
         "selector": configuration.selector["name"],
         **{f"selector.{k}": v for k, v in configuration.selector["options"].items()},
         "seed": configuration.seed,
         "batch": configuration.batch,
         "retries": configuration.retries,
-        "stop": status["stop_rules"] or "no rule on record",
+        "stop": dict(snapshot.stop_rules) or "no rule on record",
     }
-    if configuration.trainer is not None:
-        settings = configuration.trainer["settings"].items()
-        found |= {"trainer": configuration.trainer["name"]}
-        found |= {f"trainer.{name}": value for name, value in settings}
+    if trainer is not None:
+        found |= {"trainer": trainer["name"]}
+        found |= {f"trainer.{name}": value for name, value in trainer["settings"].items()}
     return {name: _text(value) for name, value in found.items()}
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

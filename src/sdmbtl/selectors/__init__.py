@@ -5,15 +5,13 @@ from sdmbtl.selectors.choice import best_target
 from sdmbtl.selectors.generalist_first_selector import GeneralistFirstSelector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.independent_selector import IndependentTraining
+from sdmbtl.selectors.make import make_selector, register_selector, selector_names
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.oracle_selector import MyopicOracle, SequentialOracle, oracle_sequence
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
-from sdmbtl.selectors.proposal import Proposal
-from sdmbtl.selectors.random_selector import RandomSelector
-from sdmbtl.selectors.registry import make_selector, register_selector, selector_names
+from sdmbtl.selectors.random_selector import IndependentTraining, RandomSelector
 from sdmbtl.selectors.structure_detection_selector import MGPSelector, StructureDetectionSelector
-from sdmbtl.selectors.trial import TrainingRun, Trial
+from sdmbtl.selectors.trial import Proposal, TrainingRun, Trial
 
 __all__ = [
     "GPSelector",

@@ -31,8 +31,7 @@ from sdmbtl.errors import (
 from sdmbtl.json_data import as_json, differences
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.completed_rows import complete_returns
-from sdmbtl.selectors.proposal import Proposal
-from sdmbtl.selectors.trial import Status, Trial, derived_fields
+from sdmbtl.selectors.trial import Proposal, Status, Trial, derived_fields
 from sdmbtl.transfer import ObservedRows, as_row, bounded, mean_of
 
 STATE_VERSION = 5

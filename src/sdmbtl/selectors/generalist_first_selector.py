@@ -14,6 +14,7 @@ from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.choice import tie_margin
+from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.completed_rows import complete_returns
 from sdmbtl.selectors.models.shortfall_model import (
@@ -23,9 +24,7 @@ from sdmbtl.selectors.models.shortfall_model import (
     ShortfallFit,
     ShortfallModel,
 )
-from sdmbtl.selectors.proposal import Proposal
-from sdmbtl.selectors.trial import Trial
-from sdmbtl.selectors.where import where_gained
+from sdmbtl.selectors.trial import Proposal, Trial
 from sdmbtl.transfer import bounded
 from sdmbtl.wording import rise_in_words
 

@@ -12,11 +12,10 @@ from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import best_target
+from sdmbtl.selectors.choice import best_target, refine_choice
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.proposal import Proposal
-from sdmbtl.selectors.refinement import refine_choice
+from sdmbtl.selectors.trial import Proposal
 from sdmbtl.transfer import ObservedRows, SeparableGap
 from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes
 from sdmbtl.wording import rise_in_words

@@ -12,11 +12,10 @@ from sdmbtl.checks import whole_number
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import Sources, best_target, check_sources
+from sdmbtl.selectors.choice import Sources, best_target, check_sources, refine_choice
 from sdmbtl.selectors.clustering import NearestDistances, RestartSearch
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.proposal import Proposal
-from sdmbtl.selectors.refinement import refine_choice
+from sdmbtl.selectors.trial import Proposal
 
 
 class MountainSelector(Selector):

@@ -13,7 +13,7 @@ from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.proposal import Proposal
+from sdmbtl.selectors.trial import Proposal
 from sdmbtl.transfer import bounded, scale_of
 
 #: Gains are computed again for this many sources before looking whether others can follow.

@@ -1,4 +1,4 @@
-"""The default selector: models that predict the next row, and expected improvement."""
+"""Selector of single contexts: models predict the next row, expected improvement decides."""
 
 from __future__ import annotations
 
@@ -17,23 +17,21 @@ from sdmbtl.selectors.acquisition import (
     predicted_improvement,
 )
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import best_target
+from sdmbtl.selectors.choice import best_target, refine_choice
+from sdmbtl.selectors.gain_location import where_gained
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models import (
     FirstRowModel,
+    ModelChoice,
+    ModelComparison,
     ModelLike,
-    PredictionContest,
-    Verdict,
     cell_centres,
     default_models,
     make_models,
     target_cells,
 )
 from sdmbtl.selectors.mountain_selector import MountainSelector
-from sdmbtl.selectors.proposal import Proposal
-from sdmbtl.selectors.refinement import refine_choice
-from sdmbtl.selectors.trial import Trial
-from sdmbtl.selectors.where import where_gained
+from sdmbtl.selectors.trial import Proposal, Trial
 from sdmbtl.transfer import bounded
 from sdmbtl.transfer.detection import NO_STRUCTURE
 from sdmbtl.wording import rise_in_words, sentence
@@ -68,7 +66,7 @@ class PredictiveSelector(Selector):
             large it is, also as its settings; None for all targets always.
     """
 
-    name: ClassVar[str] = "auto"
+    name: ClassVar[str] = "predictive"
 
     def __init__(
         self,
@@ -84,14 +82,14 @@ class PredictiveSelector(Selector):
         self.falls = None if falls is None else _check_falls(space, falls)
         self.difficulty = None if difficulty is None else _check_difficulty(space, difficulty)
         chosen = default_models() if models is None else make_models(models)
-        self.contest = PredictionContest(chosen, predicted_improvement)
-        self._first_row = self._first_row_contest(self.history)
+        self.comparison = ModelComparison(chosen, predicted_improvement)
+        self._first_row = self._first_row_comparison(self.history)
         self._first_choice = MountainSelector(space, seed=seed, weights=self.falls)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
         return {
-            "models": [model.describe() for model in self.contest.models],
+            "models": [model.describe() for model in self.comparison.models],
             "falls": None if self.falls is None else self.falls.tolist(),
             "difficulty": None if self.difficulty is None else self.difficulty.tolist(),
         }
@@ -101,26 +99,26 @@ class PredictiveSelector(Selector):
     def propose(self, history: History) -> Proposal:
         """Choose the source with the largest expected gain."""
         free = history.free_targets()
-        verdict = self._verdict(history)
-        if verdict is None:
+        choice = self._choose_model(history)
+        if choice is None:
             return self._first_choice.propose(history)
-        is_assumed = verdict.name == FirstRowModel.name
-        model = None if is_assumed else verdict.name
-        why = [] if is_assumed else [verdict.explanation]
-        found = sentence(verdict.model.explain())
+        is_assumed = choice.name == FirstRowModel.name
+        model = None if is_assumed else choice.name
+        why = [] if is_assumed else [choice.explanation]
+        found = sentence(choice.model.explain())
         if model == NO_STRUCTURE:
             free = history.whole.free_targets()  # a sample would offer fewer
             index = int(history.rng("no structure").choice(np.flatnonzero(free)))
             reason = " ".join([*why, found, "So any context is as good as another."])
             return Proposal(self.space.source(index), "random", reason, model=model)
-        best = self._expected_best(history, verdict)
-        source, gain, improvements = self._best_source(history, verdict, best, free)
+        best = self._expected_best(history, choice)
+        source, gain, improvements = self._best_source(history, choice, best, free)
         if gain <= NO_GAIN * _range_of_returns(history):
             proposal = self._first_choice.propose(history)
             reason = " ".join(["No further gain is predicted.", *why, found, proposal.reason])
             return Proposal(proposal.source, proposal.strategy, reason, model=model)
         before = float(best.mean())
-        expected = history.bound_gain(_corrected_gain(gain, before, verdict, history), before)
+        expected = history.bound_gain(_corrected_gain(gain, before, choice, history), before)
         forecast = self._expected_in_words(expected, improvements, history)
         return Proposal(
             source,
@@ -139,66 +137,66 @@ class PredictiveSelector(Selector):
         raised = rise_in_words(gain, history.return_range)
         return f"Training here is predicted to raise {raised}{mostly}."
 
-    def _verdict(self, history: History) -> Verdict | None:
+    def _choose_model(self, history: History) -> ModelChoice | None:
         """What is expected of the next policy; None before the first row."""
         rows = history.rows
         if not len(rows):
             return None
-        self.contest.watch(rows)
-        if self.contest.fits:
-            return self.contest.verdict()
+        self.comparison.watch(rows)
+        if self.comparison.fits:
+            return self.comparison.choose()
         known = self.difficulty is not None and (history.scale != 1.0 or history.sample)
-        first_row = self._first_row_contest(history) if known else self._first_row
+        first_row = self._first_row_comparison(history) if known else self._first_row
         first_row.watch(rows)  # every model needs more rows
-        return first_row.verdict()
+        return first_row.choose()
 
-    def _first_row_contest(self, history: History) -> PredictionContest:
+    def _first_row_comparison(self, history: History) -> ModelComparison:
         """What judges by a single row of this history."""
         difficulty = self.difficulty
         if difficulty is not None:
             if history.sample is not None:
                 difficulty = difficulty[history.sample.indices]
             difficulty = difficulty / history.scale
-        return PredictionContest([FirstRowModel(self.falls, difficulty)], predicted_improvement)
+        return ModelComparison([FirstRowModel(self.falls, difficulty)], predicted_improvement)
 
-    def _expected_best(self, history: History, verdict: Verdict) -> NDArray[np.float64]:
+    def _expected_best(self, history: History, choice: ModelChoice) -> NDArray[np.float64]:
         """(N,) best returns once the pending policies are there, as predicted."""
-        best = verdict.best
+        best = choice.best
         for source in history.pending:
-            best = best + _improvement(verdict, source, best)
+            best = best + _improvement(choice, source, best)
         return best
 
     def _best_source(
         self,
         history: History,
-        verdict: Verdict,
+        choice: ModelChoice,
         best: NDArray[np.float64],
         free: NDArray[np.bool_],
     ) -> tuple[Source, float, NDArray[np.floating]]:
         """The source with the largest expected gain, the gain, and (n,) for each target."""
-        gains, index, row = self._compare_sources(history, verdict, best, free)
+        gains, index, row = self._compare_sources(history, choice, best, free)
         finer = refine_choice(
-            history, gains, lambda units: predicted_gains(verdict.model, units, best)
+            history, gains, lambda units: predicted_gains(choice.model, units, best)
         )
         if finer is None:
             return history.space.source(index), float(gains[index]), row
-        return finer.source, finer.gain, _improvement(verdict, finer.unit, best)
+        return finer.source, finer.gain, _improvement(choice, finer.unit, best)
 
     def _largest_gain(
         self,
         history: History,
-        verdict: Verdict,
+        choice: ModelChoice,
         best: NDArray[np.float64],
         free: NDArray[np.bool_],
     ) -> tuple[int, float, NDArray[np.floating]]:
         """The free target with the largest expected gain, the gain, and (n,) for each target."""
-        gains, index, row = self._compare_sources(history, verdict, best, free)
+        gains, index, row = self._compare_sources(history, choice, best, free)
         return index, float(gains[index]), row
 
     def _compare_sources(
         self,
         history: History,
-        verdict: Verdict,
+        choice: ModelChoice,
         best: NDArray[np.float64],
         free: NDArray[np.bool_],
     ) -> tuple[NDArray[np.float64], int, NDArray[np.floating]]:
@@ -212,16 +210,16 @@ class PredictiveSelector(Selector):
         for targets, share in SOME_TARGETS:
             if targets < len(units):
                 some = np.sort(drawn[:targets])
-                rough = predicted_gains(verdict.model, units[candidates], best, some)
+                rough = predicted_gains(choice.model, units[candidates], best, some)
                 kept = max(FINALISTS, int(share * len(units)))
                 candidates = candidates[np.argsort(-rough, kind="stable")[:kept]]
         # The lowest value sets the scale of ties: it must not depend on the unit of the returns.
         gains = np.full(len(units), -_range_of_returns(history))
-        found, largest, row = predicted_gains_and_row(verdict.model, units[candidates], best)
+        found, largest, row = predicted_gains_and_row(choice.model, units[candidates], best)
         gains[candidates] = found
         index = best_target(gains, free, history.space.tie_rank)
         if index != candidates[largest]:  # as good as the largest, but more central
-            row = _improvement(verdict, units[index], best)
+            row = _improvement(choice, units[index], best)
         return gains, index, row
 
     # -- what is known -------------------------------------------------------------------------
@@ -238,8 +236,8 @@ class PredictiveSelector(Selector):
         seen = self._seen()
         if len(seen.rows) < 2:
             return []
-        self.contest.watch(seen.rows)
-        sound = np.flatnonzero(~self.contest.failed)
+        self.comparison.watch(seen.rows)
+        sound = np.flatnonzero(~self.comparison.failed)
         entries = [
             {
                 "model": name,
@@ -249,7 +247,7 @@ class PredictiveSelector(Selector):
                 "expected": bounded(outcome.expected * seen.scale),
                 "gain": bounded(outcome.gain * seen.scale),
             }
-            for name, record in self.contest.records.items()
+            for name, record in self.comparison.records.items()
             for outcome in record.outcomes
         ]
         return sorted(entries, key=lambda entry: int(entry["rows"]))
@@ -262,8 +260,8 @@ class PredictiveSelector(Selector):
         seen = self._seen()
         if not len(seen.rows):
             return []
-        self.contest.watch(seen.rows)
-        return [int(number) for number in self._ids_of_rows()[self.contest.failed]]
+        self.comparison.watch(seen.rows)
+        return [int(number) for number in self._ids_of_rows()[self.comparison.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
         """How much the mean best return is expected to rise by some more policies.
@@ -279,20 +277,20 @@ class PredictiveSelector(Selector):
         """
         policies = whole_number("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
-        verdict = self._verdict(seen)
-        if verdict is None or len(seen.rows) < 3:
+        choice = self._choose_model(seen)
+        if choice is None or len(seen.rows) < 3:
             return None
-        best = self._expected_best(seen, verdict)
+        best = self._expected_best(seen, choice)
         before = float(best.mean())
         try:
             free = seen.free_targets()
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            index, _, added = self._largest_gain(seen, verdict, best, free)
+            index, _, added = self._largest_gain(seen, choice, best, free)
             best = best + added
             free[index] = False
-        gain = _corrected_gain(float(best.mean()) - before, before, verdict, seen)
+        gain = _corrected_gain(float(best.mean()) - before, before, choice, seen)
         return bounded(seen.bound_gain(gain, before) * seen.scale)
 
     # -- rows in part --------------------------------------------------------------------------
@@ -316,10 +314,10 @@ class PredictiveSelector(Selector):
         source = self.space.to_unit(vector)
         seen = self._seen()
         units = seen.space.unit_targets
-        verdict = self._verdict(seen)
+        choice = self._choose_model(seen)
         promising = -np.abs(units - source).sum(axis=1)
-        if verdict is not None:
-            promising = _improvement(verdict, source, verdict.best)
+        if choice is not None:
+            promising = _improvement(choice, source, choice.best)
         spread = cell_centres(units, target_cells(units, (n + 1) // 2))
         order = np.concatenate([spread, np.argsort(-promising, kind="stable")])
         if seen.sample is not None:  # beyond its targets any other ones
@@ -336,20 +334,20 @@ class PredictiveSelector(Selector):
         seen = self._seen()
         returns = np.where(np.isnan(seen.rows.returns), -np.inf, seen.rows.returns)
         if len(returns):
-            completed = self.contest.watch(seen.rows)
-            returns[~self.contest.failed] = completed.returns
+            completed = self.comparison.watch(seen.rows)
+            returns[~self.comparison.failed] = completed.returns
         return self._on_all_targets(returns * seen.scale)
 
 
 def _improvement(
-    verdict: Verdict, source: NDArray[np.float64], best: NDArray[np.float64]
+    choice: ModelChoice, source: NDArray[np.float64], best: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """(N,) expected improvement on each target by a policy trained on a (D,) source."""
-    prediction = verdict.model.predict(source[None], slice(None))
+    prediction = choice.model.predict(source[None], slice(None))
     return np.asarray(predicted_improvement(prediction, best)[0], dtype=np.float64)
 
 
-def _corrected_gain(gain: float, before: float, verdict: Verdict, history: History) -> float:
+def _corrected_gain(gain: float, before: float, choice: ModelChoice, history: History) -> float:
     """The forecast of a rise of the mean best return.
 
     What the model expects is multiplied by the share of its expectations that came so far. Where
@@ -359,11 +357,11 @@ def _corrected_gain(gain: float, before: float, verdict: Verdict, history: Histo
     Args:
         gain: The rise that the model expects.
         before: The mean best return that it is added to.
-        verdict: The model, with its track record.
+        choice: The model, with its track record.
         history: The history.
     """
     room = float(np.nanmax(history.rows.returns)) - before
-    corrected = min(gain * verdict.record.share_that_came, max(gain, room))
+    corrected = min(gain * choice.record.share_that_came, max(gain, room))
     return min(corrected, _range_of_returns(history))
 
 

@@ -1,4 +1,4 @@
-"""Uniformly random selection: the baseline."""
+"""Baselines that look at no return: random selection, and a policy for every target."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.choice import Sources, check_sources
 from sdmbtl.selectors.history import History
-from sdmbtl.selectors.proposal import Proposal
+from sdmbtl.selectors.trial import Proposal
 
 
 class RandomSelector(Selector):
@@ -44,3 +44,22 @@ class RandomSelector(Selector):
         free = np.flatnonzero(everything.free_targets())
         source = everything.space.source(int(rng.choice(free)))
         return Proposal(source, self.name, f"A random one of {len(free)} targets left.")
+
+
+class IndependentTraining(Selector):
+    """Trains on every target, in their order.
+
+    As a baseline its policies are used on their own target only, the mean of J(pi_y, y);
+    `performance` is, as for every selector, that of the best policy for each target.
+    """
+
+    name: ClassVar[str] = "independent"
+
+    def propose(self, history: History) -> Proposal:
+        """Take the first target without a policy of its own."""
+        index = int(np.argmax(history.free_targets()))
+        return Proposal(
+            history.space.source(index),
+            self.name,
+            f"Target {index + 1} of {len(history.space)}: each target gets its own policy.",
+        )

@@ -13,8 +13,8 @@ from sdmbtl.selectors.base import SamplingLike, Selector
 from sdmbtl.selectors.gp_selector import GPSelector
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.mountain_selector import MountainSelector
-from sdmbtl.selectors.proposal import Proposal
 from sdmbtl.selectors.random_selector import RandomSelector
+from sdmbtl.selectors.trial import Proposal
 from sdmbtl.transfer.detection import MOUNTAIN, NO_STRUCTURE, Detection, DetectorLike, make_detector
 
 

@@ -43,7 +43,7 @@ class Configuration:
     space: dict[str, Any]
     family: dict[str, Any] | None = None
     trainer: dict[str, Any] | None = None
-    selector: dict[str, Any] = field(default_factory=lambda: {"name": "auto", "options": {}})
+    selector: dict[str, Any] = field(default_factory=lambda: {"name": "predictive", "options": {}})
     seed: int = 0
     episodes: int = 10
     batch: int = 1

@@ -68,9 +68,10 @@ class RandomActions:
         return own[np.isfinite(own)]
 
     def are_no_worse_than(self, trial: Trial, space: ContextSpace, episodes: int) -> bool:
-        """Whether a policy does no better where it was trained, up to noise.
+        """Tell whether a policy does no better, up to noise: where it was trained, and elsewhere.
 
-        If a policy were no better, its returns would vary as those of random actions do.
+        If a policy were no better, its returns would vary as those of random actions do. One that
+        is better on average over all targets has learned, although not where it was trained.
 
         Args:
             trial: The policy, with its row.
@@ -82,8 +83,16 @@ class RandomActions:
             return False
         cells = int(space.targets_in(trial.source).sum())
         random = self.own_returns(trial, space)
-        error = self.deviation * np.sqrt(1 / (cells * episodes) + 1 / len(random))
-        return own <= bounded(mean_of(random) + STANDARD_ERRORS * float(error))
+        if own > self._highest(mean_of(random), cells * episodes, len(random)):
+            return False
+        played = len(self.targets)
+        everywhere = mean_of(trial.row[self.targets]) if trial.row is not None else own
+        return not everywhere > self._highest(self.mean, played * episodes, self.returns.size)
+
+    def _highest(self, mean: float, number: int, played: int) -> float:
+        """Highest mean of this number of episodes that noise explains, by those played."""
+        error = self.deviation * np.sqrt(1 / number + 1 / played)
+        return bounded(mean + STANDARD_ERRORS * float(error))
 
 
 def measure_random_actions(study: Study, executor: Executor | None = None) -> None:

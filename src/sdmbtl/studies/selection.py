@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
+from sdmbtl.selectors import GeneralistFirstSelector
+from sdmbtl.selectors.make import AUTO, resolve_auto
 
 if TYPE_CHECKING:
     from sdmbtl.training import Trainer
@@ -15,8 +17,7 @@ if TYPE_CHECKING:
 Width = float | Literal["auto"]
 Init = Literal["auto", "scratch", "parent"]
 
-AUTO: Final = "auto"
-REGIONS: Final = "generalist-first"
+REGIONS: Final = GeneralistFirstSelector.name
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ class Selection:
 
     name: str = AUTO
     options: Mapping[str, Any] | None = None
-    width: Width = AUTO
-    init: Init = AUTO
+    width: Width = "auto"
+    init: Init = "auto"
     specialist_steps: int | None = None
 
     def resolved(self, trainer: Trainer | None) -> dict[str, Any]:
@@ -49,9 +50,10 @@ class Selection:
         """
         known_name("init", self.init, ("auto", "scratch", "parent"), error=StudyError)
         options = dict(self.options or {})
-        if self.name != REGIONS and not (self.name == AUTO and self._has_regions(trainer)):
+        name = resolve_auto(self.name, regions=self._has_regions(trainer))
+        if name != REGIONS:
             self._refuse_regions()
-            return {"name": self.name, "options": options}
+            return {"name": name, "options": options}
         given: dict[str, Any] = {
             "width": self.width,
             "init": self.init,
@@ -68,12 +70,12 @@ class Selection:
     def _has_regions(self, trainer: Trainer | None) -> bool:
         if self.options or (self.width == 0 and self.init == "scratch"):
             return False  # options of "auto" are those of the selector of points
-        asked_for = self.width not in (AUTO, 0) or self.init == "parent"
+        asked_for = self.width not in ("auto", 0) or self.init == "parent"
         return asked_for or (trainer is not None and trainer.starts_from_parent)
 
     def _refuse_regions(self) -> None:
         asked_for = {
-            "width": (self.width, self.width not in (AUTO, 0)),
+            "width": (self.width, self.width not in ("auto", 0)),
             "init": (self.init, self.init == "parent"),
             "specialist_steps": (self.specialist_steps, self.specialist_steps is not None),
         }

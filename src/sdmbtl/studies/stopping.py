@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from sdmbtl.checks import finite_number, whole_number
 from sdmbtl.errors import StudyError
 from sdmbtl.json_data import as_json
-from sdmbtl.wording import counted, expected_to_add, have_added
+from sdmbtl.wording import counted, gain_text
 
 if TYPE_CHECKING:
     from sdmbtl.studies.database import StudyDatabase
@@ -167,14 +167,15 @@ class NoGain(StopRule):
         sound = standing.sound_performances()
         if len(sound) < LEAST_POLICIES or mean_gain(sound, self.patience) >= asked_for:
             return None
-        gain, say = standing.remaining_gain(self.patience), expected_to_add
+        gain, which = standing.remaining_gain(self.patience), "expected of the next"
         if gain is None and len(sound) > self.patience:
-            gain, say = mean_gain(sound, self.patience) * self.patience, have_added
+            gain, which = mean_gain(sound, self.patience) * self.patience, "from the last"
         if gain is None or gain >= asked_for:
             return None
-        words = say(self.patience, gain, standing.span, known=standing.range_known)
-        unit = "points" if standing.range_known else "%"
-        return f"{words}, less than the {100 * self.min_gain:g} {unit} asked for"
+        span = standing.span if standing.range_known else None
+        policies = counted(self.patience, "policy", "policies")
+        limit = gain_text(asked_for, span).removeprefix("+")
+        return f"{gain_text(gain, span)} {which} {policies}, less than {limit}"
 
 
 def record_rules(

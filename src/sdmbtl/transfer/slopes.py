@@ -9,8 +9,8 @@ All three estimates are linear regressions on the signed context differences
 * "within": the target's mean removed from both sides (the fixed-effects estimator). Unbiased
   whatever the difficulty g(y) is.
 
-The models of `sdmbtl.selectors.models` regress in the same way on complete rows, where the quality of
-each policy can be a fixed effect as well. All share the same few sums over pairs, so no
+The models of `sdmbtl.selectors.models` regress in the same way on complete rows, where the quality
+of each policy can be a fixed effect as well. All share the same few sums over pairs, so no
 (k N, 2 D) design matrix is kept.
 """
 

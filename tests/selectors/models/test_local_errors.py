@@ -9,7 +9,7 @@ from sdmbtl.selectors.models import (
     CalibratedModel,
     CompletedRows,
     FittedModel,
-    PredictionContest,
+    ModelComparison,
     RowPrediction,
     default_models,
 )
@@ -109,26 +109,26 @@ def test_no_more_is_expected_than_any_policy_has_reached():
 @pytest.mark.parametrize("model", default_models(), ids=lambda value: value.name)
 def test_models_are_judged_plain_and_used_corrected(model):
     """Whatever the model, and once there are rows enough."""
-    contest = PredictionContest([model], predicted_improvement)
+    comparison = ModelComparison([model], predicted_improvement)
     rows = completed(LEAST_ROWS + 1, lambda x, y: tilted(x, y) - np.abs(x - y).sum(axis=-1))
     for k in range(1, LEAST_ROWS + 1):
-        contest.watch(rows.observed.first(k))
-    plain, used = contest.fits[model.name], contest.calibrated(model.name)
+        comparison.watch(rows.observed.first(k))
+    plain, used = comparison.fits[model.name], comparison.calibrated(model.name)
     assert not isinstance(plain, LocallyCorrected)
     assert isinstance(used.fitted, LocallyCorrected)
     assert used.fitted.fitted is plain
-    assert contest.calibrated(model.name) is used, "computed once"
-    assert contest.verdict().model is used
+    assert comparison.calibrated(model.name) is used, "computed once"
+    assert comparison.choose().model is used
     assert used.explain() == plain.explain()
     new = rows.sources[-1:], slice(None)
-    by_itself = CalibratedModel(plain, contest.records[model.name], contest.rows)
+    by_itself = CalibratedModel(plain, comparison.records[model.name], comparison.rows)
     assert not np.allclose(used.predict(*new).mean, by_itself.predict(*new).mean)
 
     errors = rows.returns[-1] - plain.predict(*new).mean[0]
-    contest.watch(rows.observed)
-    outcome = contest.records[model.name].outcomes[-1]
+    comparison.watch(rows.observed)
+    outcome = comparison.records[model.name].outcomes[-1]
     assert outcome.error == pytest.approx((errors**2).mean())
-    assert contest.calibrated(model.name) is not used, "new rows, new errors"
+    assert comparison.calibrated(model.name) is not used, "new rows, new errors"
 
 
 def test_only_evaluated_targets_say_what_is_wrong():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import whole_number
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.fingerprint import code_fingerprint
-from sdmbtl.selectors.registry import make_selector
+from sdmbtl.selectors.make import make_selector
 from sdmbtl.software import versions
 from sdmbtl_lab.benchmarks.columns import MULTI_TASK, MYOPIC, ORACLES, RANDOM, with_both_ends
 from sdmbtl_lab.benchmarks.journal import Journal, Progress
@@ -42,7 +42,7 @@ from sdmbtl_lab.matrices.transfer_matrices import min_max
 SKIPPED_ROUNDS = 5
 #: Modules that make the numbers besides selectors and problems, and one that only finds them.
 _NUMBERS = ("sdmbtl_lab.benchmarks.records", "sdmbtl_lab.benchmarks.metrics")
-_REGISTRY = "sdmbtl.selectors.registry"
+_REGISTRY = "sdmbtl.selectors.make"
 
 Floats = NDArray[np.floating]
 #: Selector, number of policies and metric -> (W,) values, one for each matrix.

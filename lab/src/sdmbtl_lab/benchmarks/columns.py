@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from sdmbtl.checks import did_you_mean
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.selectors.registry import selector_names
+from sdmbtl.selectors.make import selector_names
 
 #: Baselines that are computed from the whole matrix instead of by ask and tell.
 RANDOM, INDEPENDENT = "random", "independent"

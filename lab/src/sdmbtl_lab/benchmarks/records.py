@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.selectors.make import make_selector
 from sdmbtl.selectors.oracle_selector import oracle_sequence
-from sdmbtl.selectors.registry import make_selector
 from sdmbtl_lab.benchmarks.columns import INDEPENDENT, MYOPIC, RANDOM, SEQUENTIAL
 from sdmbtl_lab.benchmarks.journal import Key, Record
 from sdmbtl_lab.benchmarks.problem import Problem

@@ -47,16 +47,8 @@ function choosingChip(list, key, { pressed, colour, choose }, ...text) {
   return make("li", {}, make("button", attributes, swatch || null, text));
 }
 
-// What the reader has chosen. It outlives every redrawing, so that news do not change the view.
-const state = {
-  map: null,
-  rowOrder: "best",
-  allPolicies: false,
-  shown: null,
-  problem: 0,
-  table: 0,
-  open: {},
-};
+// What the reader has chosen. It outlives every redrawing, so that news does not change the view.
+const state = { map: null, rowOrder: "best", shown: null };
 
 let data = null;
 
@@ -100,14 +92,12 @@ function explore(element, label, { size, locate, place, describe, mark }) {
     showTip(lines, x, y);
     return lines;
   };
-  element.addEventListener("pointermove", (event) => {
+  const point = (event) => {
     const box = element.getBoundingClientRect();
     visit(locate(event.clientX - box.left, event.clientY - box.top), event.clientX, event.clientY);
-  });
-  element.addEventListener("pointerdown", (event) => {
-    const box = element.getBoundingClientRect();
-    visit(locate(event.clientX - box.left, event.clientY - box.top), event.clientX, event.clientY);
-  });
+  };
+  element.addEventListener("pointermove", point);
+  element.addEventListener("pointerdown", point);
   element.addEventListener("pointerleave", leave);
   element.addEventListener("blur", leave);
   element.addEventListener("keydown", (event) => {
@@ -128,25 +118,18 @@ function explore(element, label, { size, locate, place, describe, mark }) {
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-// A section with a heading and a place in the navigation; its body is filled by `redraw`.
-function section(id, title, lead, options) {
+// A section with a heading for a figure; returns its body.
+function section(id, title, lead) {
   const body = make("div", {});
   const heading = make("h2", { id: `${id}-title` }, title);
   const text = make("p", { class: "lead" }, lead);
-  byId("main").append(
-    make(
-      "section",
-      { id, "aria-labelledby": `${id}-title`, class: options && options.long ? "long" : null },
-      heading,
-      text,
-      body,
-    ),
+  byId("figures").append(
+    make("section", { id, "aria-labelledby": `${id}-title` }, heading, text, body),
   );
-  byId("nav").append(make("a", { href: `#${id}` }, (options && options.short) || title));
-  return { body, text };
+  return body;
 }
 
-// A drawing as wide as its place, drawn anew when that changes.
+// A drawing as wide as its place, drawn again when that changes.
 function figure(paint) {
   const place = make("div", { class: "figure" });
   let width = 0;
@@ -158,22 +141,4 @@ function figure(paint) {
     if (place.clientWidth !== width) place.redraw();
   }).observe(place);
   return place;
-}
-
-// Details whose being open is remembered.
-function foldable(key, title, ...children) {
-  return make(
-    "details",
-    {
-      open: Boolean(state.open[key]),
-      "data-key": key,
-      on: {
-        toggle: (event) => {
-          state.open[key] = event.target.open;
-        },
-      },
-    },
-    make("summary", {}, title),
-    ...children,
-  );
 }

@@ -1,10 +1,7 @@
 // The context space: which policy serves which target, how well, and where they were trained.
 
-const MOST_THUMBS = 16;
 // A slice with more cells than this is drawn as an image.
 const MOST_CELLS = 5000;
-// How much of its colour a target keeps that no policy does well on.
-const PALEST = 0.14;
 
 // -- the reader's view ------------------------------------------------------------------------
 
@@ -17,30 +14,24 @@ function initialView() {
     upTo: null,
     only: null,
   };
-  if (isGrid() && data.weak.worst.length) view.at = placesOf(data.weak.worst[0]);
+  if (isGrid() && data.gaps.worst.length) view.at = placesOf(data.gaps.worst[0]);
   return view;
 }
 const rowsShown = () => Math.min(state.map.upTo ?? returns.length, returns.length);
 const hidden = () =>
   data.space.dimensions.map((_, d) => d).filter((d) => d !== state.map.x && d !== state.map.y);
 
-// How a target is drawn: colour, opacity, and whether it is badly covered.
+// How a target is drawn: its colour, and whether it is badly covered.
 function paintOf(target, now) {
   const { only } = state.map;
   if (only !== null) {
     const part = share(returns[only][target]);
     return part === null || Number.isNaN(part)
       ? null
-      : { fill: rampText(part), opacity: 1, bad: false };
+      : { fill: rampText(part), bad: false };
   }
   const row = now.who[target];
-  if (row < 0) return null;
-  const part = share(now.best[target]) ?? 1;
-  return {
-    fill: colourOf(row),
-    opacity: PALEST + (1 - PALEST) * clamp(part, 0, 1),
-    bad: isBad(now.best[target]),
-  };
+  return row < 0 ? null : { fill: colourOf(row), bad: isBad(now.best[target]) };
 }
 
 // -- drawings ---------------------------------------------------------------------------------
@@ -168,7 +159,7 @@ function drawCells(svg, columns, rows, target, now, left, top, cell) {
         draw(
           "rect",
           paint
-            ? { ...area, css: { fill: paint.fill, "fill-opacity": paint.opacity } }
+            ? { ...area, css: { fill: paint.fill } }
             : { ...area, class: "missing" },
         ),
       );
@@ -180,7 +171,15 @@ function drawCells(svg, columns, rows, target, now, left, top, cell) {
 // A large slice as one image, a pixel for each target.
 function cellsAsImage(columns, rows, target, now, box, wide, high) {
   const canvas = make("canvas", { width: columns, height: rows });
-  paintThumb(canvas, now, target);
+  const pen = canvas.getContext("2d");
+  for (let column = 0; column < columns; column += 1) {
+    for (let row = 0; row < rows; row += 1) {
+      const paint = paintOf(target(column, row), now);
+      if (!paint) continue;
+      pen.fillStyle = paint.fill;
+      pen.fillRect(column, rows - 1 - row, 1, 1);
+    }
+  }
   return draw("image", {
     href: canvas.toDataURL(),
     x: box.left,
@@ -282,13 +281,13 @@ function reachesSlice(policy) {
 
 // Outlines of regions, stars of points, with the numbers of their policies. Of regions, those whose
 // policy serves something that is shown: of many the others would hide it.
-function drawSources(svg, box, wide, high, isServing = () => true) {
+function drawSources(svg, box, wide, high, isShown = () => true) {
   const { x, y, only } = state.map;
   const position = (d, unit) => (isGrid() ? cellAt(d, unit) / levels[d].length : unit);
   for (let row = 0; row < rowsShown(); row += 1) {
     const policy = policyOf(row);
     const wanted =
-      only === null ? row in colours && (policy.kind === "point" || isServing(row)) : row === only;
+      only === null ? isServing(row) && (policy.kind === "point" || isShown(row)) : row === only;
     if (!wanted || policy.kind === "whole" || (isGrid() && !reachesSlice(policy))) continue;
     const [left, right] = policy.box[x].map((unit) => box.left + position(x, unit) * wide);
     const [bottom, top] = policy.box[y].map((unit) => box.top + high - position(y, unit) * high);
@@ -359,7 +358,7 @@ function paintPoints(place, width, now) {
         cy: py,
         r: radius,
         class: paint ? null : "missing",
-        css: paint ? { fill: paint.fill, "fill-opacity": paint.opacity } : {},
+        css: paint ? { fill: paint.fill } : {},
       }),
     );
     if (paint && paint.bad) svg.append(draw("circle", { cx: px, cy: py, r: radius, class: "bad" }));
@@ -425,15 +424,14 @@ function paintLine(place, width, now) {
   const dimension = data.space.dimensions[0];
   const units = isGrid() ? dimension.units : data.space.units.map(([unit]) => unit);
   const order = units.map((_, i) => i).sort((a, b) => units[a] - units[b]);
-  const value = (v) => (data.range_known ? share(v) : v);
   const points = (values) =>
-    order.filter((i) => !Number.isNaN(values[i])).map((i) => [units[i], value(values[i]), i]);
+    order.filter((i) => !Number.isNaN(values[i])).map((i) => [units[i], level(values[i]), i]);
   const series = [];
   for (let row = 0; row < rowsShown(); row += 1) {
-    if (!(row in colours) || (state.map.only !== null && state.map.only !== row)) continue;
+    if (!isServing(row) || (state.map.only !== null && state.map.only !== row)) continue;
     series.push({
       name: `policy ${policyOf(row).id}`,
-      colour: colours[row],
+      colour: colourOf(row),
       points: points(returns[row]),
       label: String(policyOf(row).id),
       row,
@@ -457,8 +455,8 @@ function paintLine(place, width, now) {
       high: 1,
       ticks: shown.map((i) => ({ at: units[i], text: text(i) })),
     },
-    y: { label: data.range_known ? "share of the range of returns" : "return" },
-    describe: (one, [, level, target]) => [contextText(target), `${one.name}: ${number(level)}`],
+    y: { label: data.range_known ? "share of the range of returns (%)" : "return" },
+    describe: (one, [, y, target]) => [contextText(target), `${one.name}: ${number(y)}`],
   });
   drawLineSources(chart);
 }
@@ -467,9 +465,9 @@ function drawLineSources({ svg, x, bottom: end }) {
   const bottom = end - 6;
   for (let row = 0; row < rowsShown(); row += 1) {
     const policy = policyOf(row);
-    if (!(row in colours) || policy.kind === "whole") continue;
+    if (!isServing(row) || policy.kind === "whole") continue;
     const [low, high] = policy.box[0];
-    if (policy.kind === "point") drawStar(svg, x(low), bottom, colours[row], policy.id);
+    if (policy.kind === "point") drawStar(svg, x(low), bottom, colourOf(row), policy.id);
     else
       svg.append(
         draw("line", {
@@ -477,7 +475,7 @@ function drawLineSources({ svg, x, bottom: end }) {
           x2: x(high),
           y1: bottom,
           y2: bottom,
-          stroke: colours[row],
+          stroke: colourOf(row),
           "stroke-width": 6,
           "stroke-linecap": "round",
         }),

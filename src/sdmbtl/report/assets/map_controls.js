@@ -1,24 +1,20 @@
 // What chooses the part of the context space that is shown, and what stands beside it.
 
 function buildMap() {
-  const { body } = section("space", "The context space", mapLead(), { short: "Space" });
+  const body = section("space", "The context space", mapLead());
   const picture = figure(paintMap);
   const controls = make("div", { class: "controls" });
   const sliders = make("div", { class: "sliders" });
-  const thumbs = make("div", { class: "thumbs", role: "group" });
   const aside = make("div", {});
   body.append(
     make(
       "div",
       { class: "map-columns" },
-      make("div", {}, controls, picture, thumbs, sliders),
+      make("div", {}, controls, picture, sliders),
       aside,
     ),
   );
-  const redraw = () => {
-    picture.redraw();
-    paintThumbs(thumbs, redrawAll);
-  };
+  const redraw = picture.redraw;
   const redrawAll = () => {
     buildControls(controls, sliders, redraw, redrawAll);
     redraw();
@@ -40,9 +36,9 @@ function mapLead() {
   const many = data.space.dimensions.length > 2;
   if (data.space.dimensions.length === 1)
     return "Each line is a policy. Marks at the bottom are the contexts and ranges that policies were trained on.";
-  const what = isGrid() ? "Each cell is a target" : "Each dot is a target";
+  const what = isGrid() ? "Each cell is a task" : "Each dot is a task";
   return (
-    `${what}. Its colour is the policy that does best there, whose number stands once in its area; pale where even that one does badly; hatched targets are badly covered. ` +
+    `${what}. Its colour is the policy that does best there, whose number stands once in its area; hatched tasks are badly covered. ` +
     "Outlines and stars, with a number in the corner, show what the policies were trained on." +
     (many && isGrid() ? " The sliders choose the slice." : "")
   );
@@ -146,66 +142,6 @@ function roundSlider(redraw) {
   return make("label", { class: "slider" }, make("span", {}, "First policies"), input, text);
 }
 
-// All slices along one dimension at a glance; each is a button.
-function paintThumbs(thumbs, redrawAll) {
-  thumbs.replaceChildren();
-  if (!isGrid() || data.space.dimensions.length < 3) return;
-  const d = hidden()[0];
-  if (levels[d].length > MOST_THUMBS) return;
-  const now = standing(rowsShown());
-  thumbs.setAttribute("aria-label", `Slices by ${data.space.dimensions[d].name}`);
-  thumbs.append(
-    make("p", { class: "note wide" }, `All slices by ${data.space.dimensions[d].name}`),
-  );
-  levels[d].forEach((_, place) => {
-    const canvas = make("canvas", {
-      width: levels[state.map.x].length,
-      height: levels[state.map.y].length,
-    });
-    const { x, y, at } = state.map;
-    paintThumb(canvas, now, (column, row) =>
-      targetAt(
-        at.map((here, other) =>
-          other === d ? place : other === x ? column : other === y ? row : here,
-        ),
-      ),
-    );
-    thumbs.append(
-      make(
-        "button",
-        {
-          type: "button",
-          "aria-pressed": String(place === state.map.at[d]),
-          "data-key": `thumb-${place}`,
-          "aria-label": `${data.space.dimensions[d].name} ${withUnit(d, valueAt(d, place))}`,
-          on: {
-            click: () => {
-              state.map.at[d] = place;
-              redrawAll();
-              thumbs.querySelector(`[data-key='thumb-${place}']`).focus({ preventScroll: true });
-            },
-          },
-        },
-        canvas,
-        number(valueAt(d, place), 3),
-      ),
-    );
-  });
-}
-
-function paintThumb(canvas, now, target) {
-  const pen = canvas.getContext("2d");
-  for (let column = 0; column < canvas.width; column += 1) {
-    for (let row = 0; row < canvas.height; row += 1) {
-      const paint = paintOf(target(column, row), now);
-      if (!paint) continue;
-      pen.globalAlpha = paint.opacity;
-      pen.fillStyle = paint.fill;
-      pen.fillRect(column, canvas.height - 1 - row, 1, 1);
-    }
-  }
-}
-
 function paintAside(aside, redrawAll) {
   const now = standing(returns.length),
     served = servedBy(now.who);
@@ -229,19 +165,15 @@ function paintAside(aside, redrawAll) {
   const hint =
     state.map.only === null
       ? "Choose a policy to see how well it does everywhere."
-      : `Policy ${policyOf(state.map.only).id} alone, on every target: from low to high returns `;
-  const compact = order.length > MOST_POLICIES;
-  const name = (row) => [
-    make("strong", {}, String(policyOf(row).id)),
-    compact ? ` ${served[row]}` : ` ${counted(served[row], "target")}`,
-  ];
+      : `Policy ${policyOf(state.map.only).id} alone, on every task: from low to high returns `;
+  const name = (row) => [make("strong", {}, String(policyOf(row).id)), ` ${served[row]}`];
   put(
     aside,
-    make("h3", {}, "Worst covered targets"),
+    make("h3", {}, "Worst covered tasks"),
     make(
       "ul",
       { class: "worst" },
-      data.weak.worst.map((target) =>
+      data.gaps.worst.map((target) =>
         make(
           "li",
           {},
@@ -267,15 +199,15 @@ function paintAside(aside, redrawAll) {
         ),
       ),
     ),
-    data.weak.limit === null
+    data.gaps.limit === null
       ? null
       : make(
           "p",
           { class: "note" },
           make("span", { class: "swatch hatched" }),
-          ` badly covered: a best return below ${number(data.weak.limit)}`,
+          ` badly covered: a best return below ${number(data.gaps.limit)}`,
         ),
-    make("h3", { css: { "margin-top": "1.6rem" } }, "Policies, and how many targets each serves"),
+    make("h3", { css: { "margin-top": "1.6rem" } }, "Policies, and the number of tasks each is best for"),
     make(
       "ul",
       { class: "legend" },

@@ -101,11 +101,10 @@ function rowNames(left, height) {
 }
 
 function buildRows() {
-  const { body } = section(
+  const body = section(
     "rows",
-    "Every policy on every target",
-    "Each line is a policy, each column a target, coloured from the lowest to the highest return.",
-    { short: "Rows" },
+    "Every policy on every task",
+    "Each line is a policy, each column a task, coloured from the lowest to the highest return.",
   );
   const picture = figure(paintRows);
   const orders = [

@@ -1,20 +1,5 @@
 // Numbers as text, axes and colours.
 
-// Of Okabe and Ito's set, then lighter shades of it: they differ for every kind of colour vision.
-const POLICY_COLOURS = [
-  "#0072B2",
-  "#E69F00",
-  "#009E73",
-  "#CC79A7",
-  "#56B4E9",
-  "#D55E00",
-  "#F0E442",
-  "#8a8a8a",
-  "#7fb8d8",
-  "#f2cf7f",
-  "#7fceb9",
-  "#e5bcd3",
-];
 // Matplotlib's cividis, from low to high.
 const RAMP = [
   "#00224e",
@@ -36,7 +21,6 @@ function ramp(share) {
   return RAMP[low].map((value, i) => Math.round(value + (at - low) * (RAMP[low + 1][i] - value)));
 }
 const rampText = (share) => `rgb(${ramp(share).join(" ")})`;
-const onRamp = (share) => (share > 0.55 ? "#000" : "#fff");
 
 const known = (value) => value !== null && value !== undefined && !Number.isNaN(value);
 
@@ -75,10 +59,12 @@ const share = (value) => {
 function gainText(gain) {
   if (!known(gain)) return "–";
   if (!data.range_known) return (gain >= 0 ? "+" : "−") + number(Math.abs(gain), 3);
-  return `${signed((100 * gain) / (data.returns[1] - data.returns[0]), 1)}`;
+  return `${signed((100 * gain) / (data.returns[1] - data.returns[0]), 1)} points`;
 }
+// A mean return on the axis of a figure: in percent, if the range of returns is known.
+const level = (value) => (data.range_known ? 100 * share(value) : value);
 const levelText = (value) => {
   if (!known(value)) return "–";
-  return data.range_known ? share(value).toFixed(3) : number(value);
+  return data.range_known ? `${level(value).toFixed(1)} %` : number(value);
 };
-const levelName = () => (data.range_known ? "coverage" : "mean best return");
+const levelName = () => (data.range_known ? "coverage (%)" : "mean best return");

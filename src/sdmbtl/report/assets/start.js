@@ -1,68 +1,62 @@
-// From the data to the page, once and whenever there are news.
+// From the data to the figures, once and whenever there is news.
 
 const MILLISECONDS_BETWEEN_NEWS = 2000;
-const THEMES = { Auto: "as the system", Light: "light", Dark: "dark" };
+const FIGURES = [
+  [() => returns.length > 0, buildCoverage],
+  [() => returns.length > 0, buildMap],
+  [() => returns.length > 0, buildRows],
+  [() => data.policies.some((policy) => policy.curve.length), buildCurves],
+];
 
-let page = null;
 let updates = [];
 let built = "";
 
-function take(news) {
-  data = news;
-  if (data.kind === "study") {
-    prepareSpace();
-    unpackRows();
-    assignColours();
-    if (state.map === null || state.map.at.length !== data.space.dimensions.length)
-      state.map = initialView();
-    if (state.map.only !== null && state.map.only >= returns.length) state.map.only = null;
-  }
+function take(source) {
+  data = JSON.parse(source.getElementById("data").textContent);
+  prepareSpace();
+  unpackRows();
+  if (state.map === null || state.map.at.length !== data.space.dimensions.length)
+    state.map = initialView();
+  if (state.map.only !== null && state.map.only >= returns.length) state.map.only = null;
 }
 
-// Builds what was not there before; what is there is updated in place.
+// Builds figures that were not there before; the others are drawn again in place.
 function show() {
-  if (page === null || page.signature() !== built) {
-    byId("main").replaceChildren();
-    byId("nav").replaceChildren();
-    page = data.kind === "study" ? buildStudy() : buildBenchmark();
-    built = page.signature();
-    updates = [
-      ...page.parts,
-      ...page.lazily.filter(([wanted]) => wanted()).map(([, build]) => build()),
-    ];
+  const wanted = FIGURES.filter(([isWanted]) => isWanted());
+  const signature = wanted.map(([, build]) => build.name).join();
+  if (signature !== built || !byId("figures").children.length) {
+    byId("figures").replaceChildren();
+    updates = wanted.map(([, build]) => build());
+    built = signature;
   }
   for (const update of updates) update();
-  const parts = [`Made by sdmbtl ${data.version}`, data.made].filter(Boolean);
-  byId("foot").textContent = `${parts.join(", ")}.`;
 }
 
-// News change the page above the reader too: what is being read stays where it is.
-function keepingPlace(change) {
+// Takes all but the figures from a new copy of the page; the reader keeps the place and what is
+// unfolded. The copy is parsed, and nothing in it is run.
+function renew(page) {
   const seen = [...document.querySelectorAll("section")].find(
     (part) => part.getBoundingClientRect().bottom > 80,
   );
   const before = seen && [seen.id, seen.getBoundingClientRect().top];
-  const focused = document.activeElement && document.activeElement.dataset.key;
-  const smooth = document.documentElement.style.scrollBehavior;
-  document.documentElement.style.scrollBehavior = "auto";
-  change();
+  const keys = [...document.querySelectorAll("details[open]")].map((one) => one.dataset.key);
+  const figures = byId("figures");
+  const parts = [...page.querySelectorAll("main > *")];
+  const main = byId("main");
+  for (const old of [...main.children]) if (old !== figures) old.remove();
+  let isBelow = false;
+  for (const part of parts) {
+    if (part.id === "figures") isBelow = true;
+    else if (isBelow) main.append(part);
+    else figures.before(part);
+  }
+  for (const one of document.querySelectorAll("details"))
+    one.open = keys.includes(one.dataset.key);
+  document.title = page.title;
+  take(page);
+  show();
   if (before && scrollY > 0 && byId(before[0]))
     scrollBy(0, byId(before[0]).getBoundingClientRect().top - before[1]);
-  document.documentElement.style.scrollBehavior = smooth;
-  const again = focused && document.querySelector(`[data-key="${CSS.escape(focused)}"]`);
-  if (again && again !== document.activeElement) again.focus({ preventScroll: true });
-}
-
-function chooseTheme() {
-  const button = byId("theme"),
-    names = Object.keys(THEMES);
-  button.addEventListener("click", () => {
-    const next = names[(names.indexOf(button.textContent) + 1) % names.length];
-    button.textContent = next;
-    button.setAttribute("aria-label", `Colours: ${THEMES[next]}`);
-    if (next === "Auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next.toLowerCase();
-  });
 }
 
 async function askForNews() {
@@ -70,23 +64,15 @@ async function askForNews() {
   const sign = byId("live");
   for (;;) {
     try {
-      const answer = await fetch("data.json", {
-        headers: tag === null ? {} : { "If-None-Match": tag },
-        cache: "no-store",
-      });
+      const headers = tag === null ? {} : { "If-None-Match": tag };
+      const answer = await fetch("/", { headers, cache: "no-store" });
       if (answer.status === 200) {
         tag = answer.headers.get("ETag");
-        const news = await answer.json();
-        keepingPlace(() => {
-          take(news);
-          show();
-        });
+        renew(new DOMParser().parseFromString(await answer.text(), "text/html"));
       } else if (answer.status !== 304) throw new Error(String(answer.status));
       sign.textContent = data.running ? "● running" : "● live";
-      sign.className = "";
     } catch {
       sign.textContent = "○ not connected";
-      sign.className = "lost";
     }
     await new Promise((resolve) => {
       setTimeout(resolve, MILLISECONDS_BETWEEN_NEWS);
@@ -94,7 +80,6 @@ async function askForNews() {
   }
 }
 
-take(JSON.parse(byId("data").textContent));
-chooseTheme();
+take(document);
 show();
 if (document.documentElement.dataset.live === "yes") askForNews();

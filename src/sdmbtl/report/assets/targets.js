@@ -45,19 +45,12 @@ function servedBy(who) {
   return counts;
 }
 
-let colours = {}; // row -> colour; rows that serve nothing have none
-
-function assignColours() {
-  colours = {};
-  let next = 0;
-  servedBy(standing(returns.length).who).forEach((count, row) => {
-    if (count) colours[row] = POLICY_COLOURS[next++ % POLICY_COLOURS.length];
-  });
-}
-const colourOf = (row) => colours[row] || "#b4b8bd";
 const policyOf = (row) => data.policies[data.rows.policies[row]];
+const colourOf = (row) => policyOf(row).colour;
+// Whether the policy of a row is the best one on some target, of all policies.
+const isServing = (row) => policyOf(row).serves > 0;
 
-const isBad = (value) => known(data.weak.limit) && value < data.weak.limit;
+const isBad = (value) => known(data.gaps.limit) && value < data.gaps.limit;
 
 // -- contexts ---------------------------------------------------------------------------------
 
@@ -128,5 +121,6 @@ function describeTarget(target, { best, who }, only) {
 const returnText = (value) => {
   if (Number.isNaN(value)) return "not evaluated";
   const part = share(value);
-  return part === null ? `return ${number(value)}` : `return ${number(value)} (${part.toFixed(3)})`;
+  if (part === null) return `return ${number(value)}`;
+  return `return ${number(value)} (${(100 * part).toFixed(1)} %)`;
 };

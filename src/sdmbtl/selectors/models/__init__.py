@@ -4,8 +4,8 @@ from sdmbtl.selectors.models.additive_model import AdditiveModel
 from sdmbtl.selectors.models.additive_quality_model import AdditiveQualityModel
 from sdmbtl.selectors.models.calibrated_model import CalibratedModel
 from sdmbtl.selectors.models.cells import cell_centres, target_cells
+from sdmbtl.selectors.models.comparison import ModelChoice, ModelComparison
 from sdmbtl.selectors.models.completed_rows import CompletedRows
-from sdmbtl.selectors.models.contest import PredictionContest, Verdict
 from sdmbtl.selectors.models.first_row_model import FirstRowModel
 from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.selectors.models.mountain_model import MountainModel
@@ -21,16 +21,16 @@ __all__ = [
     "CompletedRows",
     "FirstRowModel",
     "FittedModel",
+    "ModelChoice",
+    "ModelComparison",
     "ModelLike",
     "MountainModel",
     "Outcome",
     "PlateauModel",
-    "PredictionContest",
     "RowModel",
     "RowPrediction",
     "TrackRecord",
     "UnstructuredModel",
-    "Verdict",
     "cell_centres",
     "default_models",
     "make_models",

@@ -1,1 +1,0 @@
-"""What lab/experiments/faults.py starts, stops and kills."""

@@ -1,0 +1,248 @@
+"""A snapshot of a study in sentences, shared by `status`, the end of a run and the report."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from sdmbtl.studies.reach import Reach
+from sdmbtl.studies.snapshot import Level, PolicySnapshot, StudySnapshot
+from sdmbtl.wording import (
+    counted,
+    coverage_text,
+    duration,
+    figure,
+    gain_text,
+    in_words,
+    whole_percent,
+)
+
+#: Scores below this are no better than none.
+NO_SCORE = 0.05
+#: Number of policies that a line lists at most.
+MOST_LISTED = 10
+#: Tasks may be unsolvable if this many policies have not solved them, and they are few.
+ENOUGH_POLICIES, FEW = 3, 0.1
+
+
+def title(snapshot: StudySnapshot) -> str:
+    """Name the study: its environment, or its directory."""
+    return snapshot.environment or Path(snapshot.path).name
+
+
+def headline(snapshot: StudySnapshot) -> str:
+    """Sum a study up: policies, steps, seconds and coverage."""
+    if not snapshot.finished:
+        return f"no finished policy, {counted(snapshot.targets, 'task')}"
+    parts = [counted(len(snapshot.finished), "policy", "policies")]
+    if snapshot.steps:
+        parts.append(f"{snapshot.steps:,} steps")
+    if snapshot.seconds >= 1:
+        parts.append(duration(snapshot.seconds))
+    text = f"{', '.join(parts)}: {level_text(snapshot)}"
+    if snapshot.evaluated_targets < snapshot.targets:
+        text += f" on {snapshot.evaluated_targets} of {snapshot.targets} tasks"
+    return text
+
+
+def level_text(snapshot: StudySnapshot) -> str:
+    """Name the coverage, or the mean best return if the range of returns is not known."""
+    if snapshot.coverage is None:
+        return f"mean best return {figure(snapshot.performance)}"
+    return f"coverage {coverage_text(snapshot.coverage)}"
+
+
+def result_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say how good the policies are: sum, comparison, gaps, outlook."""
+    lines = [headline(snapshot)]
+    compared = []
+    single, random = snapshot.best_single, snapshot.random_actions
+    if single is not None and len(snapshot.finished) > 1:
+        compared.append(f"best single policy {_level(single)} (policy {single.id})")
+    if random is not None:
+        compared.append(f"random actions {_level(random)}")
+    lines += [" · ".join(compared)] if compared else []
+    return lines + gap_lines(snapshot) + outlook_lines(snapshot)
+
+
+def gap_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say which tasks are badly covered."""
+    gaps, lines = snapshot.gaps, []
+    if gaps.count:
+        where = "" if gaps.corner is None else f", mostly {gaps.corner.words}"
+        of = counted(snapshot.targets, "task")
+        lines.append(f"{gaps.count} of {of} badly covered{where}")
+        few = gaps.count <= FEW * snapshot.targets
+        if few and len(snapshot.finished) >= ENOUGH_POLICIES:
+            lines.append("No policy has solved them; they may be unsolvable.")
+    if gaps.without_return and snapshot.finished:
+        lines.append(f"{gaps.without_return} of {snapshot.targets} tasks not evaluated")
+    return lines
+
+
+def outlook_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say what one more policy is expected to bring."""
+    if snapshot.next_gain is None or not snapshot.finished:
+        return []
+    after = " after the pending ones" if _count(snapshot, "pending") else ""
+    gain = gain_text(max(snapshot.next_gain, 0.0), snapshot.known_span)
+    return [f"Another policy{after}: about {gain}."]
+
+
+def detail_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say what `status` adds: the low end, models and forecasts so far, stopping rules."""
+    lines = []
+    if snapshot.covered is not None:
+        lines.append(covered_text(snapshot.covered.worst_tenth, snapshot.covered.near_best))
+    if snapshot.partial:
+        lines.append(
+            f"Evaluated on some of the tasks only: {_listed(snapshot.partial)}. A mean is over the "
+            "tasks with a return; a gain, over those that had one before."
+        )
+    lines += [*model_lines(snapshot), *past_forecasts(snapshot)]
+    if snapshot.reach is not None:
+        lines.append(reach_text(snapshot.reach, known=snapshot.return_range is not None))
+    if snapshot.running_process is not None:
+        lines.append(f"Process {snapshot.running_process} is working on the study now.")
+    budget = snapshot.stop_rules.get("budget")
+    if budget is not None:
+        done = ", all trained" if len(snapshot.finished) >= budget else ""
+        lines.append(f"Budget: {counted(budget, 'policy', 'policies')}{done}.")
+    return lines
+
+
+def problem_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say what went wrong, or is not finished."""
+    lines = [
+        f"{counted(number, 'policy', 'policies')} {status}"
+        for status in ("pending", "failed", "forgotten")
+        if (number := _count(snapshot, status))
+    ]
+    for policy in snapshot.rounds:
+        lines += [f"policy {policy.id}: {text}" for text in policy_problems(policy)]
+    useless = [p for p in snapshot.rounds if p.no_better_than_random]
+    if useless:
+        lines.append(
+            f"No better than random actions: {_listed(useless)}. Train longer (--steps), or with "
+            "other settings (sdmbtl trainers lists them)."
+        )
+    lines += [
+        f"Environments changed after {counted(change['policies'], 'policy', 'policies')}: "
+        f"{'; '.join(change['changes'])}"
+        for change in snapshot.environment_changes
+    ]
+    return lines
+
+
+def policy_problems(policy: PolicySnapshot) -> list[str]:
+    """Say what is wrong with a policy, apart from what random actions do as well."""
+    found = []
+    if policy.status == "failed" and policy.errors:
+        found.append(f"failed: {policy.errors[-1]}")
+    if policy.failed_targets:
+        failed = counted(policy.failed_targets, "task")
+        found.append(f"evaluation failed on {failed}: {policy.first_target_error}")
+    if policy.probably_failed:
+        found.append("far below the others, its training may have failed")
+    if policy.earlier:
+        became, reason = policy.earlier[-1].became, policy.earlier[-1].reason
+        text = "forgotten" if policy.status == "forgotten" else "corrected"
+        found.append(f"{text}: {reason}" if reason and became == policy.status else text)
+    return found
+
+
+def status_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say everything: identity, result, problems, details."""
+    parts = [title(snapshot), counted(snapshot.targets, "task")]
+    parts.append("trained elsewhere" if snapshot.trainer is None else snapshot.trainer)
+    parts += [f"selector {snapshot.selector}", f"seed {snapshot.seed}"]
+    lines = [" · ".join(parts), *result_lines(snapshot)]
+    return lines + problem_lines(snapshot) + detail_lines(snapshot)
+
+
+def model_lines(snapshot: StudySnapshot) -> list[str]:
+    """Say which model predicts best, and which structure was detected."""
+    lines, others = [], dict(snapshot.scores)
+    score = others.pop(snapshot.model or "", None)
+    if score is not None and max([score, *others.values()]) < NO_SCORE:
+        lines.append("No model predicts the gains yet: all scores are near 0.")
+    elif score is not None:
+        ordered = sorted(others.items(), key=lambda item: -item[1])
+        rest = ", ".join(f"{name} {value:.2f}" for name, value in ordered)
+        text = f"Model in use: {snapshot.model}, score {score:.2f}"
+        lines.append(f"{text} ({rest})." if rest else f"{text}.")
+        lines += [f"{w.capitalize()}: {', '.join(n)}." for w, n in snapshot.passed_over.items()]
+    if snapshot.structure is not None:
+        lines.append(f"Detected structure: {snapshot.structure}.")
+    return lines
+
+
+def past_forecasts(snapshot: StudySnapshot) -> list[str]:
+    """Compare the expected gains so far with the realised ones."""
+    pairs = [
+        (policy.expected_gain, policy.gain)
+        for policy in snapshot.rounds
+        if policy.expected_gain is not None
+        and policy.gain is not None
+        and not math.isnan(policy.gain)
+    ]
+    if not pairs:
+        return []
+    expected, realised = (
+        gain_text(sum(values), snapshot.known_span) for values in zip(*pairs, strict=True)
+    )
+    who = "one policy" if len(pairs) == 1 else f"{in_words(len(pairs))} policies"
+    return [f"Forecasts so far, for {who}: {expected} expected, {realised} realised."]
+
+
+def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> str:
+    """Describe the low end of the coverage, and the share that is solved.
+
+    >>> covered_text(0.5, 0.75)
+    'Worst tenth 50.0 %; 75 % of the tasks within 5 % of the best return.'
+    """
+    near = f"{whole_percent(near_best)} of the {noun} within 5 % of the best return"
+    return f"Worst tenth {coverage_text(worst_tenth)}; {near}."
+
+
+def reach_text(reach: Reach, *, known: bool) -> str:
+    """Describe the number of further policies that a coverage takes.
+
+    Args:
+        reach: The forecast.
+        known: Whether the range of returns is known, so that this is a coverage.
+    """
+    share = whole_percent(reach.wanted)
+    goal = f"{share} coverage" if known else f"{share} of the range so far"
+    if reach.policies is None:
+        level, best = (coverage_text(x) for x in (reach.levels_off_at, reach.levels_off_between[1]))
+        return f"{goal}: not predicted, forecasts level off at {level}, at best at {best}."
+    first, last = reach.policies
+    if last == 0:
+        return f"{goal}: reached."
+    steps = ""
+    if reach.steps is not None:
+        steps = f" ({_interval(*reach.steps)} steps)"
+    noun = "policy" if first == last == 1 else "policies"
+    return f"{goal}: predicted after {_interval(first, last)} further {noun}{steps}."
+
+
+def _interval(low: int, high: int | None) -> str:
+    if high is None:
+        return f"{low:,} or more"
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _level(level: Level) -> str:
+    return figure(level.performance) if level.coverage is None else coverage_text(level.coverage)
+
+
+def _count(snapshot: StudySnapshot, status: str) -> int:
+    return sum(policy.status == status for policy in snapshot.rounds)
+
+
+def _listed(policies: Sequence[PolicySnapshot]) -> str:
+    which = ", ".join(str(policy.id) for policy in policies[:MOST_LISTED])
+    more = ", …" if len(policies) > MOST_LISTED else ""
+    return f"{'policy' if len(policies) == 1 else 'policies'} {which}{more}"

@@ -1,0 +1,118 @@
+"""Targets that are badly covered, and the part of the space where most of them lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+
+#: A target is badly covered if its best return is this share of the range below the best known.
+BADLY = 0.25
+#: Number of the worst targets that are listed.
+MOST_LISTED = 8
+#: A dimension with more values than this is cut at this many of them.
+MOST_CUTS = 24
+#: A second dimension must raise the score by this much to be worth its words.
+WORTH = 0.02
+
+
+@dataclass(frozen=True)
+class Corner:
+    """A part of the space: one or two dimensions at or beyond a value.
+
+    Attributes:
+        words: Such as "mass ≥ 2 with length 0.1", if there is nothing below 0.1.
+        targets: Number of targets in it.
+        found: Number of the wanted targets in it.
+    """
+
+    words: str
+    targets: int
+    found: int
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """Targets that are still badly covered.
+
+    Attributes:
+        limit: A target with a best return below this is badly covered; None if returns have no
+            range yet.
+        count: Number of targets below it.
+        worst: Indices of the worst targets, badly covered or not, the worst first.
+        corner: The part of the space where most of them are; None if they are spread.
+        without_return: Number of targets without a return.
+    """
+
+    limit: float | None
+    count: int
+    worst: tuple[int, ...]
+    corner: Corner | None
+    without_return: int
+
+
+def find_gaps(
+    space: ContextSpace, best: NDArray[np.float64], returns: tuple[float, float] | None
+) -> Gaps:
+    """Find the targets that are badly covered.
+
+    Args:
+        space: The context space.
+        best: (N,) best return on each target, NaN where there is none.
+        returns: Lowest and highest return, known or so far; None if there is no such range.
+    """
+    missing = int(np.isnan(best).sum())
+    order = [int(i) for i in np.argsort(best, kind="stable") if not np.isnan(best[i])]
+    if returns is None or not order:
+        return Gaps(None, 0, tuple(order[:MOST_LISTED]), None, missing)
+    width = returns[1] / 2 - returns[0] / 2  # halves: extreme returns would overflow
+    limit = float((np.nanmax(best) / 2 - BADLY * width) * 2)
+    low = best < limit
+    corner = find_corner(space, low)
+    return Gaps(limit, int(low.sum()), tuple(order[:MOST_LISTED]), corner, missing)
+
+
+def find_corner(space: ContextSpace, wanted: NDArray[np.bool_]) -> Corner | None:
+    """Find the corner with the highest F1 score for some of the targets.
+
+    Of equals, the first and simplest is taken.
+
+    Args:
+        space: The context space.
+        wanted: (N,) the targets that are looked for.
+
+    Returns:
+        The corner; None if nothing is wanted, or the whole space scores as well.
+    """
+    dimensions, words, sides = [], [], []
+    for number, name in enumerate(space.names):
+        column = space.targets[:, number]
+        values = np.unique(column)
+        if len(values) > MOST_CUTS:
+            values = np.quantile(values, np.linspace(0, 1, MOST_CUTS), method="nearest")
+        for low in values[1:]:
+            sign = "" if low == values[-1] else "≥ "  # nothing is beyond the last
+            words.append(f"{name} {sign}{low:.3g}")
+            sides.append(column >= low)
+        for high in values[:-1]:
+            sign = "" if high == values[0] else "≤ "
+            words.append(f"{name} {sign}{high:.3g}")
+            sides.append(column <= high)
+        dimensions += [number] * (2 * len(values) - 2)
+    if not wanted.any() or not sides:
+        return None
+    inside = np.array(sides, dtype=np.float64)
+    # Entry i, j is about the targets on both sides i and j; on the diagonal, about one side.
+    targets, found = inside @ inside.T, (inside * wanted) @ inside.T
+    scores = 2 * found / (targets + wanted.sum())
+    single = np.eye(len(sides), dtype=np.bool_)
+    scores[(np.array(dimensions)[:, None] == dimensions) & ~single] = 0.0
+    scores[~single] -= WORTH
+    first, second = map(int, np.unravel_index(int(scores.round(9).argmax()), scores.shape))
+    if scores[first, second] <= 2 * wanted.sum() / (len(space) + wanted.sum()):
+        return None
+    text = " with ".join(words[i] for i in dict.fromkeys((first, second)))
+    return Corner(text, int(targets[first, second]), int(found[first, second]))

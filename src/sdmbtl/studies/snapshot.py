@@ -1,0 +1,461 @@
+"""A study at one moment, as data: everything that is shown of it is derived here, once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.errors import StructureError
+from sdmbtl.json_data import as_json
+from sdmbtl.selectors.predictive_selector import PredictiveSelector
+from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
+from sdmbtl.selectors.trial import EarlierRow, TrainingRun, Trial
+from sdmbtl.studies.environment import accepted_changes
+from sdmbtl.studies.gaps import Gaps, find_gaps
+from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
+from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
+from sdmbtl.studies.stopping import LEAST_POLICIES, recorded_rules
+from sdmbtl.transfer import Coverage, bounded, coverage_of, mean_of
+
+if TYPE_CHECKING:
+    from sdmbtl.studies.study import Study
+
+#: Number of further policies in the forecast of the gain.
+POLICIES_AHEAD = 3
+#: Coverage in the forecast of the number of further policies.
+WANTED_COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class Level:
+    """Mean return over the targets, and the same as a coverage.
+
+    Attributes:
+        performance: Mean return.
+        coverage: Its share of the range of returns; None if the range is not known.
+        id: The policy that has it; None for random actions.
+    """
+
+    performance: float
+    coverage: float | None
+    id: int | None = None
+
+
+@dataclass(frozen=True)
+class PolicySnapshot:
+    """A policy: what it was trained on, why, and what it brought.
+
+    Attributes:
+        id: Its number.
+        status: As of the trial.
+        context: Centre of what it was trained on.
+        trained_on: The same in words.
+        kind: "whole" for the whole space, "region" or "point".
+        region: Lowest and highest value of each dimension.
+        width: Side of the region as a share of each range.
+        parent: The policy that it started from, if any.
+        asked_steps: Environment steps asked for; None for the usual number.
+        steps: Environment steps taken, once trained.
+        strategy: What chose it, with `structure`, `model`, `reason` and `numbers`, as of the trial.
+        expected_gain: Rise of the mean best return that was expected of it.
+        attributes: The user's notes.
+        curve: (steps, mean return) during training.
+        source_return: Reported return where it was trained.
+        training_return: Return where it was trained: in training, or else as evaluated.
+        attempts: Attempts at training so far.
+        errors: Messages of failed attempts.
+        lost_workers: Messages about workers that were lost.
+        failed_targets: Number of targets on which its evaluation failed.
+        first_target_error: The error on the first of them.
+        earlier: Rows that were replaced or taken back.
+        seconds: Seconds of each stage.
+        serves: Number of targets on which it is the best policy.
+        evaluated_targets: Number of targets with a return.
+        performance: Mean best return with it and all before it; None until it is finished.
+        performance_targets: Number of targets in that mean.
+        coverage: The same as a share of the range of returns.
+        gain: Rise of the mean best return over the targets evaluated before.
+        scores: Score of each model that predicted it.
+        probably_failed: Far below the others.
+        no_better_than_random: No better than random actions, up to noise.
+    """
+
+    id: int
+    status: str
+    context: Mapping[str, float]
+    trained_on: str
+    kind: str
+    region: Mapping[str, tuple[float, float]]
+    width: float
+    parent: int | None
+    asked_steps: int | None
+    steps: int | None
+    strategy: str
+    structure: str | None
+    model: str | None
+    reason: str
+    numbers: Mapping[str, float]
+    expected_gain: float | None
+    attributes: Mapping[str, Any]
+    curve: tuple[tuple[int, float], ...]
+    source_return: float | None
+    training_return: float | None
+    attempts: int
+    errors: tuple[str, ...]
+    lost_workers: tuple[str, ...]
+    failed_targets: int
+    first_target_error: str | None
+    earlier: tuple[EarlierRow, ...]
+    seconds: Mapping[str, float]
+    serves: int = 0
+    evaluated_targets: int = 0
+    performance: float | None = None
+    performance_targets: int | None = None
+    coverage: float | None = None
+    gain: float | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    probably_failed: bool = False
+    no_better_than_random: bool = False
+
+
+@dataclass(frozen=True)
+class StudySnapshot:
+    """A study at one moment.
+
+    All but `timing` and `running_process` is the same however often the study was interrupted.
+
+    Attributes:
+        path: Its directory.
+        environment: Name of the environments; None if policies are trained elsewhere.
+        importable: Whether the environments can be made by name.
+        environment_changes: Accepted changes of the environments.
+        trainer: Name of the trainer, if any.
+        selector: Name of the selector.
+        seed: The seed.
+        dimensions: Names of the dimensions.
+        targets: Number of targets.
+        episodes: Episodes for each policy on each target.
+        stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
+        rounds: Every policy, in order.
+        superseded: Number of results that came after their lease had expired.
+        performance: Mean best return; NaN before the first policy.
+        evaluated_targets: Number of targets with a return.
+        coverage: Mean best return as a share of the known range; None if that is not known.
+        covered: The coverage in detail, of the known range or of the returns so far.
+        gaps: Targets that are badly covered.
+        best_single: The best policy for all targets; None if none was evaluated on all of them.
+        random_actions: Mean return of random actions, if measured.
+        return_range: Lowest and highest return, if known.
+        return_span: Width of the range of returns, known or so far.
+        structure: Structure that the selector detects in all rows.
+        model: Model that predicts the next policy.
+        passed_over: Models with higher scores, by the reason why they are not used.
+        scores: Mean score of each model.
+        next_gain: Rise of the mean best return that is expected of one more policy.
+        remaining_gain: The same of `POLICIES_AHEAD` more.
+        reach: Forecast of when `WANTED_COVERAGE` is reached.
+        versions: Versions of the software.
+        timing: Seconds of each stage, in all and by policy.
+        running_process: Id of the process that works on the study now.
+    """
+
+    path: str
+    environment: str | None
+    importable: bool
+    environment_changes: list[dict[str, Any]]
+    trainer: str | None
+    selector: str
+    seed: int
+    dimensions: tuple[str, ...]
+    targets: int
+    episodes: int
+    stop_rules: Mapping[str, Any]
+    rounds: tuple[PolicySnapshot, ...]
+    superseded: int
+    performance: float
+    evaluated_targets: int
+    coverage: float | None
+    covered: Coverage | None
+    gaps: Gaps
+    best_single: Level | None
+    random_actions: Level | None
+    return_range: tuple[float, float] | None
+    return_span: float
+    structure: str | None
+    model: str | None
+    passed_over: Mapping[str, list[str]]
+    scores: Mapping[str, float]
+    next_gain: float | None
+    remaining_gain: float | None
+    reach: Reach | None
+    versions: Mapping[str, str]
+    timing: Mapping[str, Any]
+    running_process: int | None
+
+    @property
+    def finished(self) -> list[PolicySnapshot]:
+        """The finished policies."""
+        return self._with_status("finished")
+
+    @property
+    def steps(self) -> int:
+        """Environment steps of all policies."""
+        return sum(policy.steps or 0 for policy in self.rounds)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of all stages together."""
+        return float(sum(self.timing["seconds"].values()))
+
+    @property
+    def known_span(self) -> float | None:
+        """Width of the known range of returns; None if it is not known."""
+        return None if self.return_range is None else self.return_range[1] - self.return_range[0]
+
+    @property
+    def has_regions(self) -> bool:
+        """Whether a policy was trained on more than a point, or from another one."""
+        return any(policy.width or policy.parent is not None for policy in self.rounds)
+
+    @property
+    def partial(self) -> list[PolicySnapshot]:
+        """Finished policies that were evaluated on some of the targets only."""
+        return [p for p in self.finished if p.evaluated_targets < self.targets]
+
+    def _with_status(self, status: str) -> list[PolicySnapshot]:
+        return [policy for policy in self.rounds if policy.status == status]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the snapshot as JSON data, with counts of the policies by status."""
+        data = {each.name: as_json(getattr(self, each.name)) for each in fields(self)}
+        gain, span = self.remaining_gain, self.return_span
+        if gain is not None:
+            share = gain / span if span else None
+            data["remaining_gain"] = {"policies": POLICIES_AHEAD, "gain": gain, "share": share}
+        return data | {
+            "budget": self.stop_rules.get("budget"),
+            "policies": len(self.finished),
+            **{s: len(self._with_status(s)) for s in ("pending", "failed", "forgotten")},
+            "failed_evaluations": sum(policy.failed_targets for policy in self.rounds),
+            "steps": self.steps,
+        }
+
+
+def take_snapshot(study: Study) -> StudySnapshot:
+    """Derive all that is shown of a study from its records."""
+    configuration, rows = study.configuration, study.selector.rows
+    family = configuration.family or {}
+    with study.database.opened():
+        facts, errors = study.database.facts(), study.database.errors()
+        seconds = study.database.seconds()
+        superseded = len(study.database.superseded())
+        running = study.database.find_worker()
+    random = recorded_random_actions(facts)
+    rounds = _rounds(study, errors, seconds, random)
+    covered = coverage_of(rows.best, rows.returns, study.return_range)
+    range_so_far = study.return_range or (None if covered is None else covered.returns)
+    model, passed_over = _model(study)
+    stages: dict[str, float] = {}
+    for each in seconds.values():
+        for stage, value in each.items():
+            stages[stage] = stages.get(stage, 0.0) + value
+    return StudySnapshot(
+        path=str(study.path),
+        environment=family.get("name"),
+        importable=family.get("importable", True),
+        environment_changes=accepted_changes(facts),
+        trainer=None if configuration.trainer is None else configuration.trainer["name"],
+        selector=configuration.selector["name"],
+        seed=configuration.seed,
+        dimensions=study.space.names,
+        targets=len(study.space),
+        episodes=configuration.episodes,
+        stop_rules=recorded_rules(facts),
+        rounds=rounds,
+        superseded=superseded,
+        performance=study.performance,
+        evaluated_targets=int(np.count_nonzero(~np.isnan(rows.best))),
+        coverage=covered.mean if covered is not None and covered.known else None,
+        covered=covered,
+        gaps=find_gaps(study.space, np.asarray(rows.best), range_so_far),
+        best_single=_best_single(study),
+        random_actions=None if random is None else Level(random.mean, study.share(random.mean)),
+        return_range=study.return_range,
+        return_span=study.return_span,
+        structure=_structure(study),
+        model=model,
+        passed_over=passed_over,
+        scores=_mean_scores(study),
+        next_gain=study.remaining_gain(1),
+        remaining_gain=study.remaining_gain(POLICIES_AHEAD),
+        reach=_reach(study, covered, rounds),
+        versions=facts.get("versions", {}),
+        timing={"seconds": stages, "by_trial": {str(k): v for k, v in sorted(seconds.items())}},
+        running_process=running,
+    )
+
+
+def _rounds(
+    study: Study,
+    errors: Mapping[int, Mapping[int, str]],
+    seconds: Mapping[int, Mapping[str, float]],
+    random: RandomActions | None,
+) -> tuple[PolicySnapshot, ...]:
+    """Every policy, with the coverage of it and those before."""
+    best = np.full(len(study.space), np.nan)
+    evidence, failed = study.selector.evidence(), set(study.selector.failed_runs())
+    serving = study.selector.best_trials
+    rounds: list[PolicySnapshot] = []
+    rows = 0
+    for trial in study.trials:
+        outcome: dict[str, Any] = {}
+        if trial.row is not None:
+            before, best = best, np.fmax(best, trial.row)
+            mean = mean_of(best)
+            outcome = {
+                "serves": int(np.count_nonzero(serving == trial.id)),
+                "evaluated_targets": int(np.count_nonzero(~np.isnan(trial.row))),
+                "performance": mean,
+                "performance_targets": int(np.count_nonzero(~np.isnan(best))),
+                "coverage": study.share(mean),
+                "gain": _gain(before, best),
+                "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
+                "probably_failed": trial.id in failed,
+                "no_better_than_random": random is not None
+                and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
+            }
+            rows += 1
+        rounds.append(
+            _policy(study, trial, errors.get(trial.id, {}), seconds.get(trial.id, {}), outcome)
+        )
+    return tuple(rounds)
+
+
+def _policy(
+    study: Study,
+    trial: Trial,
+    errors: Mapping[int, str],
+    seconds: Mapping[str, float],
+    outcome: Mapping[str, Any],
+) -> PolicySnapshot:
+    run, space = trial.run or TrainingRun(), study.space
+    own_return = run.training_return
+    if own_return is None and trial.row is not None:
+        own_return = trial.source_return if trial.index is None else float(trial.row[trial.index])
+    region = "whole" if space.is_whole(trial.source) else "region"
+    return PolicySnapshot(
+        id=trial.id,
+        status=trial.status,
+        context=trial.context,
+        trained_on=space.in_words(trial.source.where),
+        kind="point" if trial.source.is_point else region,
+        region=trial.region,
+        width=trial.width,
+        parent=trial.parent,
+        asked_steps=trial.steps,
+        steps=run.steps,
+        strategy=trial.strategy,
+        structure=trial.structure,
+        model=trial.model,
+        reason=trial.reason,
+        numbers=trial.numbers,
+        expected_gain=trial.expected_gain,
+        attributes=trial.attributes,
+        curve=run.curve,
+        source_return=trial.source_return,
+        training_return=own_return,
+        attempts=run.attempt + 1,
+        errors=run.errors,
+        lost_workers=run.lost,
+        failed_targets=len(errors),
+        first_target_error=errors[min(errors)] if errors else None,
+        earlier=trial.earlier,
+        seconds=seconds,
+        **outcome,
+    )
+
+
+def _gain(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
+    """Rise of the mean best return, over the targets that were evaluated before; NaN if none was.
+
+    A target that is evaluated for the first time changes the mean, and is not a gain.
+    """
+    known = ~np.isnan(before)
+    return bounded(mean_of(after[known]) - mean_of(before[known]))
+
+
+def _best_single(study: Study) -> Level | None:
+    """The policy with the highest mean over all targets; None if none was evaluated on all."""
+    rows = {t.id: t.row for t in study.trials if t.row is not None}
+    means = {number: mean_of(row) for number, row in rows.items() if not np.isnan(row).any()}
+    if not means:
+        return None
+    best = max(means, key=lambda number: means[number])
+    return Level(means[best], study.share(means[best]), best)
+
+
+def _mean_scores(study: Study) -> dict[str, float]:
+    """Mean score of each model so far."""
+    scores: dict[str, list[float]] = {}
+    for entry in study.selector.evidence():
+        scores.setdefault(entry["model"], []).append(entry["score"])
+    return {name: float(np.mean(values)) for name, values in scores.items()}
+
+
+def _structure(study: Study) -> str | None:
+    """Structure in all rows; None without a detector, or if too little is known."""
+    selector = study.selector
+    if not isinstance(selector, StructureDetectionSelector):
+        return None
+    try:
+        return selector.detector.detect(selector.rows.scaled()).structure
+    except StructureError:
+        return None
+
+
+def _model(study: Study) -> tuple[str | None, dict[str, list[str]]]:
+    """The model that predicts the next policy, and the reasons against those with higher scores."""
+    selector = study.selector
+    if not isinstance(selector, PredictiveSelector) or not selector.evidence():
+        return None, {}
+    choice = selector.comparison.choose()
+    return choice.name, choice.passed_over
+
+
+def _reach(
+    study: Study, covered: Coverage | None, rounds: tuple[PolicySnapshot, ...]
+) -> Reach | None:
+    """Forecast of when most is covered; None while too little is known."""
+    finished = [policy for policy in rounds if policy.status == "finished"]
+    sound = [policy for policy in finished if not policy.probably_failed]
+    if covered is None or len(sound) < LEAST_POLICIES:
+        return None
+    three, six = (study.remaining_gain(policies) for policies in (STEP, 2 * STEP))
+    if three is None or six is None:
+        return None
+    width = covered.returns[1] - covered.returns[0]
+    # Forecasts are about what follows the pending policies.
+    pending = sum(t.expected_gain or 0.0 for t in study.pending)
+    pairs = [
+        (policy.expected_gain, policy.gain)
+        for policy in sound
+        if policy.expected_gain is not None
+        and policy.gain is not None
+        and not math.isnan(policy.gain)  # the first policy has no gain
+    ]
+    steps = [policy.steps for policy in finished if policy.steps]
+    only_points = all(trial.source.is_point for trial in study.trials)
+    return reach_of(
+        WANTED_COVERAGE,
+        covered.mean + pending / width,
+        GainCurve.through(three / width, six / width),
+        spread_of([expected for expected, _ in pairs], [gain for _, gain in pairs]),
+        # Without regions there are no more policies than targets.
+        most=min(HORIZON, len(study.space)) if only_points else HORIZON,
+        steps_per_policy=float(np.mean(steps)) if steps else None,
+    )
