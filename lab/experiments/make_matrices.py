@@ -45,7 +45,7 @@ ARGUMENTS = {
     "acrobot": ["Acrobot", "--levels", "6", "--steps", "60000", "--multi-task", "6,12"],
     "cartpole": ["CartPole", "--space", "paper", *FAST],
     "cartpole-carl": [
-        *("CartPole", "--physics", "carl", *FAST),
+        *("CartPole", "--option", "physics=carl", *FAST),
         *("--space", str(ROOT / "lab/experiments/spaces/cartpole-carl.toml")),
     ],
     "cartpole-5d": ["CartPole", "--space", "everything", *FAST],

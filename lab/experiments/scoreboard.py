@@ -18,7 +18,6 @@ from pathlib import Path
 from rich.console import Console
 
 from experiment import RESULTS
-from sdmbtl.cli.bar import WorkBar
 from sdmbtl_lab.benchmarks import (
     Benchmark,
     BenchmarkResult,
@@ -26,6 +25,7 @@ from sdmbtl_lab.benchmarks import (
     real_benchmark,
     synthetic_benchmark,
 )
+from sdmbtl_lab.cli.bar import WorkBar
 from variations import CHECK, DEVELOPMENT
 
 FOLDER = RESULTS / "selectors"

@@ -9,15 +9,19 @@ from collections.abc import Collection, Iterable
 
 from sdmbtl.errors import SdmbtlError
 
+#: The highest number of anything that is given as a number and then made: targets, episodes.
+MAX_COUNT = 10_000_000
 
-def whole_number(
+
+def check_int(
     name: str,
     value: object,
     *,
     low: int,
+    high: int | None = None,
     error: type[SdmbtlError] = SdmbtlError,
 ) -> int:
-    """Check a whole number >= low, of any integer type.
+    """Check a whole number from `low` to `high`, of any integer type.
 
     Raises:
         SdmbtlError: Of the type `error`, if it is none.
@@ -28,10 +32,12 @@ def whole_number(
         number = low - 1
     if number < low or isinstance(value, bool):
         raise error(f"{name!r} must be a whole number >= {low}. Got {short_text(value)} instead.")
+    if high is not None and number > high:
+        raise error(f"{name!r} must be at most {high:,}. Got {short_text(value)} instead.")
     return number
 
 
-def finite_number(
+def check_float(
     name: str, value: object, *, low: float = -math.inf, error: type[SdmbtlError] = SdmbtlError
 ) -> float:
     """Check a finite number >= low.
@@ -46,11 +52,11 @@ def finite_number(
         number = math.nan
     if not math.isfinite(number) or number < low:
         bound = "" if low == -math.inf else f" >= {low:g}"
-        raise error(f"{name!r} must be a finite number{bound}. Got {value!r} instead.")
+        raise error(f"{name!r} must be a finite number{bound}. Got {short_text(value)} instead.")
     return number
 
 
-def truth_value(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlError) -> bool:
+def check_bool(name: str, value: object, *, error: type[SdmbtlError] = SdmbtlError) -> bool:
     """Check a value that is True or False, and not just something that counts as one.
 
     Raises:
@@ -74,8 +80,8 @@ def check_return_range(
             "The range of returns is a pair, the lowest and the highest. "
             f"Got {short_text(given)} instead."
         )
-    low = finite_number("lowest return", given[0], error=error)
-    high = finite_number("highest return", given[1], error=error)
+    low = check_float("lowest return", given[0], error=error)
+    high = check_float("highest return", given[1], error=error)
     if low >= high:
         raise error(
             f"The lowest return must be below the highest. Got {low:g} and {high:g} instead."

@@ -16,11 +16,7 @@ class MissingPackageError(SdmbtlError, ModuleNotFoundError):
 
 
 class LimitError(SdmbtlError, MemoryError):
-    """Something is larger than what is read or made unless more is allowed."""
-
-
-class LimitSettingError(SdmbtlError, ValueError):
-    """A limit was set to something that is not a limit."""
+    """A file is too large to be read."""
 
 
 class ContextError(SdmbtlError, ValueError):

@@ -1,7 +1,6 @@
 """What is written on a command line, as values."""
 
 import pytest
-
 from sdmbtl.cli.arguments import (
     ArgumentError,
     context,

@@ -5,9 +5,9 @@ import os
 import threading
 
 import pytest
+from sdmbtl.studies.spool import Spool
 
 from sdmbtl.studies import Study, leases
-from sdmbtl.studies.spool import Spool
 
 ROW = [1, 2, 3, 4, 5, 6, 7, 8]
 

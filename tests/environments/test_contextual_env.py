@@ -276,7 +276,7 @@ def test_the_context_is_appended_to_single_observations_and_batches(make: Any) -
     batch = make(np.zeros((3, 2), np.float32))
 
     single = append_context(batch[0], coordinates)
-    assert type(single) is type(batch) and single.dtype == np.float32
+    assert (type(single), single.dtype) == (type(batch), np.float32)
     np.testing.assert_array_equal(single, [0, 0, 0.25, 1])
     np.testing.assert_array_equal(append_context(batch, coordinates), [single] * 3)
     np.testing.assert_array_equal(append_context(make(np.array([7])), coordinates), [7, 0.25, 1])

@@ -13,7 +13,7 @@ from sdmbtl.cli import app
 ROOT = Path(__file__).parents[2]
 RECIPES = (ROOT / "docs" / "recipes.md").read_text()
 #: A run of a few seconds; the command itself takes minutes.
-TINY = {"--steps": "128", "--specialist-steps": "64", "--budget": "1", "--out": "study"}
+TINY = {"--steps": "128", "--budget": "1", "--out": "study"}
 SETTINGS = ["num_envs=2", "num_steps=32", "minibatch_size=64", "update_epochs=1", "eval_episodes=1"]
 
 

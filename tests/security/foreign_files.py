@@ -72,9 +72,9 @@ STUDY = (
     *(("evaluate", "@", "--missing"), ("evaluate", "@", "--samples", "2")),
     ("resume", "@", "--retry-failed", "--budget", "3"),
     ("run", "CartPole", "--space", "space.toml", "--out", "@"),
-    *(("status", "@", "--evidence"), ("status", "@", "--json"), ("doctor", "@", "--json")),
-    *(("targets", "@"), ("targets", "@", "--json"), ("curves", "@"), ("detect", "@")),
-    *(("ask", "@"), ("tell", "@", "row.json", "--id", "0", "--correct"), ("portfolio", "@")),
+    *(("status", "@", "--show", "models"), ("status", "@", "--json"), ("doctor", "@", "--json")),
+    *(("status", "@", "--show", show) for show in ("targets", "curves", "structure")),
+    *(("ask", "@"), ("tell", "@", "row.json", "--id", "0", "--replace"), ("portfolio", "@")),
     ("doctor", "@", "--repair"),
 )
 PPO = {"name": "ppo", "settings": {}}
@@ -332,7 +332,7 @@ STUDIES = [
 PORTFOLIO = (
     *(("portfolio", "@"), ("portfolio", "@", "--json"), ("portfolio", "@", "--export", "exported")),
     *(("portfolio", "@", "--context", "a=1 b=10"), ("portfolio", "@", "--smallest", "0")),
-    *(("status", "@"), ("doctor", "@"), ("detect", "@")),
+    *(("status", "@"), ("doctor", "@")),
 )
 
 
@@ -399,11 +399,11 @@ PORTFOLIOS = [
 # -- matrices ------------------------------------------------------------------------------
 
 MATRIX = (
-    *(("detect", "@"), ("detect", "@/matrix.npz"), ("describe", "@"), ("describe", "@", "--json")),
-    *(("describe", "@", "--figures", "figures"), ("portfolio", "@"), ("status", "@")),
+    *(("lab", "describe", "@"), ("lab", "describe", "@", "--json")),
+    *(("lab", "describe", "@", "--figures", "figures"), ("portfolio", "@"), ("status", "@")),
 )
 #: With a recipe of another matrix, nothing is trained.
-RESUMED = (("matrix", "CartPole", "--space", "space.toml", "--out", "@"), *MATRIX)
+RESUMED = (("lab", "matrix", "CartPole", "--space", "space.toml", "--out", "@"), *MATRIX)
 
 
 def matrix_case(name, change=None, /, **card):
@@ -478,7 +478,7 @@ MATRICES = [
 TOML = (
     ("ask", "new", "--space", "@"),
     ("run", "CartPole", "--space", "@", "--out", "new"),
-    ("matrix", "CartPole", "--space", "@", "--out", "new"),
+    ("lab", "matrix", "CartPole", "--space", "@", "--out", "new"),
     ("ask", "@"),
 )
 VALUES = "values = [0.3, 0.6]\n"
@@ -524,7 +524,7 @@ GYM_SPACES = [
 ]
 
 TELL = (
-    ("tell", "asked", "@", "--id", "0", "--correct"),
+    ("tell", "asked", "@", "--id", "0", "--replace"),
     ("tell", "asked", "@"),
     ("tell", "asked", "@", "--repeat", "--json"),
 )

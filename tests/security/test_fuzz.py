@@ -256,7 +256,7 @@ class ResultFile(Subject):
         path.write_text(mutated_text(self.original.read_text(), rng))
 
     def read(self, path):
-        run_command("bench", "show", path)
+        run_command("lab", "bench", "show", path)
 
 
 SUBJECTS = (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace, Interval
-from sdmbtl.errors import ContextError, MatrixError, RowError
+from sdmbtl.errors import ContextError, LimitError, MatrixError, RowError
 from sdmbtl.transfer import ObservedRows, as_row
 from sdmbtl.transfer.storage import save_arrays
 from sdmbtl_lab.matrices import TransferMatrices
@@ -407,7 +407,7 @@ class TestFiles:
             damaged.write_bytes(changed)
             try:
                 ObservedRows.load(damaged)  # dates and such do not matter
-            except MatrixError:
+            except (MatrixError, LimitError):
                 refused += 1
         assert refused > len(content) / 3 / 2
 
@@ -435,7 +435,7 @@ class TestFiles:
         path = tmp_path / "rows.npz"
         header = {"version": 1, "kind": "rows", "space": SPACE.to_dict()}
         np.savez(path, header=np.array(json.dumps(header)), returns=np.zeros((0, 8)))
-        with pytest.raises(MatrixError, match=r"damaged \('sources'\)"):
+        with pytest.raises(MatrixError, match="damaged.*sources"):
             ObservedRows.load(path)
         for space in ({"version": 7}, {"version": 1}, 5):
             np.savez(path, header=np.array(json.dumps({**header, "space": space})))

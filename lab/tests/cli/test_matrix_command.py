@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from command_runner import OWN_ENVIRONMENT, started, wait_until
 
-from sdmbtl.cli import arguments, bar
 from sdmbtl.cli.signals import Stopped
 from sdmbtl.lock import exclusive
+from sdmbtl_lab.cli import bar
 from sdmbtl_lab.matrices import load_matrix
 
 SHORT = [
@@ -137,7 +137,7 @@ class TestGoingOn:
         def stop(*_):
             raise Stopped(signal.SIGTERM)
 
-        monkeypatch.setattr(arguments, "family", stop)
+        monkeypatch.setattr(sys.modules["sdmbtl_lab.cli.matrix"], "make_family_from", stop)
         result = command(*asked, "--out", tmp_path / "m", status=143)
         assert result.stderr == "Interrupted before the matrix was begun.\n"
 

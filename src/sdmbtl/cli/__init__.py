@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Annotated
 
 import typer
 
 from sdmbtl import __version__, plugins
-from sdmbtl.cli.ask_tell import ask, renew, targets, tell
-from sdmbtl.cli.compare import compare
-from sdmbtl.cli.curves import curves
-from sdmbtl.cli.detect import detect
-from sdmbtl.cli.environments import environments
-from sdmbtl.cli.forget import forget
-from sdmbtl.cli.output import ErrorsInWords, say
+from sdmbtl.cli.ask_tell import ask, renew, tell
+from sdmbtl.cli.environments import environments, trainers
+from sdmbtl.cli.evaluate import doctor, evaluate
+from sdmbtl.cli.output import FriendlyErrorGroup, PlainHelpCommand, note, say
 from sdmbtl.cli.play import play
-from sdmbtl.cli.plot import plot
+from sdmbtl.cli.plot import compare, plot
 from sdmbtl.cli.portfolio import portfolio
-from sdmbtl.cli.report import report, watch
+from sdmbtl.cli.report import report
 from sdmbtl.cli.run import resume, run
-from sdmbtl.cli.serve import serve
 from sdmbtl.cli.status import status
-from sdmbtl.cli.study import doctor, evaluate
-from sdmbtl.cli.trainers import trainers
 
 app = typer.Typer(
-    cls=ErrorsInWords,
+    cls=FriendlyErrorGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 
@@ -42,22 +38,27 @@ def _print_version(wanted: bool) -> None:
 def _root(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Version."),
     ] = False,
 ) -> None:
     """Train a few policies that together solve a family of tasks."""
 
 
 for _panel, _commands in {
-    "Train": (run, resume, status, curves, evaluate, portfolio),
-    "Show": (report, watch, plot, play),
-    "Train elsewhere": (ask, tell, renew, serve, forget, targets),
-    "Look around": (environments, trainers, detect, doctor),
-    "Compare": (compare,),
+    "Train": (run, resume, status, evaluate, doctor),
+    "Use": (portfolio, play),
+    "Show": (report, plot, compare),
+    "Train elsewhere": (ask, tell, renew),
+    "Names and settings": (environments, trainers),
 }.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(_command)
-for _name in plugins.installed("commands"):
-    _plugin = plugins.load("commands", _name)
-    if _plugin is not None:
-        app.add_typer(_plugin, name=_name, rich_help_panel="Plug-ins")
+        app.command(cls=PlainHelpCommand, rich_help_panel=_panel)(_command)
+
+with warnings.catch_warnings(record=True) as _caught:
+    warnings.simplefilter("always")
+    for _name in plugins.installed("commands"):
+        _plugin = plugins.load("commands", _name)
+        if _plugin is not None:
+            app.add_typer(_plugin, name=_name, rich_help_panel="Plug-ins")
+for _warning in _caught:
+    note(f"Note: {_warning.message}")

@@ -1,194 +1,147 @@
-"""`sdmbtl ask` and `sdmbtl tell`: training elsewhere."""
+"""`sdmbtl ask`, `sdmbtl tell` and `sdmbtl renew`: training elsewhere."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
 from rich.text import Text
 
 from sdmbtl.checks import known_options, short_text
-from sdmbtl.cli import arguments
-from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import (
-    AttributeOption,
-    ContextOption,
-    InitOption,
-    JsonOption,
-    LeaseOption,
-    ReasonOption,
-    SpecialistStepsOption,
-    StudyArgument,
-    WaitOption,
-    WidthOption,
-)
+from sdmbtl.cli.options import ContextOption, JsonOption, StudyArgument, WaitOption
 from sdmbtl.cli.output import (
-    context_cells,
-    context_table,
+    ArgumentError,
+    note,
     note_console,
     print_json,
     print_lines,
     result_console,
 )
-from sdmbtl.cli.reports import ASKED_OF_REGIONS, describe_asked, tell_reports
+from sdmbtl.cli.parsing import (
+    match_shown_target,
+    parse_context,
+    parse_seconds,
+    parse_settings,
+    read_json_documents,
+)
+from sdmbtl.contexts import Source
+from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
 from sdmbtl.studies.describe import status_lines
-from sdmbtl.wording import figure
+from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
     from sdmbtl.selectors.base import TellOptions
     from sdmbtl.studies import Study
 
-#: What became of a training run.
-Outcome = Literal["finished", "failed", "cancelled"]
+#: Fields of a trial that `ask` prints; those of regions only for a region or a parent.
+ASKED = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
+ASKED_OF_REGIONS = ("width", "region", "parent", "steps")
 
-#: What an object that is reported may have: also all that `sdmbtl ask` prints.
-_REPORT_KEYS = (
-    *("id", "context", "returns", "source_return", "attributes", "lease"),
-    *("strategy", "structure", "model", "reason", "numbers"),
-    *ASKED_OF_REGIONS,
-)
+#: Keys of a row: everything that `ask` prints, and results.
+_ROW_KEYS = (*ASKED, *ASKED_OF_REGIONS, "returns", "source_return", "lease")
 
-
-#: Which of two policies is which, where rows are partial.
-_PARTIAL = (
-    "Policy: the best of those that were evaluated on the target. Predicted: the best of all, "
-    "those not evaluated there included, with the return that is predicted of it."
-)
+AttributeOption = Annotated[
+    list[str] | None,
+    typer.Option("--attribute", metavar="KEY=VALUE", help="Note to keep, such as job=4711."),
+]
 
 
 def ask(
     path: StudyArgument,
     space: Annotated[
-        str | None,
-        typer.Option(metavar="FILE.toml", help="Make a study of these contexts if there is none."),
+        str | None, typer.Option(metavar="FILE.toml", help="Context space of a new study.")
     ] = None,
     selector: Annotated[
-        str | None, typer.Option(help="What chooses the contexts of a new study.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Selection strategy of a new study.", show_default="auto"
+        ),
     ] = None,
-    width: WidthOption = "auto",
-    init: InitOption = "auto",
-    specialist_steps: SpecialistStepsOption = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of a new study.", min=0)] = None,
-    n: Annotated[int, typer.Option("-n", help="How many at once.", min=1)] = 1,
-    lease: LeaseOption = None,
+    selector_option: Annotated[
+        list[str] | None, typer.Option(metavar="KEY=VALUE", help="Setting of the selector.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Seed of a new study.", min=0, show_default="0")
+    ] = None,
+    n: Annotated[int, typer.Option("-n", metavar="N", help="Number of contexts.", min=1)] = 1,
+    lease: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Time until the context is given to the next asker, unless reported or renewed.",
+        ),
+    ] = None,
     attribute: AttributeOption = None,
     wait: WaitOption = 30.0,
 ) -> None:
     """Choose contexts to be trained elsewhere.
 
-    Each is printed as one line of JSON, however many there are:
-    'sdmbtl ask DIR -n 4 | jq .context'. It is pending until 'sdmbtl tell'
-    reports what became of it; one way is to send the same line back with
-    "returns" added. With --lease the line has the number of the "lease" too,
-    and what comes after it has run out is kept, but does not count.
-    With --selector generalist-first, or a --width above 0,
-    a line may also have a "region" to train on, a "parent" to start from,
-    and "steps".
+    Each is printed as one line of JSON: 'sdmbtl ask DIR -n 4 | jq .context'.
+    It is pending until 'sdmbtl tell' reports it, for example with the same
+    line plus "returns". With --lease the line has the number of the "lease";
+    results of an expired lease are kept but not counted. A line may also have
+    a "region" to train on, a "parent" to start from, and "steps".
     """
     from sdmbtl.studies import Study
-    from sdmbtl.studies.spool import Spool, is_spool
 
-    how = (width, init, specialist_steps) != ("auto", "auto", None)
-    if space is None and (selector is not None or seed is not None or how):
+    options = parse_settings(selector_option, "--selector-option")
+    if space is None and (selector is not None or seed is not None or options):
         raise ArgumentError(
-            "--selector, --width, --init, --specialist-steps and --seed belong to a new study: "
-            "give --space FILE.toml too. A study that is there keeps its own."
+            "--selector, --selector-option and --seed belong to a new study: give --space "
+            "FILE.toml too. A recorded study keeps its own."
         )
-    attributes = arguments.settings(attribute or (), "--attribute")
-    seconds = None if lease is None else arguments.seconds(lease, "--lease")
-    if is_spool(path):
-        asked = {"do": "ask", "n": n, "lease": seconds, "attributes": attributes}
-        for line in Spool(path).request(asked, wait):
-            print_json(line, in_one_line=True)
-        return
+    attributes = parse_settings(attribute, "--attribute")
+    seconds = None if lease is None else parse_seconds(lease, "--lease")
     made: dict[str, Any] = {
+        "space": space,
         "selector": selector or "auto",
-        "width": arguments.width(width),
-        "init": arguments.init(init),
-        "specialist_steps": specialist_steps,
+        "selector_options": options,
         "seed": seed or 0,
     }
-    study = Study.open(path, space=space, wait=wait, **({} if space is None else made))
-    for trial in study.ask(n, lease=seconds, attributes=attributes):
-        _explain(trial, study)
-        print_json(describe_asked(study, trial), in_one_line=True)
+    study = Study.open(path, wait=wait, **({} if space is None else made))
+    trials = study.ask(n, lease=seconds, attributes=attributes)
+    console = note_console()
+    for trial in trials:
+        if console.is_terminal:
+            console.print(Text(f"Train on {study.space.in_words(trial.source)}"))
+            console.print(Text(f"Why: {trial.reason}"))
+            command = f"sdmbtl tell {quote(str(study.path))} ROW.json --id {trial.id}"
+            console.print(Text(f"Then: {command}"), soft_wrap=True)
+        print_json(_asked_fields(study, trial), in_one_line=True)
+    if len(trials) < n:
+        note(f"Only {counted(len(trials), 'context')} of {n} could be chosen: no others are left.")
+
+
+def _asked_fields(study: Study, trial: Trial) -> dict[str, Any]:
+    """Return the fields of a trial that `ask` prints."""
+    hidden = () if trial.width else ("width", "region")
+    more = {key: getattr(trial, key) for key in ASKED_OF_REGIONS if key not in hidden}
+    more["lease"] = study.lease_of(trial)
+    asked = {key: getattr(trial, key) for key in ASKED}
+    return asked | {key: value for key, value in more.items() if value is not None}
 
 
 def renew(
     path: StudyArgument,
-    number: Annotated[int, typer.Option("--id", help="Which policy.")],
-    lease: Annotated[int, typer.Option(help="The number that 'sdmbtl ask --lease' printed.")],
+    number: Annotated[int, typer.Option("--id", metavar="N", help="Number of the policy.")],
+    lease: Annotated[
+        int, typer.Option(metavar="N", help="Number of the lease, as 'ask --lease' printed it.")
+    ],
     wait: WaitOption = 30.0,
 ) -> None:
-    """Hold a lease for its time from now on; fails if it was given to somebody else."""
+    """Extend a lease by its time from now on; fail if it is lost."""
     from sdmbtl.studies import Study
-    from sdmbtl.studies.spool import Spool, is_spool
 
-    if is_spool(path):
-        is_held = Spool(path).request({"do": "renew", "id": number, "lease": lease}, wait)
-    else:
-        is_held = Study.open(path, wait=wait).renew(number, lease)
-    if not is_held:
+    study = Study.open(path, wait=wait)
+    _check_lease(study, number, lease)
+    if not study.renew(number, lease):
         raise ArgumentError(
-            f"Lease {lease} of policy {number} has run out and was given to somebody else, or the "
-            "policy was reported. Stop training it: its result would not count."
+            f"Lease {lease} of policy {number} is lost: it expired and was given to another "
+            "asker, or the policy was reported. Stop training it: its result would not count."
         )
-
-
-def _explain(trial: Trial, study: Study) -> None:
-    """Say on a terminal what to do with a trial."""
-    console = note_console()
-    if console.is_terminal:
-        console.print(Text(f"Train on {study.space.in_words(trial.source)}"))
-        console.print(Text(f"Why: {trial.reason}"))
-        command = f"sdmbtl tell {quote(str(study.path))} ROW.json --id {trial.id}"
-        console.print(Text(f"Then: {command}"), soft_wrap=True)
-
-
-def targets(path: StudyArgument, as_json: JsonOption = False) -> None:
-    """List the targets, in the order of a row, and the best policy on each so far."""
-    from sdmbtl.studies import Study
-    from sdmbtl.studies.tables import best_policies
-
-    study = Study.open(path)
-    listed = best_policies(study)
-    if as_json:
-        print_json(listed)
-        return
-    partial = bool(np.isnan(study.selector.rows.returns).any())
-    failed = any(entry["failed_evaluations"] for entry in listed)
-    last = ["policy", "mean return", *(["predicted", "its return"] if partial else [])]
-    table = context_table(["target"], study.space.names, [*last, *(["failed"] if failed else [])])
-    for entry in listed:
-        cells = _policy_cells(entry, "policy", "mean_return")
-        cells += _policy_cells(entry, "predicted_policy", "predicted_return") if partial else []
-        cells += [str(entry["failed_evaluations"])] if failed else []
-        table.add_row(str(entry["target"]), *context_cells(entry["context"]), *cells)
-    console = result_console()
-    console.print(table)
-    if partial:
-        print_lines(console, "", _PARTIAL)
-    if failed:
-        text = f"Failed: policies that could not be evaluated there. {_first_error(study)}"
-        print_lines(console, "", text)
-
-
-def _policy_cells(entry: Mapping[str, Any], policy: str, value: str) -> list[str]:
-    return ["-" if entry[policy] is None else str(entry[policy]), figure(entry[value])]
-
-
-def _first_error(study: Study) -> str:
-    """The first error on the first target that has one."""
-    from sdmbtl.studies.evaluation import errors_by_target
-
-    errors = errors_by_target(study)
-    target = min(errors)
-    policy, error = next(iter(errors[target].items()))
-    return f"Policy {policy} on target {target}: {error}"
 
 
 def tell(
@@ -196,144 +149,258 @@ def tell(
     row: Annotated[
         str | None,
         typer.Argument(
-            metavar="ROW.json",
-            help="A return for each target (null: not evaluated), or a list of episodes for each, "
-            "or what 'ask' printed with \"returns\" added, one line for each policy; - reads the "
-            "standard input.",
+            metavar="[ROW.json]",
+            help="Return on each target (null: not evaluated), or a list of episodes for each, "
+            "or lines of 'ask' with \"returns\" added; - for the standard input.",
             show_default=False,
         ),
     ] = None,
     number: Annotated[
-        int | None, typer.Option("--id", help="Which policy; needed if several are pending.")
+        int | None,
+        typer.Option("--id", metavar="N", help="Number of the policy, if several are pending."),
     ] = None,
     context: ContextOption = None,
-    failed: Annotated[bool, typer.Option("--failed", help="The training run failed.")] = False,
-    error: Annotated[str | None, typer.Option(help="Why it failed.")] = None,
+    failed: Annotated[bool, typer.Option("--failed", help="Report of a failed run.")] = False,
     cancelled: Annotated[
-        bool, typer.Option("--cancelled", help="It was stopped; the context may be chosen again.")
+        bool, typer.Option("--cancelled", help="Report of a stopped run; may be chosen again.")
     ] = False,
     repeat: Annotated[
-        bool, typer.Option("--repeat", help="It is one more policy trained on that context.")
+        bool, typer.Option("--repeat", help="One more policy trained on the same context.")
     ] = False,
     replace: Annotated[
-        bool,
-        typer.Option("--replace", help="Replace what was reported before, or forgotten."),
+        bool, typer.Option("--replace", help="Correction of an earlier or forgotten row.")
     ] = False,
-    reason: ReasonOption = None,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="Withdrawal of a finished policy; its row is kept.")
+    ] = False,
+    reason: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="Reason of --failed, --replace or --forget."),
+    ] = None,
     attribute: AttributeOption = None,
     lease: Annotated[
-        int | None, typer.Option(help="The lease it was asked with, unless the file says so.")
+        int | None, typer.Option(metavar="N", help="Number of the lease, unless the row has it.")
     ] = None,
     wait: WaitOption = 30.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Report what became of a context that was trained elsewhere.
+    """Report the result of a context that was trained elsewhere.
 
-    Name the context with --id, with --context (it need not have been asked
-    for), or with "id" or "context" in the file; if only one is pending, it is
-    meant. The file may also have "source_return" and "attributes".
+    The context is named by --id, by --context (it need not have been asked
+    for), by "id" or "context" in the file, or is the only one pending. The
+    file may also have "source_return" and "attributes". A policy that is
+    forgotten covers nothing; 'tell --replace' brings it back.
     """
     from sdmbtl.studies import Study
-    from sdmbtl.studies.spool import Spool, is_spool
 
-    what: Outcome = "failed" if failed else "cancelled" if cancelled else "finished"
-    _check_options(row, what, error, both=failed and cancelled, twice=repeat and replace)
-    _check_reason(reason, replace=replace)
-    reports = _reports(row, number, context, lease)
-    attributes = arguments.settings(attribute or (), "--attribute")
-    how: TellOptions = {"status": what, "repeat": repeat, "correct": replace, "reason": reason}
-    if is_spool(path):
-        told = {"do": "tell", "reports": reports, "error": error, "how": how}
-        print_lines(
-            result_console(), *Spool(path).request({**told, "attributes": attributes}, wait)
+    chosen = [
+        name
+        for name, given in {
+            "--failed": failed,
+            "--cancelled": cancelled,
+            "--repeat": repeat,
+            "--replace": replace,
+            "--forget": forget,
+        }.items()
+        if given
+    ]
+    if len(chosen) > 1:
+        raise ArgumentError(f"{' and '.join(chosen)} exclude each other. Give one of them.")
+    without_row = failed or cancelled or forget
+    if row is None and not without_row:
+        raise ArgumentError(
+            "The returns are missing. Give a JSON file, or - for the standard input; or "
+            "--failed, --cancelled or --forget."
         )
-        return
+    if row is not None and without_row:
+        raise ArgumentError(f"{chosen[0]} has no returns. Leave the file out.")
+    if reason is not None and not (failed or replace or forget):
+        raise ArgumentError("--reason belongs to --failed, --replace or --forget. Give one too.")
+    attributes = parse_settings(attribute, "--attribute")
+    reports = _read_rows(row, number, context, lease)
     study = Study.open(path, wait=wait)
-    _show(study, tell_reports(study, reports, error, how, attributes), as_json=as_json)
-
-
-def _show(study: Study, recorded: list[str], *, as_json: bool) -> None:
-    """What was recorded, and where the study stands now."""
+    if forget:
+        trial = study.forget(_named_policy(study, reports[0]), reason=reason)
+        again = f"sdmbtl tell {quote(str(path))} ROW.json --id {trial.id} --replace"
+        source = study.space.in_words(trial.source)
+        recorded = [f"Policy {trial.id}, {source}: forgotten; its row is kept. Undo: {again}"]
+    else:
+        status: Literal["finished", "failed", "cancelled"] = (
+            "failed" if failed else "cancelled" if cancelled else "finished"
+        )
+        how: TellOptions = {"status": status, "repeat": repeat, "correct": replace}
+        if replace:
+            how["reason"] = reason
+        error = reason if failed else None
+        recorded = _tell_rows(study, reports, error, how, attributes)
     if as_json:
         print_json(study.status())
     else:
         print_lines(result_console(), *recorded, *status_lines(study.snapshot())[1:])
 
 
-def _check_options(
-    row: str | None, what: str, error: str | None, *, both: bool, twice: bool
-) -> None:
-    if both:
-        raise ArgumentError("A training run is either --failed or --cancelled, not both.")
-    if twice:
-        raise ArgumentError("A row is either one more (--repeat) or another one (--replace).")
-    if error is not None and what != "failed":
-        raise ArgumentError("--error says why a training run failed: give --failed too.")
-    if row is None and what == "finished":
-        raise ArgumentError(
-            "What are its returns? Give a JSON file, or - for the standard input; or --failed, or "
-            "--cancelled."
-        )
-    if row is not None and what != "finished":
-        raise ArgumentError("A run that did not finish has no returns. Leave the file out.")
-
-
-def _check_reason(reason: str | None, *, replace: bool) -> None:
-    if reason is not None and not replace:
-        raise ArgumentError("--reason says why a row is replaced: give --replace too.")
-
-
-def _reports(
+def _read_rows(
     row: str | None, number: int | None, context: list[str] | None, lease: int | None
 ) -> list[dict[str, Any]]:
-    """What is to be reported, as objects; what the options say of the only one comes first."""
-    documents = [{"returns": None}] if row is None else arguments.json_documents(row)
+    """Return the rows to report, completed by the options that name the only one."""
+    documents = [{"returns": None}] if row is None else read_json_documents(row)
     only = documents[0] if len(documents) == 1 else None
     if isinstance(only, list) and only and all(isinstance(inner, dict) for inner in only):
         documents = only
-    reports = [_report(document) for document in documents]
-    named: dict[str, Any] = {} if number is None else {"id": number}
-    named |= {"context": arguments.context(context)} if context else {}
-    named |= {} if lease is None else {"lease": lease}
-    if not named:
-        return reports
-    if len(reports) > 1:
+    rows = [_check_row(document) for document in documents]
+    named: dict[str, Any] = {
+        "id": number,
+        "context": parse_context(context) if context else None,
+        "lease": lease,
+    }
+    named = {key: value for key, value in named.items() if value is not None}
+    if named and len(rows) > 1:
         raise ArgumentError(
             "--id, --context and --lease name one policy. Write 'id' into each row instead."
         )
     for key, value in named.items():
-        if reports[0].get(key, value) != value:
+        if rows[0].get(key, value) != value:
             raise ArgumentError(
                 f"--{key} and the row name different policies: {short_text(value)} and "
-                f"{short_text(reports[0][key])}. Leave one of them out, or correct it."
+                f"{short_text(rows[0][key])}. Leave one of them out, or correct it."
             )
-    return [{**reports[0], **named}]
+    return [{**rows[0], **named}] if named else rows
 
 
-def _report(document: Any) -> dict[str, Any]:
+def _check_row(document: Any) -> dict[str, Any]:
+    """Return a row as an object with "returns"; refuse what is neither that nor a list."""
     if isinstance(document, list):
         return {"returns": document}
-    if (
-        not isinstance(document, dict)
-        or not isinstance(document.get("returns", ""), list | None)
-        or not isinstance(document.get("attributes", {}), dict)
-    ):
+    if not isinstance(document, dict) or not isinstance(document.get("returns", ""), list | None):
         got = list(document) if isinstance(document, dict) else type(document).__name__
         raise ArgumentError(
             "A row is a list with a return for each target, or an object with such a list as "
             f"'returns'. Got {got} instead."
         )
-    known_options("a row", document, _REPORT_KEYS, error=ArgumentError)
-    for key, what in (("id", "a policy"), ("lease", "its lease")):
-        number = document.get(key, 0)
-        if not isinstance(number, int) or isinstance(number, bool):
+    known_options("a row", document, _ROW_KEYS, error=ArgumentError)
+    for key, kind, what in (
+        ("id", int, "the whole number of a policy"),
+        ("lease", int, "the whole number of a lease"),
+        ("context", dict, "an object with a value for each dimension"),
+        ("attributes", dict, "an object"),
+    ):
+        value = document.get(key, kind())
+        if not isinstance(value, kind) or isinstance(value, bool):
             raise ArgumentError(
-                f"The {key!r} of a row is the whole number of {what}, as 'sdmbtl ask' printed it. "
-                f"Got {short_text(number)} instead."
+                f"The {key!r} of a row is {what}, as 'sdmbtl ask' printed it. "
+                f"Got {short_text(value)} instead."
             )
-    if not isinstance(document.get("context", {}), dict):
-        raise ArgumentError(
-            "The 'context' of a row is an object with a value for each dimension. "
-            f"Got {short_text(document['context'])} instead."
-        )
     return document
+
+
+def _tell_rows(
+    study: Study,
+    rows: Sequence[Mapping[str, Any]],
+    error: str | None,
+    how: TellOptions,
+    attributes: Mapping[str, Any],
+) -> list[str]:
+    """Record rows and return a sentence for each.
+
+    Raises:
+        SdmbtlError: If one cannot be recorded; those before it are.
+    """
+    recorded = []
+    for place, row in enumerate(rows):
+        try:
+            named = _named_policy(study, row)
+            if how["repeat"] and isinstance(named, int):
+                named = study.trials[named].source
+            trial = study.tell(
+                named,
+                row["returns"],
+                error=error,
+                lease=row.get("lease"),
+                source_return=row.get("source_return"),
+                **how,
+            )
+            if attached := {**row.get("attributes", {}), **attributes}:
+                study.annotate(trial, **attached)
+        except SdmbtlError as problem:
+            if isinstance(problem, DuplicateTellError):
+                problem = _explain_duplicate(study, named)
+            if len(rows) == 1:
+                raise problem from None
+            kept = f"; {place} before it {'is' if place == 1 else 'are'} recorded" if place else ""
+            kind = BusyError if isinstance(problem, BusyError) else ArgumentError
+            raise kind(f"Row {place + 1} of {len(rows)}{kept}: {problem}") from None
+        lease = study.database.lease(trial.id)
+        is_late = lease is not None and row.get("lease", lease.token) != lease.token
+        became = "superseded: its lease had expired" if is_late else how["status"]
+        source = study.space.in_words(trial.source)
+        recorded.append(f"Policy {trial.id}, {source}: recorded as {became}.")
+    return recorded
+
+
+def _explain_duplicate(study: Study, named: int | Source) -> ArgumentError:
+    """Return an error for a policy that was reported before."""
+    if isinstance(named, int) and study.trials[named].status == "forgotten":
+        return ArgumentError(f"Policy {named} was forgotten. To record it again, give --replace.")
+    return ArgumentError(
+        f"This was reported before; 'sdmbtl status {quote(str(study.path))}' shows what is "
+        "recorded. To replace it, give --replace; for another policy of its context, --repeat."
+    )
+
+
+def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
+    """Return the policy of a row: by number, by its source, or the only one that is pending.
+
+    Raises:
+        ArgumentError: If there is none, or its number and its source differ.
+    """
+    source = None
+    if "context" in row:
+        center = match_shown_target(dict(row["context"]), study.space)
+        how = {key: row[key] for key in ("width", "parent", "steps") if key in row}
+        source = Source.at(study.space.vector(center), **how)
+    if "id" in row:
+        number: int = row["id"]
+        trial = _check_lease(study, number, row.get("lease"))
+        if source is not None and not _has_source(study, trial, source):
+            raise ArgumentError(
+                f"Policy {number} is the one for {study.space.in_words(trial.source)}, but "
+                f"the row is for {study.space.in_words(source)}. Correct the id or the context."
+            )
+        return number
+    if source is not None:
+        return source
+    pending = study.pending
+    if len(pending) == 1:
+        _check_lease(study, pending[0].id, row.get("lease"))
+        return pending[0].id
+    if not pending:
+        raise ArgumentError(
+            f"No policy is pending. Ask for one with 'sdmbtl ask {quote(str(study.path))}', or "
+            "give the context of a policy that was trained without being asked for: --context."
+        )
+    listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
+    raise ArgumentError(f"{len(pending)} policies are pending. Name one:{listed}")
+
+
+def _check_lease(study: Study, number: int, lease: int | None) -> Trial:
+    """Return the trial of a number; refuse unknown numbers, and leases that were never given."""
+    trial = next((t for t in study.trials if t.id == number), None)
+    if trial is None:
+        raise ArgumentError(
+            f"There is no policy {number} in this study. 'sdmbtl status "
+            f"{quote(str(study.path))}' lists them."
+        )
+    current = study.lease_of(trial)
+    if trial.status == "pending" and lease is not None and not 1 <= lease <= (current or 0):
+        raise ArgumentError(
+            f"Policy {number} was never lent with lease {lease}. Give the number that 'sdmbtl ask "
+            "--lease' printed."
+        )
+    return trial
+
+
+def _has_source(study: Study, trial: Trial, source: Source) -> bool:
+    """Return whether a row's source is that of a trial; for a region its centre is enough."""
+    if source == Source(source.center):
+        return study.selector.history.has_center(trial, source)
+    return trial in study.selector.history.with_source(source)

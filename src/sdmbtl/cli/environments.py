@@ -1,16 +1,22 @@
-"""`sdmbtl environments`: what can be run by name."""
+"""`sdmbtl environments` and `sdmbtl trainers`: names and settings for `sdmbtl run`."""
 
 from __future__ import annotations
 
+import inspect
+import json
+from dataclasses import asdict
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import print_json, say
+from sdmbtl.cli.output import ArgumentError, print_json, say
+from sdmbtl.cli.parsing import make_family_from
+from sdmbtl.errors import TrainerError
 
 if TYPE_CHECKING:
     from sdmbtl.environments import EnvironmentFamily
-
 
 _OTHERS = """\
 any of Gymnasium's
@@ -26,16 +32,24 @@ def environments(as_json: JsonOption = False) -> None:
     """List the environment families, their features, spaces and trainers."""
     from sdmbtl.environments import family_names, make_family
 
-    found = [_described(make_family(name)) for name in family_names()]
+    found = [_describe_family(make_family(name)) for name in family_names()]
     if as_json:
         print_json(found)
         return
     for family in found:
-        _print_family(family)
+        features = ", ".join(f"{name}={value:g}" for name, value in family["features"].items())
+        say(f"{family['name']}  (trainer {family['trainer']})")
+        say(fill(f"features: {features}", 78, initial_indent="  ", subsequent_indent="    "))
+        for name, space in family["spaces"].items():
+            say(f"  space {name}: {space['targets']} targets")
+            for dimension, d in space["dimensions"].items():
+                values = f"{d['levels']} values, {d['low']:g} to {d['high']:g}"
+                say(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")
+        say()
     say(_OTHERS)
 
 
-def _described(family: EnvironmentFamily) -> dict[str, Any]:
+def _describe_family(family: EnvironmentFamily) -> dict[str, Any]:
     from sdmbtl.training.registry import recommended_trainer
 
     spaces = {name: family.space(name) for name in family.ranges}
@@ -57,13 +71,68 @@ def _described(family: EnvironmentFamily) -> dict[str, Any]:
     }
 
 
-def _print_family(family: dict[str, Any]) -> None:
-    features = ", ".join(f"{name}={value:g}" for name, value in family["features"].items())
-    say(f"{family['name']}  (trainer {family['trainer']})")
-    say(fill(f"features: {features}", 78, initial_indent="  ", subsequent_indent="    "))
-    for name, space in family["spaces"].items():
-        say(f"  space {name}: {space['targets']} targets")
-        for dimension, d in space["dimensions"].items():
-            values = f"{d['levels']} values, {d['low']:g} to {d['high']:g}"
-            say(f"    {dimension}: {values}{' (log)' if d['scale'] == 'log' else ''}")
-    say()
+def trainers(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[NAME]", help="Trainer, for its settings.")
+    ] = None,
+    env: Annotated[
+        str | None, typer.Argument(metavar="[ENV]", help="Family, for recommended settings.")
+    ] = None,
+    space: Annotated[
+        str | None,
+        typer.Option(metavar="FILE.toml", help="Context space of gym:NAME or module:function."),
+    ] = None,
+    algorithm: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Algorithm of sb3, for hyperparameters.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the trainers, or the settings of one with defaults and meanings.
+
+    '--set NAME=VALUE' of 'sdmbtl run' changes a setting. With an environment,
+    the value recommended for it is listed too; it replaces the default.
+    """
+    from sdmbtl.training.listing import list_settings
+    from sdmbtl.training.registry import AUTO, recommended_trainer, trainer_names
+
+    if name is None:
+        listed = [_describe_trainer(known) for known in trainer_names() if known != AUTO]
+        if as_json:
+            print_json(listed)
+            return
+        for trainer in listed:
+            say(f"{trainer['name']}\n{_wrap(trainer['purpose'])}\n")
+        say("sdmbtl trainers NAME lists the settings of one, and with ENV those recommended.")
+        return
+    if env is None and space is not None:
+        raise ArgumentError(f"--space {space} is for an environment. Give ENV after NAME.")
+    family = None if env is None else make_family_from(env, space, None, None)
+    found = list_settings(recommended_trainer() if name == AUTO else name, family, algorithm)
+    if as_json:
+        print_json([asdict(setting) for setting in found])
+        return
+    for setting in found:
+        value = "not set" if setting.default is None else _as_given(setting.default)
+        if family is not None and setting.recommended is not None:
+            value += f"  ({family.name}: {_as_given(setting.recommended)})"
+        say(f"{setting.name} = {value}\n{_wrap(setting.meaning)}")
+
+
+def _describe_trainer(name: str) -> dict[str, Any]:
+    from sdmbtl.training.registry import trainer_class
+
+    try:
+        found = trainer_class(name)
+    except TrainerError as error:  # its package is missing
+        return {"name": name, "purpose": str(error), "starts_from_parent": None}
+    purpose = (inspect.getdoc(found) or "").partition("\n")[0]
+    return {"name": name, "purpose": purpose, "starts_from_parent": found.starts_from_parent}
+
+
+def _as_given(value: object) -> str:
+    """Return a value as --set takes it."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _wrap(text: str) -> str:
+    return fill(text, 78, initial_indent="    ", subsequent_indent="    ", break_on_hyphens=False)

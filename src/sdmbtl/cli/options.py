@@ -1,258 +1,353 @@
-"""Options that several commands have: each is declared once, here."""
+"""Options of the commands: each is declared once, here."""
 
 from __future__ import annotations
 
-from functools import partial
+import inspect
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
-#: An option in a panel of the help.
-choice_option = partial(typer.Option, rich_help_panel="Choice")
-training_option = partial(typer.Option, rich_help_panel="Training")
-stop_option = partial(typer.Option, rich_help_panel="When to stop")
+from sdmbtl.checks import did_you_mean, known_name, short_text
+from sdmbtl.cli.output import ArgumentError
+from sdmbtl.cli.parsing import parse_seconds, parse_settings, trainer_settings
+from sdmbtl.execution import executor_names
+
+#: Options in a panel of the help.
+_choice = partial(typer.Option, rich_help_panel="Choice of contexts")
+_training = partial(typer.Option, rich_help_panel="Training")
+_stop = partial(typer.Option, rich_help_panel="Stopping")
+_execution = partial(typer.Option, rich_help_panel="Processes and machines")
 
 StudyArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the study.")]
-AcceptChangesOption = Annotated[
-    bool,
-    typer.Option(
-        "--accept-changes", help="Continue although the code of the environments was edited."
-    ),
+JsonOption = Annotated[
+    bool, typer.Option("--json", help="One JSON document as output, nothing else.")
 ]
 TrustOption = Annotated[
     bool,
     typer.Option(
         "--trust",
         envvar="SDMBTL_TRUST",
-        help="Import the code that the study names although it was not made here.",
+        help="Permission to import code named by a study from elsewhere.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of all random numbers.", min=0)]
-SeedsOption = Annotated[
-    int | None,
-    typer.Option(
-        metavar="NUMBER",
-        help="Make so many studies, OUT/seed-0 and so on, to compare with others.",
-        min=1,
-    ),
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Print errors only.")]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-]
-ContextOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--context",
-        metavar="JSON|KEY=VALUE",
-        help="The context, in one text or one option a value.",
-    ),
+AcceptChangesOption = Annotated[
+    bool,
+    typer.Option("--accept-changes", help="Permission to continue with edited environments."),
 ]
 WaitOption = Annotated[
     float,
     typer.Option(
-        metavar="SECONDS",
-        help="Wait so long for another process that writes to the study; then exit status 75.",
-        min=0.0,
+        metavar="SECONDS", help="Seconds to wait for a lock, then exit status 75.", min=0.0
     ),
 ]
-AttributeOption = Annotated[
+ContextOption = Annotated[
     list[str] | None,
-    typer.Option("--attribute", metavar="KEY=VALUE", help="Attach a note to it, such as job=4711."),
-]
-ReasonOption = Annotated[
-    str | None, typer.Option(help="Why; it is kept with the row that is replaced or taken back.")
-]
-LogEveryOption = Annotated[
-    str,
-    typer.Option(metavar="TIME", help="Without a terminal, say so often how far training is."),
-]
-TensorBoardOption = Annotated[
-    Path | None,
     typer.Option(
-        "--tensorboard", metavar="DIR", help="Write learning curves and coverage for TensorBoard."
+        "--context", metavar="JSON|KEY=VALUE", help="Context; may be given once per dimension."
     ),
 ]
-
-EnvArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="ENV",
-        help="A family that 'sdmbtl environments' lists, gym:NAME of Gymnasium, or "
-        "module:function.",
-    ),
-]
-SpaceOption = Annotated[
-    str | None,
-    choice_option(metavar="NAME|FILE.toml", help="The context space: one that ENV has, or a file."),
-]
-LevelsOption = Annotated[
-    int | None,
-    choice_option(help="Number of values of each dimension, for a space that ENV has.", min=1),
-]
-FamilyOption = Annotated[
-    list[str] | None, choice_option(metavar="KEY=VALUE", help="An option of ENV.")
-]
-PhysicsOption = Annotated[str | None, choice_option(help="The same as --option physics=...")]
-
-OutOption = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Directory of the study.", show_default="runs/env"),
-]
-SelectorOption = Annotated[
-    str,
-    choice_option(
-        help="What chooses what is trained on. auto: generalist-first with the trainer ppo, single "
-        "contexts otherwise."
-    ),
-]
-SelectorSettingOption = Annotated[
-    list[str] | None, choice_option(metavar="KEY=VALUE", help="A setting of the selector.")
-]
-WidthOption = Annotated[
-    str,
-    choice_option(
-        metavar="auto|0..1",
-        help="Width of the specialists' regions, as a share of each dimension's range; 0 for "
-        "single contexts, with --init scratch without a generalist.",
-    ),
-]
-InitOption = Annotated[
-    str,
-    choice_option(
-        metavar="auto|scratch|parent",
-        help="Whether a policy starts from scratch or from one that was trained before.",
-    ),
-]
-BatchOption = Annotated[int, choice_option(help="Policies chosen and trained at once.", min=1)]
-
-TrainerOption = Annotated[str, training_option(help="auto, ppo or sb3.")]
-StepsOption = Annotated[
-    int | None,
-    training_option(
-        help="Environment steps of the policy for the whole space, which takes them in two "
-        "halves, and of each point: total_timesteps.",
-        show_default="as ENV needs",
-        min=1,
-    ),
-]
-SpecialistStepsOption = Annotated[
-    int | None,
-    training_option(
-        help="Environment steps for each specialist.",
-        show_default="chosen, mostly half of --steps",
-        min=1,
-    ),
-]
-ObserveContextOption = Annotated[
-    bool, training_option("--observe-context", help="Let policies see their context.")
-]
-RetriesOption = Annotated[
-    int, training_option(help="Further attempts if a training run fails.", min=0)
-]
-SetOption = Annotated[
-    list[str] | None,
-    training_option(
-        "--set", metavar="KEY=VALUE", help="A setting of the trainer, such as gamma=0.98."
-    ),
-]
+SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.", min=0)]
 EvalProcessesOption = Annotated[
     int | None,
-    typer.Option(
+    _execution(
         "--eval-processes",
-        help="Processes that play a policy on the targets, where that takes long; the returns do "
-        "not depend on it.",
+        metavar="N",
+        help="Processes for evaluation; returns do not depend on it.",
         min=1,
         show_default="all cores",
     ),
 ]
-RetryFailedOption = Annotated[
-    bool,
-    typer.Option("--retry-failed", help="Let contexts whose training failed be chosen again."),
-]
-RetrainMissingOption = Annotated[
-    bool,
-    typer.Option(
-        "--retrain-missing",
-        help="First train policies again whose file is missing or damaged.",
+EnvArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ENV",
+        help="Family of 'sdmbtl environments', gym:NAME of Gymnasium, or module:function.",
     ),
 ]
-AdoptPendingOption = Annotated[
-    bool,
-    typer.Option(
-        "--adopt-pending",
-        help="Train here what 'sdmbtl ask' gave out and nobody has reported.",
-    ),
-]
-LeaseOption = Annotated[
+SpaceOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="TIME",
-        help="After this time, 2h for example, it is given to whoever asks next with --lease, "
-        "unless it is reported, or held with 'sdmbtl renew', until then.",
-    ),
+    _choice(metavar="NAME|FILE.toml", help="Context space of ENV, or a file."),
 ]
-JobsOption = Annotated[
-    int,
-    typer.Option(
-        "--jobs",
-        "-j",
-        help="Policies that are trained at once, each in a process of its own. The next context is "
-        "chosen as soon as one is done.",
+LevelsOption = Annotated[
+    int | None, _choice(metavar="N", help="Values per dimension of a space of ENV.", min=1)
+]
+FamilyOption = Annotated[
+    list[str] | None, _choice("--option", metavar="KEY=VALUE", help="Setting of ENV.")
+]
+SelectorOption = Annotated[
+    str,
+    _choice(metavar="NAME", help="Selection strategy; auto depends on the trainer."),
+]
+SelectorSettingOption = Annotated[
+    list[str] | None, _choice(metavar="KEY=VALUE", help="Setting of the selector.")
+]
+TrainerOption = Annotated[str, _training(metavar="NAME", help="Trainer: auto, ppo or sb3.")]
+StepsOption = Annotated[
+    int | None,
+    _training(
+        metavar="N",
+        help="Environment steps per policy; total for a generalist.",
+        show_default="as recommended for ENV",
         min=1,
     ),
 ]
-ExecutorOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Where they are trained: 'serial' (this process), 'processes', or 'ray'.",
-        show_default="serial for one job",
-    ),
-]
-AddressOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Of a Ray cluster, 'auto' for the one of this machine; without it, one is started."
-    ),
-]
-RunLimitOption = Annotated[
-    str | None,
-    typer.Option(metavar="TIME", help="After this time a training run is taken to hang: 2h, 30m."),
-]
-MemoryLimitOption = Annotated[
-    float | None,
-    typer.Option(help="GiB of memory that a process may use before it is ended.", min=0.0),
-]
-JoinOption = Annotated[
-    bool,
-    typer.Option("--join", help="Work beside others that run the same study, also elsewhere."),
+SetOption = Annotated[
+    list[str] | None,
+    _training("--set", metavar="KEY=VALUE", help="Setting of the trainer, such as gamma=0.98."),
 ]
 EpisodesOption = Annotated[
-    int, training_option(help="Episodes for each policy on each target.", min=1)
+    int, _training(metavar="N", help="Episodes per policy and target.", min=1)
 ]
 
-BudgetOption = Annotated[
-    int | None,
-    stop_option(help="Stop at this number of policies, counting those of earlier runs.", min=1),
-]
-TotalStepsOption = Annotated[
-    int | None,
-    stop_option(help="Stop after so many environment steps in all, earlier runs included.", min=1),
-]
-TimeOption = Annotated[
-    str | None, stop_option(metavar="TIME", help="Stop when this time is used: 90s, 30m, 2h.")
-]
-MinGainOption = Annotated[
-    float | None,
-    stop_option(
-        help="Stop when the next policies are expected to add less than this share of the range "
-        "of returns (0.01 is a point of coverage); with a selector that makes no forecasts, when "
-        "the last ones added less.",
-        min=0.0,
-        max=1.0,
+
+@dataclass(frozen=True)
+class StudySettings:
+    """Settings that make a study."""
+
+    space: SpaceOption = None
+    levels: LevelsOption = None
+    option: FamilyOption = None
+    selector: SelectorOption = "auto"
+    selector_option: SelectorSettingOption = None
+    trainer: TrainerOption = "auto"
+    steps: StepsOption = None
+    set_: SetOption = None
+    episodes: EpisodesOption = 10
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Keywords of `Study.open`, without environment, space and seed."""
+        return {
+            "selector": self.selector,
+            "selector_options": parse_settings(self.selector_option, "--selector-option"),
+            "trainer": self.trainer,
+            "trainer_options": trainer_settings(self.set_, self.steps),
+            "episodes": self.episodes,
+        }
+
+
+@dataclass(frozen=True)
+class StopSettings:
+    """Stopping rules of a run."""
+
+    budget: Annotated[
+        int | None, _stop(metavar="N", help="Number of policies, earlier runs included.", min=1)
+    ] = None
+    total_steps: Annotated[
+        int | None,
+        _stop(metavar="N", help="Environment steps in all, earlier runs included.", min=1),
+    ] = None
+    time: Annotated[str | None, _stop(metavar="TIME", help="Time for this run: 90s, 30m, 2h.")] = (
+        None
+    )
+    min_gain: Annotated[
+        float | None,
+        _stop(
+            metavar="SHARE",
+            help="Smallest expected gain of three more policies; 0.01 is a point.",
+            min=0.0,
+            max=1.0,
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.min_gain is not None and math.isnan(self.min_gain):
+            raise ArgumentError("--min-gain is a share of the range of returns, 0 to 1. Got nan.")
+        _ = self.keywords
+
+    @property
+    def is_given(self) -> bool:
+        """True if there is any rule."""
+        return any(getattr(self, field.name) is not None for field in fields(self))
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Keywords of `Study.run`."""
+        return {
+            "budget": self.budget,
+            "total_steps": self.total_steps,
+            "time_limit": None if self.time is None else parse_seconds(self.time, "--time"),
+            "min_gain": self.min_gain,
+        }
+
+
+@dataclass(frozen=True)
+class ExecutionSettings:
+    """Processes and machines of a run."""
+
+    jobs: Annotated[
+        int,
+        _execution("--jobs", "-j", metavar="N", help="Policies trained at the same time.", min=1),
+    ] = 1
+    eval_processes: EvalProcessesOption = None
+    executor: Annotated[
+        str | None,
+        _execution(
+            metavar="NAME",
+            help="Place of training: serial (this process), processes or ray.",
+            show_default="serial for one job",
+        ),
+    ] = None
+    executor_option: Annotated[
+        list[str] | None,
+        _execution(
+            metavar="KEY=VALUE",
+            help="Setting of the executor: time_limit (seconds per training run), memory_limit "
+            "(bytes), address (of a Ray cluster).",
+        ),
+    ] = None
+    join: Annotated[
+        bool, _execution("--join", help="Share the study with other processes that run it.")
+    ] = False
+
+    def __post_init__(self) -> None:
+        if self.executor is not None:
+            known_name("--executor", self.executor, executor_names(), error=ArgumentError)
+        _ = self.keywords
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Keywords of `Study.run`."""
+        return {
+            "jobs": self.jobs,
+            "eval_processes": self.eval_processes,
+            "executor": self.executor,
+            "executor_options": parse_settings(self.executor_option, "--executor-option"),
+            "join": self.join,
+        }
+
+
+@dataclass(frozen=True)
+class OutputSettings:
+    """Output of a run."""
+
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors as only output.")] = False
+    as_json: JsonOption = False
+    tensorboard: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Directory for TensorBoard: learning curves, coverage."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        if self.tensorboard is not None:
+            from sdmbtl.callbacks.tensorboard import check_tensorboard
+
+            check_tensorboard(self.tensorboard)
+
+
+def to_options(settings: StopSettings | ExecutionSettings) -> str:
+    """Return settings as the options that give them again, each after a space."""
+    words = []
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        if value is None or value == field.default:
+            continue
+        name = f" --{field.name.replace('_', '-')}"
+        given = value if isinstance(value, list) else [value]
+        words += [name if value is True else f"{name} {quote(str(one))}" for one in given]
+    return "".join(words)
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of the dataclasses among its parameters."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, type] = {}
+    parameters = []
+    for parameter in inspect.signature(command).parameters.values():
+        kind = hints[parameter.name]
+        if not is_dataclass(kind):
+            parameters.append(parameter.replace(annotation=kind))
+            continue
+        groups[parameter.name] = kind  # type: ignore[assignment]
+        kinds = get_type_hints(kind, include_extras=True)
+        parameters += [
+            inspect.Parameter(
+                field.name,
+                parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=kinds[field.name],
+            )
+            for field in fields(kind)
+        ]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            for name, kind in groups.items()
+        }
+        command(**made, **given)
+
+    keyword_only = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters]
+    with_options.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    return with_options
+
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Take options that are not given from the table [run] of a file.
+
+    A file that describes a context space as well is the space, if no other is named.
+
+    Raises:
+        ArgumentError: If the file is not TOML, or has something that the command does not take.
+    """
+    if path is None:
+        return None
+    from sdmbtl.contexts.toml import read_toml
+
+    try:
+        data = read_toml(path)
+    except OSError as error:
+        raise ArgumentError(f"--config {str(path)!r} cannot be read: {error.strerror}.") from None
+    table = data.get("run", {})
+    if not isinstance(table, Mapping):
+        raise ArgumentError(f"{path}: [run] is a table. Got {short_text(table)} instead.")
+    known = {}
+    for parameter in context.command.params:
+        words = [word.lstrip("-") for word in parameter.opts if word.startswith("--")]
+        known |= dict.fromkeys(words or [str(parameter.name)], str(parameter.name))
+    defaults: dict[str, Any] = {}
+    for key, value in table.items():
+        name = known.get(key.replace("_", "-"))
+        if name is None:
+            raise ArgumentError(
+                f"{path}: [run] has {key!r}, which 'sdmbtl {context.info_name}' does not take."
+                f"{did_you_mean(key, known)}"
+            )
+        defaults[name] = _as_words(value)
+    if "dimensions" in data:
+        defaults.setdefault("space", str(path))
+    space = table.get("space")
+    if isinstance(space, str) and space.endswith(".toml"):
+        defaults["space"] = str(path.parent / space)
+    context.default_map = {**defaults, **(context.default_map or {})}
+    return path
+
+
+def _as_words(value: Any) -> Any:
+    """Return a value of a file as on the command line; a table is KEY=VALUE for each entry."""
+    if isinstance(value, Mapping):
+        return [
+            f"{key}={entry if isinstance(entry, str) else json.dumps(entry)}"
+            for key, entry in value.items()
+        ]
+    return value if isinstance(value, str | bool) else json.dumps(value)
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        metavar="FILE.toml",
+        help="File with these options in its table [run]; may describe the space too.",
+        callback=_read_config,
+        is_eager=True,
     ),
-]
-PatienceOption = Annotated[
-    int, stop_option(help="Number of policies that --min-gain looks at together.", min=1)
 ]

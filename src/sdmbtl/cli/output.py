@@ -1,24 +1,30 @@
-"""What every command prints in the same way: results, notes and errors."""
+"""Printing and writing: results, notes, errors, help texts, tables and output files."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import sqlite3
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from sdmbtl.checks import short_text
 from sdmbtl.console import PlainConsole
 from sdmbtl.errors import BusyError, SdmbtlError
+from sdmbtl.files import write_atomically
 from sdmbtl.json_data import as_json
 from sdmbtl.wording import printable, shown_context
 
@@ -28,7 +34,7 @@ INTERRUPTED = 130
 #: Exit status if another process is at work: the same command succeeds later (EX_TEMPFAIL).
 TRY_AGAIN = 75
 
-#: Which extra installs a package that a command may need.
+#: Extras that install the packages of some commands.
 _EXTRAS = {
     "gymnasium": "environments",
     "safetensors": "environments",
@@ -39,11 +45,22 @@ _EXTRAS = {
     "torch": "sb3",
 }
 
-#: Dimensions whose columns would be wider than this together stand in one column.
+#: Files by which directories of studies and portfolios are known, and files that are theirs.
+_MARKS = ("study.db", "study.backup.db", "portfolio.json")
+_STUDY_FILES = re.compile(r"study\..*|portfolio\.json|.*\.(safetensors|npz|lock)")
+
+#: Dimensions whose columns would be wider than this together share one column.
 _CONTEXT_WIDTH = 28
 
 
-class ErrorsInWords(TyperGroup):
+class ArgumentError(SdmbtlError, ValueError):
+    """An argument of a command is not usable."""
+
+
+# -- errors and help -------------------------------------------------------------------------------
+
+
+class FriendlyErrorGroup(TyperGroup):
     """Commands whose expected errors are a sentence and exit status 2 or 75, never a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -53,34 +70,97 @@ class ErrorsInWords(TyperGroup):
         except BusyError as error:
             fail(str(error), TRY_AGAIN)
         except typer.BadParameter as error:
-            error.message += _wrong_value(error)
+            list_errors = getattr(error.__cause__, "errors", None)  # Pydantic, of newer releases
+            if list_errors is not None:
+                error.message += f". Got {short_text(list_errors()[0]['input'])} instead."
             raise
         except SdmbtlError as error:
             fail(str(error))
         except BrokenPipeError:  # of `| head`; Typer ends quietly
             raise
         except OSError as error:
-            fail(_system_error(error))
+            if error.strerror is None:  # raised by this package, with a sentence
+                fail(str(error))
+            where = "" if error.filename is None else f"Cannot use {str(error.filename)!r}: "
+            fail(f"{where}{error.strerror}.")
         except sqlite3.Error as error:
-            fail(f"The study's database cannot be used: {error}. Is it yours to read and write?")
+            fail(f"The study's database cannot be used: {error}. Check who may read and write it.")
         except ModuleNotFoundError as error:
-            fail(_missing_package(error))
+            package = (error.name or "").partition(".")[0]
+            if "pip install" in str(error):
+                fail(str(error))
+            if package not in _EXTRAS:
+                raise  # a defect
+            fail(
+                f"This needs {package}, which is not installed. Install it with: "
+                f"pip install 'sdmbtl[{_EXTRAS[package]}]'"
+            )
         except MemoryError as error:
-            fail(f"There is not enough memory for this ({error}). Ask for less, or fewer.")
+            fail(f"There is not enough memory ({error}). Ask for less.")
         except KeyboardInterrupt:
             note("Interrupted.")
             raise typer.Exit(INTERRUPTED) from None
 
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel of commands."""
+        del ctx
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self.commands.items():
+            panel = getattr(command, "rich_help_panel", None)
+            title = panel if isinstance(panel, str) else "Commands"
+            panels.setdefault(title, []).append((name, command.get_short_help_str(limit=200)))
+        for title, rows in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+class PlainHelpCommand(TyperCommand):
+    """A command whose help is plain text: names, metavariables, defaults, and no types."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words after the name of the command."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write a section for each panel of options."""
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            is_option = parameter.param_type_name == "option"
+            title = "Options" if is_option else "Arguments"
+            panel = getattr(parameter, "rich_help_panel", None)
+            title = panel if isinstance(panel, str) else title
+            panels.setdefault(title, []).append(help_row(parameter))
+        for title, rows in panels.items():
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
+def help_row(parameter: Any) -> tuple[str, str]:
+    """Return the names of a parameter and its help text, with the default."""
+    metavar = parameter.metavar or str(parameter.name).upper()
+    if parameter.param_type_name != "option":
+        return metavar, parameter.help or ""
+    names = ", ".join(sorted(parameter.opts, key=len))
+    if not getattr(parameter, "is_flag", False):
+        names += f" {metavar}"
+    default = parameter.show_default if isinstance(parameter.show_default, str) else ""
+    if not default and isinstance(parameter.default, str | int | float | Path):
+        default = "" if isinstance(parameter.default, bool) else str(parameter.default)
+    return names, f"{parameter.help or ''}{f'  [default: {default}]' if default else ''}"
+
 
 def fail(message: str, status: int = 2) -> NoReturn:
-    """Say what is wrong and end."""
+    """Print an error and end."""
     say("Error: ", fg="red", bold=True, err=True, nl=False)
     note(message)
     raise typer.Exit(status)
 
 
+# -- text ------------------------------------------------------------------------------------------
+
+
 def note(message: str) -> None:
-    """Say something beside the result."""
+    """Print something that is not the result."""
     say(message, err=True)
 
 
@@ -95,27 +175,27 @@ def say(message: str = "", **style: Any) -> None:
 
 
 def print_json(data: Any, *, in_one_line: bool = False) -> None:
-    """Print one document; what is not finite is null, for JSON has no NaN."""
+    """Print one document; numbers that are not finite become null, for JSON has no NaN."""
     say(json.dumps(as_json(data), indent=None if in_one_line else 2, allow_nan=False))
 
 
 def result_console() -> Console:
-    """Where results are printed."""
+    """Return the console of results."""
     return PlainConsole()
 
 
 def note_console() -> Console:
-    """Where progress is shown."""
+    """Return the console of progress and notes."""
     return PlainConsole(stderr=True)
 
 
 def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:
-    """Print lines: wrapped between words on a terminal, elsewhere not, for other programs.
+    """Print lines: wrapped between words on a terminal, unwrapped for other programs.
 
     Args:
-        console: Where to.
+        console: The console.
         *lines: The lines.
-        hanging: How far the second and later rows of a wrapped line stand to the right.
+        hanging: Indentation of the second and later rows of a wrapped line.
     """
     for line in map(printable, lines):
         rows = [line]
@@ -130,7 +210,7 @@ def print_lines(console: Console, *lines: str, hanging: int = 0) -> None:
 
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
-    """Show what the package warns of as notes, without the lines of code."""
+    """Show warnings of the package as notes, without lines of code."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
@@ -141,13 +221,19 @@ def warnings_as_notes() -> Iterator[None]:
                     note(f"Note: {warning.message}")
 
 
-def plain_table() -> Table:
-    """A table without lines, as wide as it must be."""
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def plain_table(*columns: str) -> Table:
+    """Return a table without lines, as wide as it must be; the first column is on the left."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for place, name in enumerate(columns):
+        table.add_column(Text(name), justify="right" if place else "left", no_wrap=True)
+    return table
 
 
 def context_table(first: Sequence[str], dimensions: Iterable[str], last: Sequence[str]) -> Table:
-    """A plain table with a column for each dimension, or one for all if they would be too wide."""
+    """Return a plain table with a column for each dimension, or one for all if too wide."""
     table = plain_table()
     for name in first:
         table.add_column(name, justify="right")
@@ -159,19 +245,8 @@ def context_table(first: Sequence[str], dimensions: Iterable[str], last: Sequenc
     return table
 
 
-def source_table(first: Sequence[str], last: Sequence[str]) -> Table:
-    """A plain table with one column for what is trained on, which may take several lines."""
-    table = plain_table()
-    for name in first:
-        table.add_column(name, justify="right")
-    table.add_column("trained on", overflow="fold")
-    for name in last:
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    return table
-
-
 def context_cells(context: Mapping[str, float]) -> list[Text]:
-    """The cells of a context below those columns."""
+    """Return the cells of a context below the columns of `context_table`."""
     if _too_wide(context):
         return [Text(shown_context(context))]
     return [Text(f"{value:.4g}") for value in context.values()]
@@ -181,29 +256,54 @@ def _too_wide(names: Iterable[str]) -> bool:
     return sum(max(len(name), 6) + 2 for name in names) > _CONTEXT_WIDTH
 
 
-def _wrong_value(error: typer.BadParameter) -> str:
-    """The value of an option that was refused, if Typer's sentence lacks it."""
-    list_errors = getattr(error.__cause__, "errors", None)  # Pydantic, of newer releases
-    if list_errors is None:
-        return ""
-    return f". Got {short_text(list_errors()[0]['input'])} instead."
+# -- files -----------------------------------------------------------------------------------------
 
 
-def _system_error(error: OSError) -> str:
-    if error.strerror is None:  # raised by this package, in words
-        return str(error)
-    where = "" if error.filename is None else f" {str(error.filename)!r}"
-    return f"Cannot use{where}: {error.strerror}." if where else f"{error.strerror}."
+def write_output(path: Path, write: Callable[[Path], object]) -> None:
+    """Write a file that the user named: completely, or not at all.
+
+    Devices, pipes and links, such as /dev/stdout, are written into and never replaced.
+
+    Args:
+        path: The file.
+        write: Writes the content to another path of the same name, which it is given.
+
+    Raises:
+        ArgumentError: If it is a file of a study or of a portfolio.
+        OSError: If it cannot be written; it names the path as the user gave it.
+    """
+    check_output(path)
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / path.name
+        write(made)
+        content = made.read_bytes()
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            with path.open("wb") as file:
+                file.write(content)
+        else:
+            write_atomically(path, content)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _missing_package(error: ModuleNotFoundError) -> str:
-    """How to install what is missing; an import that no option needs is a defect."""
-    package = (error.name or "").partition(".")[0]
-    if "pip install" in str(error):
-        return str(error)
-    if package not in _EXTRAS:
-        raise error
-    return (
-        f"This needs {package}, which is not installed. Install it with: "
-        f"pip install 'sdmbtl[{_EXTRAS[package]}]'"
+def check_output(path: Path) -> None:
+    """Refuse a path that cannot be written, before work is done for it.
+
+    Raises:
+        ArgumentError: If it is a file of a study or of a portfolio.
+        OSError: If it is a directory, or there is no directory for it.
+    """
+    if path.is_dir():
+        raise OSError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    place = path.resolve()
+    if not place.parent.is_dir():
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    holds_study = any(
+        (folder / name).exists() for folder in list(place.parents)[:2] for name in _MARKS
     )
+    if holds_study and _STUDY_FILES.fullmatch(place.name):
+        raise ArgumentError(
+            f"{str(path)!r} is a file of a study or a portfolio and is not replaced. "
+            "Choose another file."
+        )

@@ -1,77 +1,88 @@
-"""`sdmbtl portfolio`: the trained policies, which to use where, and a copy to take along."""
+"""`sdmbtl portfolio`: the trained policies, the policy for a context, and export."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sdmbtl.cli import arguments
 from sdmbtl.cli.options import ContextOption, JsonOption, TrustOption
-from sdmbtl.cli.output import print_json, print_lines, result_console, warnings_as_notes
+from sdmbtl.cli.output import (
+    check_output,
+    print_json,
+    print_lines,
+    result_console,
+    warnings_as_notes,
+    write_output,
+)
+from sdmbtl.cli.parsing import match_shown_target, parse_context
 from sdmbtl.errors import PortfolioError
 from sdmbtl.wording import figure
 
 if TYPE_CHECKING:
     from sdmbtl.portfolio import Choice, Portfolio
 
+PortfolioArgument = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Directory of a study or of an exported portfolio.")
+]
+
 
 def portfolio(
-    path: Annotated[Path, typer.Argument(metavar="DIR", help="A study, or an exported portfolio.")],
+    path: PortfolioArgument,
     context: ContextOption = None,
     smallest: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Keep the fewest policies that lose at most this much coverage.",
+            help="Coverage that may be lost, for the fewest policies: 0.01 is a point.",
             min=0.0,
+            max=1.0,
         ),
     ] = None,
     export: Annotated[
-        Path | None, typer.Option(metavar="OUT", help="Write the portfolio to this directory.")
+        Path | None, typer.Option(metavar="OUT", help="Directory for a copy of the policies.")
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option(
-            "--figure", metavar="FILE.png", help="Draw which policy serves which context."
-        ),
+        typer.Option("--figure", metavar="FILE.png", help="File for a map of the policies."),
     ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show which policy serves what, and export them.
+    """Show which policy serves which contexts, and export the policies.
 
-    With --context it says which policy to use there. Policies that were
-    trained elsewhere can be chosen too; to act you need their own files.
+    With --context, the policy for that context. Policies that were trained
+    elsewhere can be chosen too, but their files are not here.
     """
+    if picture is not None:
+        check_output(picture)
     with warnings_as_notes():
         found = open_portfolio(path, trust=trust)
     if smallest is not None:
         found = found.smallest(smallest)
-    choice = (
-        found.choose(arguments.as_shown(arguments.context(context), found.space))
-        if context
-        else None
-    )
+    choice = None
+    if context:
+        choice = found.choose(match_shown_target(parse_context(context), found.space))
     if export is not None:
         found.export(export)
     if picture is not None:
         from sdmbtl.plots import portfolio_figure, save_figure
 
-        save_figure(portfolio_figure(found), picture, reduced=False)
+        write_output(picture, partial(save_figure, portfolio_figure(found), reduced=False))
     if as_json:
-        print_json(_data(found, choice, export))
+        print_json(_as_data(found, choice, export))
         return
-    lines = (found.describe() if choice is None else _chosen(found, choice)).splitlines()
+    lines = (found.describe() if choice is None else _describe_choice(found, choice)).splitlines()
     if export is not None:
         lines.append(f"Exported to {export}; in Python: Portfolio.load({str(export)!r})")
     print_lines(result_console(), *lines, hanging=2)
 
 
 def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
-    """The policies of a study, or of an exported portfolio.
+    """Return the policies of a study, or of an exported portfolio.
 
     Raises:
         PortfolioError: If the directory has neither.
@@ -91,7 +102,7 @@ def open_portfolio(path: Path, *, trust: bool) -> Portfolio:
         ) from None
 
 
-def _chosen(portfolio: Portfolio, choice: Choice) -> str:
+def _describe_choice(portfolio: Portfolio, choice: Choice) -> str:
     low, high = choice.interval
     share = portfolio.share(choice.expected_return)
     of_range = "" if share is None else f", {share:.3f} of the range of returns"
@@ -103,7 +114,7 @@ def _chosen(portfolio: Portfolio, choice: Choice) -> str:
     )
 
 
-def _data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> dict[str, Any]:
+def _as_data(portfolio: Portfolio, choice: Choice | None, export: Path | None) -> dict[str, Any]:
     return {
         "policies": len(portfolio),
         "targets": len(portfolio.space),

@@ -1,54 +1,63 @@
-"""`sdmbtl report` and `sdmbtl watch`: a study as a page."""
+"""`sdmbtl report`: a study as an HTML page, written once or served live."""
 
 from __future__ import annotations
 
 import webbrowser
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdmbtl.cli.arguments import ArgumentError
-from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import note, print_json, say
+from sdmbtl.cli.options import JsonOption, StudyArgument
+from sdmbtl.cli.output import ArgumentError, note, print_json, say, write_output
 from sdmbtl.cli.signals import StopSignals
-from sdmbtl.files import write_atomically
 
-SubjectArgument = Annotated[
-    Path,
-    typer.Argument(metavar="PATH", help="Directory of a study."),
-]
-OpenOption = Annotated[bool, typer.Option("--open", help="Open it in the browser.")]
+if TYPE_CHECKING:
+    from sdmbtl.studies import Study
 
 
 def report(
-    path: SubjectArgument,
+    path: StudyArgument,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
             metavar="FILE.html",
-            help="The file.",
+            help="File of the page.",
             show_default="report.html in the study",
         ),
     ] = None,
-    open_: OpenOption = False,
+    open_: Annotated[bool, typer.Option("--open", help="View in the browser.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Live page on this machine, until Ctrl-C.")
+    ] = False,
+    port: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="Port of --live.", min=0, max=65535, show_default="a free one"
+        ),
+    ] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a page that shows a study: one file that needs no network.
+    """Write an HTML report of a study: one file that needs no network.
 
-    It may be sent to anyone and opens in any browser. The study may be
-    running; nothing of it is changed.
+    The study may be running; nothing of it is changed. With --live, the page
+    is served at http://127.0.0.1 and follows the run.
     """
     from sdmbtl.report import make_page, study_data
     from sdmbtl.studies import Study
 
+    study = Study.open(path)
+    if live:
+        if out is not None or as_json:
+            raise ArgumentError("--live writes no file. Leave --out and --json out.")
+        _serve(study, port, open_=open_)
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    content = make_page(study_data(Study.open(path)), made=made).encode()
+    content = make_page(study_data(study), made=made).encode()
     file = out or path / "report.html"
-    write_atomically(file, content)
+    write_output(file, lambda place: place.write_bytes(content))
     if as_json:
         print_json({"path": str(path), "report": str(file), "bytes": len(content)})
     else:
@@ -57,28 +66,12 @@ def report(
         webbrowser.open(file.resolve().as_uri())
 
 
-def watch(
-    path: SubjectArgument,
-    port: Annotated[
-        int,
-        typer.Option(
-            help="Where to listen on this machine.",
-            min=0,
-            max=65535,
-            show_default="a free port",
-        ),
-    ] = 0,
-    open_: OpenOption = False,
-) -> None:
-    """Show the report live while a study runs; Ctrl-C ends it.
-
-    It is for this machine alone: http://127.0.0.1. It only reads.
-    """
+def _serve(study: Study, port: int, *, open_: bool) -> None:
+    """Serve a page that follows a study until a signal ends it."""
     from sdmbtl.report.live import LivePage, LiveServer
-    from sdmbtl.studies import Study
 
-    page = LivePage(Study.open(path))
-    page.current()  # what cannot be shown is said here, not in the browser
+    page = LivePage(study)
+    page.current()  # errors appear here, not in the browser
     try:
         server = LiveServer(page, port)
     except OSError as error:
@@ -86,8 +79,8 @@ def watch(
             f"Port {port} cannot be used: {error.strerror}. Leave --port out for a free one."
         ) from None
     signals = StopSignals()
-    with server, signals.ending_with(lambda: "Stopped watching."):
-        say(f"{path} is shown at {server.url} (Ctrl-C ends it)")
+    with server, signals.ending_with(lambda: "Stopped the live page."):
+        say(f"{study.path} is shown at {server.url} (Ctrl-C ends it)")
         if open_:
             webbrowser.open(server.url)
         while True:

@@ -1,7 +1,9 @@
-"""`sdmbtl status`, and the lines at the end of a run."""
+"""`sdmbtl status`: policies, coverage, targets, learning curves, models and structure."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
@@ -9,57 +11,85 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
+from sdmbtl.checks import known_name
 from sdmbtl.cli.options import JsonOption, StudyArgument
-from sdmbtl.cli.output import plain_table, print_json, print_lines, result_console, say
-from sdmbtl.wording import coverage_text, figure, gain_figure
+from sdmbtl.cli.output import (
+    ArgumentError,
+    context_cells,
+    context_table,
+    plain_table,
+    print_json,
+    print_lines,
+    result_console,
+    say,
+)
+from sdmbtl.wording import counted, coverage_text, figure, gain_figure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
+    from sdmbtl.studies import Study
+    from sdmbtl.studies.snapshot import StudySnapshot
 
-#: Policies that are trained if nothing says when to stop.
+#: Policies that are trained without a stopping rule.
 DEFAULT_BUDGET = 12
 
-_EVIDENCE_EXPLAINED = (
-    "Score: how well a model predicted, before the policy was trained, where it would improve on "
-    "the best policies so far; 0 to 1, and 0 where nothing improved. * is the model that chose."
-)
+_VIEWS = ("policies", "targets", "curves", "models", "structure")
 
 
 def status(
     path: StudyArgument,
-    evidence: Annotated[
-        bool,
-        typer.Option("--evidence", help="Show how well each model predicted each policy's gains."),
-    ] = False,
+    show: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="policies; targets, with the best policy on each; curves, as CSV; models, with "
+            "scores of their forecasts; or structure, as the paper detects it.",
+        ),
+    ] = "policies",
     as_json: JsonOption = False,
 ) -> None:
-    """Show the policies and the coverage of a study, also while it is running."""
+    """Show the state of a study, also while it is running."""
     from sdmbtl.studies import Study
+
+    known_name("--show", show, _VIEWS, error=ArgumentError)
+    study = Study.open(path)
+    if show == "targets":
+        _show_targets(study, as_json=as_json)
+    elif show == "curves":
+        _show_curves(study, as_json=as_json)
+    elif show == "structure":
+        _show_structure(study, as_json=as_json)
+    else:
+        snapshot = study.snapshot()
+        if as_json:
+            print_json(snapshot.to_dict())
+        elif show == "models":
+            _print_models(snapshot)
+        else:
+            _print_status(path, snapshot)
+
+
+# -- policies --------------------------------------------------------------------------------------
+
+
+def _print_status(path: Path, snapshot: StudySnapshot) -> None:
+    """Print a table of the policies, a summary, and commands to go on with."""
     from sdmbtl.studies.describe import status_lines
 
-    snapshot = Study.open(path).snapshot()
     console = result_console()
-    if as_json:
-        print_json(snapshot.to_dict())
-        return
-    if evidence:
-        _print_evidence(snapshot)
-        return
     if snapshot.rounds:
-        console.print(_policy_table(snapshot))
+        console.print(_policies_table(snapshot))
         console.print()
     print_lines(console, *status_lines(snapshot))
     if snapshot.rounds:
         latest = snapshot.rounds[-1]
-        console.print(Text(f"Why policy {latest.id}: {latest.reason}"))
-    say("")
+        print_lines(console, f"Why policy {latest.id}: {latest.reason}")
     _print_commands(_next_commands(path, snapshot))
 
 
 def print_result(snapshot: StudySnapshot, stopped: str) -> None:
-    """Print what a run came to, and what to do with it."""
+    """Print the result of a run, and commands that use it."""
     from sdmbtl.studies.describe import problem_lines, result_lines
 
     first, *lines = result_lines(snapshot)
@@ -68,30 +98,22 @@ def print_result(snapshot: StudySnapshot, stopped: str) -> None:
     print_lines(console, *(f"! {line}" for line in problem_lines(snapshot)), hanging=2)
     print_lines(console, f"  Stopped: {stopped}.", hanging=2)
     place = quote(snapshot.path)
-    say("")
-    commands = [
-        ("See it", f"sdmbtl report {place} --open"),
-        ("Use it", f"sdmbtl portfolio {place} --export OUT"),
-        ("Details", f"sdmbtl status {place}"),
-    ]
-    _print_commands(commands)
+    _print_commands(
+        {
+            "See it": f"sdmbtl report {place} --open",
+            "Use it": f"sdmbtl portfolio {place} --export OUT",
+            "Details": f"sdmbtl status {place}",
+        }
+    )
 
 
-def _print_commands(commands: list[tuple[str, str]]) -> None:
-    width = max(len(purpose) for purpose, _ in commands)
-    for purpose, command in commands:
-        say(f"  {purpose:<{width}}  {command}")
-
-
-def _policy_table(snapshot: StudySnapshot) -> RenderableType:
-    """A row for each policy: what it was trained on, and what it brought."""
+def _policies_table(snapshot: StudySnapshot) -> RenderableType:
     known = snapshot.known_span is not None
-    table = plain_table()
-    columns = ["#", "trained on", "from", "steps", "return"]
-    columns += ["evaluated"] if snapshot.partial else []
+    table = plain_table("#")
+    table.add_column("trained on", overflow="fold")
+    columns = ["from", "steps", "return", *(["evaluated"] if snapshot.partial else [])]
     for name in (*columns, "coverage" if known else "mean best", "gain"):
-        left = name == "trained on"
-        table.add_column(name, justify="left" if left else "right", no_wrap=not left)
+        table.add_column(name, justify="right", no_wrap=True)
     for policy in snapshot.rounds:
         steps = policy.steps or policy.asked_steps
         level = figure(policy.performance)
@@ -101,8 +123,8 @@ def _policy_table(snapshot: StudySnapshot) -> RenderableType:
         table.add_row(
             str(policy.id),
             Text(policy.trained_on),
-            "-" if policy.parent is None else str(policy.parent),
-            "-" if steps is None else f"{steps:,}",
+            figure(policy.parent, ""),
+            figure(steps, ","),
             figure(policy.training_return),
             *(evaluated if snapshot.partial else []),
             level if policy.status == "finished" else policy.status,
@@ -111,74 +133,155 @@ def _policy_table(snapshot: StudySnapshot) -> RenderableType:
     return table
 
 
-def _print_evidence(snapshot: StudySnapshot) -> None:
-    """Print how well each model predicted where each policy would improve."""
+def _next_commands(path: Path, snapshot: StudySnapshot) -> dict[str, str]:
+    """Return commands to go on with, by their purposes."""
+    place, done = quote(str(path)), len(snapshot.finished)
+    commands = {}
+    if snapshot.environment is None:
+        commands["Next context"] = f"sdmbtl ask {place}"
+        commands["Targets"] = f"sdmbtl status {place} --show targets"
+    elif done:
+        commands["Use it"] = f"sdmbtl portfolio {place} --export OUT"
+    if done:
+        commands["See it"] = f"sdmbtl report {place} --open"
+    if snapshot.running_process is not None:
+        return commands | {"Watch it": f"sdmbtl report {place} --live"}
+    if snapshot.importable and any(policy.failed_targets for policy in snapshot.rounds):
+        commands["Evaluate again"] = f"sdmbtl evaluate {place} --missing"
+    if not snapshot.importable:
+        again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
+        commands["Continue in Python"] = again
+    elif snapshot.environment is not None:
+        rules, states = snapshot.stop_rules, {policy.status for policy in snapshot.rounds}
+        is_unfinished = "pending" in states or rules.get("budget", done + 1) > done
+        more = "" if rules and is_unfinished else f" --budget {done + DEFAULT_BUDGET}"
+        more = " --retry-failed" if "failed" in states else more
+        commands["Continue"] = f"sdmbtl resume {place}{more}"
+    return commands
+
+
+def _print_commands(commands: Mapping[str, str]) -> None:
+    width = max(map(len, commands), default=0)
+    say()
+    for purpose, command in commands.items():
+        say(f"  {purpose:<{width}}  {command}")
+
+
+# -- targets and curves ----------------------------------------------------------------------------
+
+
+def _show_targets(study: Study, *, as_json: bool) -> None:
+    """List the targets in the order of a row, with the best policy on each."""
+    from sdmbtl.studies.tables import best_policies
+
+    listed = best_policies(study)
+    if as_json:
+        print_json(listed)
+        return
+    partial = any(math.isnan(value) for value in study.selector.rows.returns.flat)
+    failed = [entry for entry in listed if entry["failed_evaluations"]]
+    columns = ["policy", "mean return"]
+    columns += ["predicted", "its return"] if partial else []
+    columns += ["failed"] if failed else []
+    table = context_table(["target"], study.space.names, columns)
+    for entry in listed:
+        cells = [figure(entry["policy"], ""), figure(entry["mean_return"])]
+        if partial:
+            cells += [figure(entry["predicted_policy"], ""), figure(entry["predicted_return"])]
+        cells += [str(entry["failed_evaluations"])] if failed else []
+        table.add_row(str(entry["target"]), *context_cells(entry["context"]), *cells)
+    console = result_console()
+    console.print(table)
+    if partial:
+        print_lines(
+            console,
+            "",
+            "Policy: the best of those evaluated on the target. Predicted: the best of all, with "
+            "its predicted return.",
+        )
+    if failed:
+        where = f"target {failed[0]['target']}"
+        print_lines(console, "", f"Failed evaluations, on {where}: {failed[0]['first_error']}")
+
+
+def _show_curves(study: Study, *, as_json: bool) -> None:
+    from sdmbtl.studies.tables import curves_as_csv, learning_curves
+
+    if as_json:
+        print_json(learning_curves(study))
+    else:
+        say(curves_as_csv(study), nl=False)
+
+
+# -- models and structure --------------------------------------------------------------------------
+
+
+def _print_models(snapshot: StudySnapshot) -> None:
+    """Print how well each model predicted the gain of each policy."""
     from sdmbtl.studies.describe import model_lines, past_forecasts
 
     console = result_console()
     if not snapshot.scores:
-        console.print(Text(_no_evidence(snapshot)))
-        return
-    table = plain_table()
-    for name in ("policy", *snapshot.scores, "expected", "gain"):
-        table.add_column(Text(name), justify="right", no_wrap=True)
-    for policy in snapshot.finished:
-        table.add_row(
-            str(policy.id),
-            *(_score(policy, name) for name in snapshot.scores),
-            gain_figure(policy.expected_gain, snapshot.known_span),
-            gain_figure(policy.gain, snapshot.known_span),
+        print_lines(
+            console,
+            f"No model of the selector {snapshot.selector} was tested yet. Selectors with models "
+            "need three finished policies.",
         )
+        return
+    table = plain_table("policy", *snapshot.scores, "expected", "gain")
+    for policy in snapshot.finished:
+        scores = [
+            figure(policy.scores.get(name), ".2f") + ("*" if policy.model == name else " ")
+            for name in snapshot.scores
+        ]
+        gains = [gain_figure(g, snapshot.known_span) for g in (policy.expected_gain, policy.gain)]
+        table.add_row(str(policy.id), *scores, *gains)
     table.add_row("mean", *(f"{score:.2f} " for score in snapshot.scores.values()))
     console.print(table)
-    console.print()
-    print_lines(console, _EVIDENCE_EXPLAINED, *model_lines(snapshot), *past_forecasts(snapshot))
-
-
-def _score(policy: PolicySnapshot, model: str) -> str:
-    """The score of a model, with a star if it chose the context."""
-    score = figure(policy.scores.get(model), ".2f")
-    return score + ("*" if policy.model == model else " ")
-
-
-def _no_evidence(snapshot: StudySnapshot) -> str:
-    if snapshot.selector != "predictive":
-        return (
-            f"The selector {snapshot.selector} has no models that predict; predictive has."
-        )
-    return (
-        "No model was tested yet: that needs three finished policies, there "
-        f"{'is' if len(snapshot.finished) == 1 else 'are'} {len(snapshot.finished)}."
+    print_lines(
+        console,
+        "",
+        "Score: how well a model predicted, before training, where the policy would improve; 0 "
+        "to 1. * marks the model that chose.",
+        *model_lines(snapshot),
+        *past_forecasts(snapshot),
     )
 
 
-def _next_commands(path: Path, snapshot: StudySnapshot) -> list[tuple[str, str]]:
-    """Commands to go on with, and their purposes."""
-    place, done = quote(str(path)), len(snapshot.finished)
-    commands = []
-    if snapshot.environment is None:
-        commands.append(("Next context", f"sdmbtl ask {place}"))
-        commands.append(("Targets", f"sdmbtl targets {place}"))
-    elif done:
-        commands.append(("Use it", f"sdmbtl portfolio {place} --export OUT"))
-    if done:
-        commands.append(("See it", f"sdmbtl report {place} --open"))
-    if snapshot.running_process is not None:
-        return [*commands, ("Watch it", f"sdmbtl watch {place}")]
-    if snapshot.importable and any(policy.failed_targets for policy in snapshot.rounds):
-        commands.append(("Evaluate again", f"sdmbtl evaluate {place} --missing"))
-    if not snapshot.importable:
-        again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
-        commands.append(("Continue in Python", again))
-    elif snapshot.environment is not None:
-        rules = snapshot.stop_rules
-        pending = any(policy.status == "pending" for policy in snapshot.rounds)
-        more = (
-            ""
-            if rules and (pending or rules.get("budget", done + 1) > done)
-            else (f" --budget {done + DEFAULT_BUDGET}")
+def _show_structure(study: Study, *, as_json: bool) -> None:
+    """Print the structure of the returns as the paper detects it."""
+    from sdmbtl.selectors import StructureDetectionSelector
+    from sdmbtl.transfer.detection import MountainDetector
+
+    selector = study.selector
+    rows = selector.rows
+    by_structure = isinstance(selector, StructureDetectionSelector)
+    detector = selector.detector if by_structure else MountainDetector()
+    detection = detector.detect(rows.scaled())
+    slopes = detection.slopes
+    if as_json:
+        data = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
+        found = {**data, "unit": rows.scale, **detection.to_dict()}
+        print_json({**found, "slopes": None if slopes is None else slopes.to_dict()})
+        return
+    console = result_console()
+    size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
+    print_lines(console, f"Detected structure: {detection.structure} ({size})")
+    if rows.scale != 1.0:
+        print_lines(console, f"The returns are extreme: figures are in units of {rows.scale:.4g}.")
+    for criterion in detection.criteria:
+        answer = "holds" if criterion.passed else "does not hold"
+        print_lines(console, f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')
+    if slopes is not None:
+        print_lines(
+            console, "", "Change of the return across the full range of a dimension, for targets:"
         )
-        if any(policy.status == "failed" for policy in snapshot.rounds):
-            more = " --retry-failed"
-        commands.append(("Continue", f"sdmbtl resume {place}{more}"))
-    return commands
+        table = plain_table("dimension", "above the source", "below the source")
+        for name, left, right, known in zip(
+            slopes.names, slopes.left, slopes.right, slopes.known, strict=True
+        ):
+            values = (figure(float(left), "+.4g"), figure(float(right), "+.4g"))
+            table.add_row(Text(name), *(values if known else ("not known", "not known")))
+        console.print(table)
+    if not by_structure:
+        print_lines(console, "", f"The selector {selector.name} does not choose by structure.")

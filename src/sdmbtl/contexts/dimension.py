@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import short_text, truth_value
+from sdmbtl.checks import check_bool, short_text
 from sdmbtl.errors import ContextError
 
 Scale = Literal["steps", "linear", "log"]
@@ -274,7 +274,7 @@ def _is_discrete(values: Iterable[object], given: bool | None) -> bool:
     truths = [value for value in values if isinstance(value, bool | np.bool_)]
     if given is None:
         return bool(truths)
-    discrete = truth_value("discrete", given, error=ContextError)
+    discrete = check_bool("discrete", given, error=ContextError)
     if truths and not discrete:
         raise ContextError(
             "There is nothing between true and false. Got 'discrete' = false for them. Leave it "

@@ -9,12 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import MAX_COUNT, check_float, check_int
 from sdmbtl.contexts.dimension import Levels
 from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
-from sdmbtl.limits import check_limit
 
 #: Digits kept of the values between the ends: 0.6 rather than 0.6000000000000001.
 DIGITS = 12
@@ -46,10 +45,9 @@ class Range:
     unit: str | None = None
 
     def __post_init__(self) -> None:
-        finite_number("low", self.low, error=ContextError)
-        finite_number("high", self.high, error=ContextError)
-        levels = whole_number("levels", self.levels, low=1, error=ContextError)
-        check_limit("targets", levels, "A range has too many 'levels',")
+        check_float("low", self.low, error=ContextError)
+        check_float("high", self.high, error=ContextError)
+        check_int("levels", self.levels, low=1, high=MAX_COUNT, error=ContextError)
         if self.scale not in ("linear", "log"):
             raise ContextError(
                 f"The 'scale' of a range must be 'linear' or 'log'. Got {self.scale!r} instead."

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import finite_number, short_text, whole_number
+from sdmbtl.checks import check_float, check_int, short_text
 from sdmbtl.errors import ContextError
 
 
@@ -46,7 +46,7 @@ class Source:
     steps: int | None = None
 
     def __post_init__(self) -> None:
-        width = finite_number("width", self.width, low=0.0, error=ContextError)
+        width = check_float("width", self.width, low=0.0, error=ContextError)
         if width > 1:
             raise ContextError(
                 "The 'width' of a source is a share of each dimension's range, from 0 (a point) "
@@ -55,9 +55,7 @@ class Source:
         object.__setattr__(self, "width", width)
         for name, low in (("parent", 0), ("steps", 1)):
             if (given := getattr(self, name)) is not None:
-                object.__setattr__(
-                    self, name, whole_number(name, given, low=low, error=ContextError)
-                )
+                object.__setattr__(self, name, check_int(name, given, low=low, error=ContextError))
 
     @classmethod
     def at(

@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import did_you_mean, short_text, whole_number
+from sdmbtl.checks import MAX_COUNT, check_int, did_you_mean, short_text
 from sdmbtl.contexts import regions
 from sdmbtl.contexts.dimension import (
     Dimension,
@@ -32,7 +32,6 @@ from sdmbtl.contexts.target_list import (
     targets_from_json,
 )
 from sdmbtl.errors import ContextError
-from sdmbtl.limits import check_limit
 from sdmbtl.wording import shown_context
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
@@ -128,8 +127,7 @@ class ContextSpace:
             seed: Seed of the scrambling.
             **dimensions: As in the constructor; usually an `Interval` each.
         """
-        n = whole_number("n", n, low=1, error=ContextError)
-        check_limit("targets", n, "There are too many targets to draw,")
+        n = check_int("n", n, low=1, high=MAX_COUNT, error=ContextError)
         if not dimensions:
             return cls()  # raises, with the hint
         parsed = {name: as_dimension(name, given) for name, given in dimensions.items()}
@@ -326,8 +324,7 @@ class ContextSpace:
             returns: (N,) returns on the targets, NaN where unknown. Half of the contexts of a
                 region are then targets where they are low, drawn by rank.
         """
-        n = whole_number("n", n, low=1, error=ContextError)
-        check_limit("counts", n, "There are too many contexts to draw,")
+        n = check_int("n", n, low=1, high=MAX_COUNT, error=ContextError)
         if returns is None or source.is_point:
             return regions.draw(self, source, n, rng)
         return regions.draw_prioritised(self, source, n, rng, returns)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import MAX_COUNT, check_int
 from sdmbtl.contexts.lookup import first_of_each
 from sdmbtl.errors import ContextError
-from sdmbtl.limits import check_limit, current_limits
 from sdmbtl.wording import shown_context
 
 if TYPE_CHECKING:
@@ -36,7 +35,7 @@ def listed_targets(space: ContextSpace, targets: Any) -> NDArray[np.float64]:
         ContextError: If it is not a list, or a target is not usable; the message names it.
     """
     try:
-        most = current_limits().targets + 1
+        most = MAX_COUNT + 1
         is_array = isinstance(targets, np.ndarray)
         rows: Any = targets[:most] if is_array else list(itertools.islice(targets, most))
     except (TypeError, IndexError):
@@ -45,7 +44,7 @@ def listed_targets(space: ContextSpace, targets: Any) -> NDArray[np.float64]:
         ) from None
     if not len(rows):
         raise ContextError("A target list needs at least one context. Got none.")
-    check_limit("targets", len(rows), "There are too many targets, at least")
+    check_int("number of targets", len(rows), low=1, high=MAX_COUNT, error=ContextError)
     array = _plain_numbers(rows, space.n_dimensions)
     if array is None:
         array = np.array(_one_by_one(space, rows))
@@ -96,9 +95,9 @@ def targets_from_json(data: Any) -> Any:
         return data
     try:
         rows, columns = (
-            whole_number("shape", size, low=1, error=ContextError) for size in data["shape"]
+            check_int("shape", size, low=1, high=MAX_COUNT, error=ContextError)
+            for size in data["shape"]
         )
-        check_limit("targets", rows, "There are too many targets,")
         numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
         return numbers.reshape(rows, columns).astype(np.float64)
     except (TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import known_options, short_text, whole_number
+from sdmbtl.checks import check_int, known_options, short_text
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
 from sdmbtl.seeds import seed_sequence
@@ -37,7 +37,7 @@ class TargetSampling:
 
     def __post_init__(self) -> None:
         for each in fields(self):
-            whole_number(each.name, getattr(self, each.name), low=1, error=ContextError)
+            check_int(each.name, getattr(self, each.name), low=1, error=ContextError)
         if self.size > self.exact_up_to:
             raise ContextError(
                 "The 'size' of a sample must be at most 'exact_up_to', the number of targets from "
@@ -101,7 +101,7 @@ class TargetSample:
     """
 
     def __init__(self, space: ContextSpace, size: int, seed: int) -> None:
-        size = whole_number("size", size, low=1, error=ContextError)
+        size = check_int("size", size, low=1, error=ContextError)
         parts = _equal_parts(space.unit_targets, min(size, len(space)))
         rng = np.random.default_rng(seed_sequence(seed, "target sample"))
         lengths = np.array([len(part) for part in parts])

@@ -7,18 +7,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.checks import check_return_range, did_you_mean, short_text, whole_number
+from sdmbtl.checks import check_int, check_return_range, did_you_mean, short_text
 from sdmbtl.contexts.dimension import Dimension, Interval, Levels
 from sdmbtl.contexts.grid import check_grid
 from sdmbtl.contexts.ranges import Range
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
-from sdmbtl.limits import naming
-from sdmbtl.reading import check_data, read_text
+from sdmbtl.foreign import check_depth, read_text
 
 #: A space, its `to_dict()`, or the path of a TOML file; of a family also the name of a space.
 SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
 
+
+#: Bytes that are read of a TOML file.
+MAX_TOML = 4 * 2**20
 
 #: Keys of a dimension: its values, and what of a Gymnasium environment they are.
 _VALUES = ("values", "low", "high", "levels", "scale", "discrete", "unit")
@@ -59,7 +61,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     Raises:
         ContextError: If the file cannot be read or does not describe a space; the message names
             the file and the place.
-        LimitError: If the file, or the space, is larger than is allowed.
+        LimitError: If the file is too large.
     """
     path = Path(path)
     try:
@@ -72,8 +74,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
     try:
         _check_keys("The file", data, ("dimensions", "returns", "targets", "run"))
         tables = data.get("dimensions")
-        with naming(path):
-            space = _space(tables, data.get("targets"))
+        space = _space(tables, data.get("targets"))
         return space, {**_returns(data), **_places(tables)}
     except ContextError as error:
         raise ContextError(f"{path}: {error}") from None
@@ -85,11 +86,11 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         ContextError: If it is not one.
         OSError: If it cannot be read.
-        LimitError: If it is larger than is allowed.
+        LimitError: If it is too large.
     """
     try:
-        data = tomllib.loads(read_text(path, "toml_bytes"))
-        check_data(data, str(path))
+        data = tomllib.loads(read_text(path, MAX_TOML))
+        check_depth(data)
     except UnicodeDecodeError:
         raise ContextError(f"{path}: this is not UTF-8 text, so it is not a TOML file.") from None
     except ValueError as error:  # of TOML, or of Python for a number of thousands of digits
@@ -131,7 +132,7 @@ def _space(tables: object, targets: object) -> ContextSpace:
     try:
         if "list" in targets:
             return ContextSpace(targets["list"], **dimensions)
-        seed = whole_number("seed", targets.get("seed", 0), low=0, error=ContextError)
+        seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
         return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
     except ContextError as error:
         raise ContextError(f"[targets]: {error}") from None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import gymnasium
 
-from sdmbtl.checks import check_return_range, did_you_mean, finite_number, short_text
+from sdmbtl.checks import check_float, check_return_range, did_you_mean, short_text
 from sdmbtl.contexts import ContextSpace, Range, SpaceLike, read_space, space_from_ranges
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
@@ -193,7 +193,7 @@ class EnvironmentFamily(ABC):
         self._check_features(context)
         full = dict(self.defaults)
         for name, value in context.items():
-            full[name] = finite_number(name, value, error=ContextError)
+            full[name] = check_float(name, value, error=ContextError)
             if name in self.positive and full[name] <= 0:
                 raise ContextError(
                     f"{name!r} of {self.name} must be above 0. Got {value!r} instead."

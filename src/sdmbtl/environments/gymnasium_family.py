@@ -10,7 +10,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from sdmbtl.checks import did_you_mean, known_name, known_options, short_text, truth_value
+from sdmbtl.checks import check_bool, did_you_mean, known_name, known_options, short_text
 from sdmbtl.contexts import ContextSpace, Levels, SpaceLike, read_space
 from sdmbtl.environments.attribute_path import AttributePath
 from sdmbtl.environments.family import EnvironmentFamily
@@ -245,4 +245,4 @@ def _read_place(name: str, given: object) -> tuple[str, bool]:
     path, factor = data.get("path", name), data.get("factor", False)
     if not isinstance(path, str):
         raise FamilyError(f"The path of {name!r} must be a text. Got {short_text(path)} instead.")
-    return path, truth_value("factor", factor, error=FamilyError)
+    return path, check_bool("factor", factor, error=FamilyError)

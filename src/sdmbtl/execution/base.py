@@ -9,7 +9,7 @@ from concurrent.futures import Executor as FuturesExecutor
 from concurrent.futures import Future
 from typing import Any, ClassVar
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.errors import ExecutorError
 
 
@@ -44,9 +44,9 @@ class Executor(FuturesExecutor):
     name: ClassVar[str]
 
     def __init__(self, workers: int, *, time_limit: float | None = None) -> None:
-        self.workers = whole_number("workers", workers, low=1, error=ExecutorError)
+        self.workers = check_int("workers", workers, low=1, error=ExecutorError)
         if time_limit is not None:
-            time_limit = finite_number("time_limit", time_limit, low=0.0, error=ExecutorError)
+            time_limit = check_float("time_limit", time_limit, low=0.0, error=ExecutorError)
         self.time_limit = time_limit
 
     # Arguments of a task are data, so they are given in order and never by name.

@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.errors import ExecutorError, WorkerLostError
 from sdmbtl.execution.base import Executor, TaskFuture, name_of
 from sdmbtl.execution.calls import Call, rebuild_error
@@ -42,7 +42,7 @@ class ProcessExecutor(Executor):
     ) -> None:
         super().__init__(workers, time_limit=time_limit)
         if memory_limit is not None:
-            memory_limit = whole_number("memory_limit", memory_limit, low=1, error=ExecutorError)
+            memory_limit = check_int("memory_limit", memory_limit, low=1, error=ExecutorError)
         self.memory_limit = memory_limit
         self._tasks: queue.SimpleQueue[tuple[TaskFuture, Call] | None] = queue.SimpleQueue()
         self._keepers: list[threading.Thread] = []

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
 from sdmbtl.execution.base import Executor, TaskFuture, name_of
 from sdmbtl.execution.calls import Call, do, rebuild_error
@@ -52,8 +52,8 @@ class RayExecutor(Executor):
                 "pip install 'sdmbtl[ray]'",
                 name="ray",
             )
-        self.cpus = finite_number("cpus", cpus, low=0.0, error=ExecutorError)
-        self.gpus = finite_number("gpus", gpus, low=0.0, error=ExecutorError)
+        self.cpus = check_float("cpus", cpus, low=0.0, error=ExecutorError)
+        self.gpus = check_float("gpus", gpus, low=0.0, error=ExecutorError)
         self.address = address
         self._is_shut_down = False
         self._running: dict[Any, TaskFuture] = {}

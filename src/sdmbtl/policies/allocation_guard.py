@@ -9,10 +9,12 @@ from typing import Any, Self
 import torch
 from torch.overrides import TorchFunctionMode
 
-from sdmbtl.limits import check_limit
+from sdmbtl.foreign import check_size
 
 #: What the layers of a network are allocated with.
 _ALLOCATING = (torch.empty, torch.zeros, torch.ones, torch.full, torch.rand, torch.randn)
+#: Bytes of critics, whose weights the file of a policy leaves out.
+MAX_LEFT_OUT = 256 * 2**20
 #: A weight counts at least as much, so that their number is limited too.
 _LEAST_BYTES = 2**16
 
@@ -48,8 +50,7 @@ class AllocationGuard(TorchFunctionMode):
         if func in _ALLOCATING:
             size = kwargs.get("size", args)
             self._left_out += _counted(_entries(size) * torch.get_default_dtype().itemsize)
-            what = "The network is larger than its weights. The bytes that are missing are"
-            check_limit("critic_bytes", self._left_out, what)
+            check_size("What a network has beyond its weights", self._left_out, MAX_LEFT_OUT)
         return func(*args, **kwargs)
 
 

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.files import write_atomically
-from sdmbtl.limits import naming
-from sdmbtl.reading import parse_json, read_bytes
+from sdmbtl.foreign import parse_json, read_bytes
 
 VERSION = 1
 
@@ -135,7 +134,7 @@ def load_policy(path: str | Path) -> Policy:
 
     Raises:
         PolicyError: If the file is damaged, or not a policy of this package.
-        LimitError: If it is larger than is allowed.
+        LimitError: If it is too large.
         MissingPackageError: If safetensors is not installed.
         FileNotFoundError: If there is no file.
     """
@@ -151,7 +150,7 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
 
     Raises:
         PolicyError: If it is damaged, or not a policy of this package.
-        LimitError: If it is larger than is allowed.
+        LimitError: If it is too large.
     """
     header, arrays = _read_content(content, source)
     kind = header["kind"]
@@ -161,8 +160,7 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     policy_class: type[Policy] = getattr(import_module(module), name)
     try:
         _check_finite(arrays)
-        with naming(source):
-            return policy_class.from_arrays(arrays, header["description"])
+        return policy_class.from_arrays(arrays, header["description"])
     except MISFITS as error:
         raise _damage_error(source, error) from None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts.dimension import as_number
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
@@ -192,7 +192,7 @@ class MlpPolicy(Policy):
     ) -> Self:
         """Make the policy again."""
         bounds = description["bounds"]
-        layers = range(whole_number("layers", description["layers"], low=1, error=PolicyError))
+        layers = range(check_int("layers", description["layers"], low=1, error=PolicyError))
         critic = [i for i in range(len(arrays)) if f"critic_weight_{i}" in arrays]
         seen, statistics = arrays.get("observations_seen"), arrays.get("return_statistics")
         given = {}

@@ -10,10 +10,8 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.archives import NUMBERS
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import MAX_COUNT, check_int, short_text
 from sdmbtl.errors import PolicyError
-from sdmbtl.limits import check_limit
 
 
 def space_to_json(space: spaces.Space[Any]) -> dict[str, Any]:
@@ -50,14 +48,13 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
     """Make a space again from `space_to_json`.
 
     Raises:
-        PolicyError: If it is of another kind.
-        LimitError: If its values have more entries than is allowed.
+        PolicyError: If it is of another kind, or its values have too many entries.
     """
-    check_limit("observation_size", _count_entries(data), "A space has too many entries,")
+    check_int("entries of a space", _count_entries(data), low=0, high=MAX_COUNT, error=PolicyError)
     match data["type"]:
         case "Box":
             shape, dtype = tuple(data["shape"]), np.dtype(data["dtype"])
-            if dtype.kind not in NUMBERS:
+            if dtype.kind not in "biuf":
                 raise PolicyError(f"A space of numbers was expected. Got {dtype} instead.")
             low, high = (_bound_from_json(data[k], shape, dtype) for k in ("low", "high"))
             return spaces.Box(low, high, dtype=dtype.type)
@@ -94,7 +91,7 @@ def _count_entries(data: Mapping[str, Any]) -> int:
 
 
 def _sizes(given: Any) -> list[int]:
-    return [whole_number("size", size, low=0, error=PolicyError) for size in given]
+    return [check_int("size", size, low=0, error=PolicyError) for size in given]
 
 
 def _bound_to_json(bound: NDArray[Any]) -> Any:

@@ -14,9 +14,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.archives import DAMAGED, open_archive, read_entry
 from sdmbtl.checks import short_text
 from sdmbtl.errors import MissingPackageError, PolicyError
+from sdmbtl.foreign import DAMAGED, MAX_BYTES, check_size
 from sdmbtl.policies.base import MISFITS, Policy
 from sdmbtl.policies.spaces import space_from_json, space_to_json
 
@@ -403,14 +403,15 @@ def _read_archive(path: str | Path) -> dict[str, torch.Tensor]:
     if not Path(path).is_file():
         raise FileNotFoundError(f"There is no archive {str(path)!r}.")
     try:
-        with Path(path).open("rb") as file, open_archive(file, str(path)) as archive:
-            content = read_entry(archive, "policy.pth", str(path))
+        with zipfile.ZipFile(path) as archive:
+            check_size(path, archive.getinfo("policy.pth").file_size, MAX_BYTES)
+            content = archive.read("policy.pth")
     except DAMAGED as error:
         raise PolicyError(
             f"{path} is not an archive of Stable-Baselines3, as model.save() writes ({error})."
         ) from None
     try:
-        _check_stored(content, str(path))
+        _check_stored(content)
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, AssertionError, *DAMAGED) as error:
         reason = str(error).partition("\n")[0]
@@ -429,9 +430,9 @@ def _read_archive(path: str | Path) -> dict[str, torch.Tensor]:
     return dict(weights)
 
 
-def _check_stored(content: bytes, source: str) -> None:
+def _check_stored(content: bytes) -> None:
     """Refuse weights that are packed again: torch does not do that, and unpacks anything."""
-    with open_archive(io.BytesIO(content), source) as inner:
+    with zipfile.ZipFile(io.BytesIO(content)) as inner:
         entries = inner.infolist()
     packed = [entry.filename for entry in entries if entry.compress_type != zipfile.ZIP_STORED]
     if packed:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
@@ -79,7 +79,7 @@ def checked_member(member: Member, space: ContextSpace) -> Member:
         PortfolioError: If a value is not usable; the message names the member.
         ContextError: If its context does not belong to the space.
     """
-    number = whole_number("id", member.id, low=0, error=PortfolioError)
+    number = check_int("id", member.id, low=0, error=PortfolioError)
     if member.policy is not None and not isinstance(member.policy, Policy):
         raise PortfolioError(
             f"Policy {number} must be a sdmbtl.policies.Policy, or None if it was trained "

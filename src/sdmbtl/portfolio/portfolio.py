@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_return_range, finite_number, share_of_range, short_text
+from sdmbtl.checks import check_float, check_return_range, share_of_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
 from sdmbtl.contexts.target_list import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
@@ -293,7 +293,7 @@ class Portfolio:
         Raises:
             PortfolioError: If a tolerance is given and the return range is not known.
         """
-        tolerance = finite_number("tolerance", tolerance, low=0.0, error=PortfolioError)
+        tolerance = check_float("tolerance", tolerance, low=0.0, error=PortfolioError)
         if tolerance and self._width is None:
             raise PortfolioError(
                 f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "

@@ -24,10 +24,9 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import LimitError, PolicyError, PortfolioError, SdmbtlError
 from sdmbtl.files import sync_directory, write_atomically
-from sdmbtl.limits import naming
+from sdmbtl.foreign import read_json
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.portfolio.member import Member
-from sdmbtl.reading import read_json
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl.wording import printable
 
@@ -80,8 +79,7 @@ def read(
         directory = _previous(directory)
     manifest = _read_manifest(directory)
     try:
-        with naming(directory / MANIFEST):
-            space = ContextSpace.from_dict(manifest["space"])
+        space = ContextSpace.from_dict(manifest["space"])
         listed = [
             (int(m["id"]), m["context"], _checked_file(m), m["sha256"], _source(m, space))
             for m in manifest["members"]

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, TypedDict, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import finite_number, short_text, whole_number
+from sdmbtl.checks import check_float, check_int, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source, TargetSample, TargetSampling
 from sdmbtl.errors import (
     ContextError,
@@ -73,7 +73,7 @@ class Selector(ABC):
                 f"The 'space' of a selector must be a ContextSpace. Got {space!r} instead."
             )
         self.space = space
-        self.seed = whole_number("seed", seed, low=0, error=SelectorError)
+        self.seed = check_int("seed", seed, low=0, error=SelectorError)
         self.sampling = TargetSampling.of(sampling)
         self.history = History(space, self.seed)
 
@@ -172,7 +172,7 @@ class Selector(ABC):
         self.record(forgotten)
         return forgotten
 
-    def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
+    def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial: the number of a job, a link.
 
         Args:
@@ -190,7 +190,7 @@ class Selector(ABC):
 
     def next_trials(self, n: int) -> list[Trial]:
         """What `ask` would return; nothing is recorded yet."""
-        n = whole_number("n", n, low=1, error=SelectorError)
+        n = check_int("n", n, low=1, error=SelectorError)
         ahead = self.history.copy()
         trials: list[Trial] = []
         try:
@@ -543,7 +543,7 @@ class Selector(ABC):
         checked = as_row(row, self.space)
         if source_return is None:
             return checked, self._mean_in_region(trial, checked)
-        own = finite_number("source_return", source_return, error=RowError)
+        own = check_float("source_return", source_return, error=RowError)
         if trial.index is None or np.isnan(checked[trial.index]):
             return checked, own
         if own != checked[trial.index]:

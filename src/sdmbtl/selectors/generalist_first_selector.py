@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, known_name, truth_value, whole_number
+from sdmbtl.checks import check_bool, check_float, check_int, known_name
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
@@ -97,7 +97,7 @@ class GeneralistFirstSelector(Selector):
         super().__init__(space, seed=seed, sampling=sampling)
         known_name("init", init, ("auto", "scratch", "parent"), error=SelectorError)
         if width != "auto":
-            width = finite_number("width", width, low=0.0, error=SelectorError)
+            width = check_float("width", width, low=0.0, error=SelectorError)
             if width >= 1:
                 raise SelectorError(
                     "'width' is 'auto', or a share of each dimension's range: 0 (points) or more, "
@@ -107,7 +107,7 @@ class GeneralistFirstSelector(Selector):
         self.width, self.init = width, init
         self.steps = _count("steps", steps)
         self.specialist_steps = _count("specialist_steps", specialist_steps)
-        self.reported_parents = truth_value(
+        self.reported_parents = check_bool(
             "reported_parents", reported_parents, error=SelectorError
         )
         self.model = ShortfallModel(forms=self._forms())
@@ -383,7 +383,7 @@ class GeneralistFirstSelector(Selector):
         Returns:
             The rise, None while too little is known: before the third row.
         """
-        policies = whole_number("policies", policies, low=1, error=SelectorError)
+        policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
         fitted = self._fit(seen)
         if fitted is None or len(seen.rows) < 3:
@@ -399,7 +399,7 @@ class GeneralistFirstSelector(Selector):
 
 
 def _count(name: str, number: int | None) -> int | None:
-    return None if number is None else whole_number(name, number, low=1, error=SelectorError)
+    return None if number is None else check_int(name, number, low=1, error=SelectorError)
 
 
 def _of_length(forms: Sequence[Form], length: float) -> list[Form]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
@@ -65,9 +65,9 @@ class GPSelector(Selector):
         super().__init__(space, seed=seed, sampling=sampling)
         self.best = _one_of("best", best, get_args(BestPerformance))
         self.slopes = _one_of("slopes", slopes, (*get_args(SlopeMethod), "fixed"))
-        self.fixed_slope = finite_number("fixed_slope", fixed_slope, low=0, error=SelectorError)
-        self.exploration = finite_number("exploration", exploration, low=0, error=SelectorError)
-        self.first_rounds = whole_number("first_rounds", first_rounds, low=1, error=SelectorError)
+        self.fixed_slope = check_float("fixed_slope", fixed_slope, low=0, error=SelectorError)
+        self.exploration = check_float("exploration", exploration, low=0, error=SelectorError)
+        self.first_rounds = check_int("first_rounds", first_rounds, low=1, error=SelectorError)
         self._sums = RunningPairSums()
 
     @classmethod

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
@@ -60,7 +60,7 @@ class MountainSelector(Selector):
         self.restarts = (
             None
             if restarts is None
-            else whole_number("restarts", restarts, low=1, error=SelectorError)
+            else check_int("restarts", restarts, low=1, error=SelectorError)
         )
         self.accelerated = accelerated
         self._nearest: NearestDistances | None = None

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.selectors.acquisition import (
@@ -275,7 +275,7 @@ class PredictiveSelector(Selector):
         Returns:
             The rise, None while too little is known: before the third row.
         """
-        policies = whole_number("policies", policies, low=1, error=SelectorError)
+        policies = check_int("policies", policies, low=1, error=SelectorError)
         seen = self._seen()
         choice = self._choose_model(seen)
         if choice is None or len(seen.rows) < 3:
@@ -309,7 +309,7 @@ class PredictiveSelector(Selector):
         Returns:
             (n,) indices of targets, in order.
         """
-        n = min(whole_number("n", n, low=1, error=SelectorError), len(self.space))
+        n = min(check_int("n", n, low=1, error=SelectorError), len(self.space))
         vector = trial.source.vector if isinstance(trial, Trial) else self.space.vector(trial)
         source = self.space.to_unit(vector)
         seen = self._seen()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.base import SamplingLike, Selector
@@ -68,7 +68,7 @@ class StructureDetectionSelector(Selector):
             )
         self.strategies = dict(strategies)
         self.assumed = assumed
-        self.first_rounds = whole_number("first_rounds", first_rounds, low=0, error=SelectorError)
+        self.first_rounds = check_int("first_rounds", first_rounds, low=0, error=SelectorError)
         self.detection: Detection | None = None
 
     def settings(self) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
-from sdmbtl.checks import check_return_range, known_options, short_text, whole_number
+from sdmbtl.checks import MAX_COUNT, check_int, check_return_range, known_options, short_text
 from sdmbtl.contexts import ContextSpace, read_space
 from sdmbtl.errors import ConfigurationError, DamagedStudyError, StudyError
 from sdmbtl.json_data import differences
-from sdmbtl.limits import check_limit
 from sdmbtl.selectors import Selector, make_selector
 from sdmbtl.studies.selection import Init, Selection, Width
 
@@ -54,9 +53,8 @@ class Configuration:
     def __post_init__(self) -> None:
         lows = {"seed": 0, "episodes": 1, "batch": 1, "retries": 0, "region_contexts": 1}
         for name, low in lows.items():
-            number = whole_number(name, getattr(self, name), low=low, error=StudyError)
-            if name != "seed":
-                check_limit("counts", number, f"The {name!r} of a study are too many,")
+            high = None if name == "seed" else MAX_COUNT
+            check_int(name, getattr(self, name), low=low, high=high, error=StudyError)
         if self.return_range is not None:
             check_return_range(self.return_range, error=StudyError)
         parts = {"selector": "options", "family": "options", "trainer": "settings"}

@@ -23,13 +23,12 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BusyError, DamagedStudyError, StudyError
 from sdmbtl.files import free_name, replaced_atomically
-from sdmbtl.limits import check_limit, current_limits, naming
+from sdmbtl.foreign import MAX_TEXT, check_size, parse_json
 from sdmbtl.lock import exclusive, find_holder
-from sdmbtl.reading import parse_json
 from sdmbtl.selectors import Trial
 from sdmbtl.studies.leases import Lease
 from sdmbtl.studies.records import (
@@ -81,7 +80,7 @@ class StudyDatabase:
 
     def __init__(self, path: Path, wait: float = 30.0) -> None:
         self.path = path
-        self.wait = finite_number("wait", wait, low=0.0, error=StudyError)
+        self.wait = check_float("wait", wait, low=0.0, error=StudyError)
         self._connection: sqlite3.Connection | None = None
         #: Each trial that was read or written here, with its checksum.
         self._trials: dict[int, tuple[str, Trial]] = {}
@@ -524,13 +523,10 @@ class StudyDatabase:
         """Tell a damaged file from one that cannot be read, or written, at present."""
         file = file or self.path
         try:
-            with naming(self.path):
-                yield
+            yield
         except (sqlite3.DatabaseError, *_DAMAGES) as error:
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_TOOBIG:
-                allowed = current_limits().text_bytes
-                what = f"{str(self.path)!r} has a record that is too long. Its bytes are at least"
-                check_limit("text_bytes", allowed + 1, what)
+                check_size(f"A record in {str(self.path)!r}", MAX_TEXT + 1, MAX_TEXT)
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code not in _OUTER_CAUSES:
                 raise self._damaged(error) from None

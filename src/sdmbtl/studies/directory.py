@@ -10,7 +10,7 @@ from typing import Literal
 
 from sdmbtl.errors import StudyError
 from sdmbtl.files import network_file_system, obstacle
-from sdmbtl.limits import current_limits
+from sdmbtl.foreign import MAX_BYTES
 
 FileState = Literal["intact", "missing", "damaged"]
 
@@ -65,7 +65,7 @@ def file_state(path: Path, root: Path, sha256: str | None) -> FileState:
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno()).st_size
-            if found > current_limits().array_bytes:
+            if found > MAX_BYTES:
                 return "damaged"
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
@@ -86,8 +86,7 @@ def warn_of_network(path: Path) -> None:
     if kind is not None:
         warnings.warn(
             f"The study in {str(path)!r} is on a network file system ({kind}), where the locks "
-            "of its database are not to be relied on. As long as one process uses it, that is "
-            "fine. For many, put it on a disk of one machine and let that answer the others: "
-            "sdmbtl serve STUDY --spool DIR",
+            "of its database may not keep processes apart. One process at a time is safe. For "
+            "several, put the study on a local disk, or check that the file system has locks.",
             stacklevel=3,
         )

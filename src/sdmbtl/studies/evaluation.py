@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import ContextError, StudyError
-from sdmbtl.limits import check_limit
+from sdmbtl.foreign import MAX_BYTES, check_size
 from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.seeds import derived_seed
 
@@ -32,7 +32,7 @@ def evaluation_workers(processes: int | None) -> Workers:
     """
     if processes is None:
         processes = available_cores()
-    return Workers(whole_number("eval_processes", processes, low=1, error=StudyError) - 1)
+    return Workers(check_int("eval_processes", processes, low=1, error=StudyError) - 1)
 
 
 def evaluate_chosen(
@@ -60,12 +60,12 @@ def evaluate_chosen(
     from sdmbtl.training import Evaluation, evaluate
 
     vectors = as_vectors(contexts, study.space)
-    seed = whole_number("seed", seed, low=0, error=StudyError)
+    seed = check_int("seed", seed, low=0, error=StudyError)
     if episodes is None:
         episodes = study.configuration.episodes
-    episodes = whole_number("episodes", episodes, low=1, error=StudyError)
-    what = f"{episodes} 'episodes' on each of {len(vectors)} contexts are too many: bytes"
-    check_limit("array_bytes", 8 * episodes * len(vectors), what)
+    episodes = check_int("episodes", episodes, low=1, error=StudyError)
+    what = f"The table of {episodes} 'episodes' on each of {len(vectors)} contexts"
+    check_size(what, 8 * episodes * len(vectors), MAX_BYTES)
     training, portfolio = study.training, study.portfolio()
     chosen = np.array([portfolio.choose(vector).policy for vector in vectors])
     whole, before = Evaluation(np.empty((len(vectors), episodes))), 0

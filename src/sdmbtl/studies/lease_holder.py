@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.errors import StudyError
 from sdmbtl.studies.database import StudyDatabase
 from sdmbtl.studies.leases import Lease, begin_run, end_run, grant
@@ -36,7 +36,7 @@ class LeaseHolder:
 
     def __init__(self, study: Study, seconds: float = 60.0) -> None:
         self.study = study
-        self.seconds = finite_number("lease_seconds", seconds, low=0.0, error=StudyError)
+        self.seconds = check_float("lease_seconds", seconds, low=0.0, error=StudyError)
         self._tokens: dict[int, int] = {}
         self._run = 0
         self._lock = threading.Lock()

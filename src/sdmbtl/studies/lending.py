@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.errors import StudyError
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TrialLike
@@ -34,7 +34,7 @@ def lend_again(study: Study, most: int, seconds: float | None) -> list[Trial]:
     """
     if seconds is None:
         return []
-    finite_number("lease", seconds, low=0.0, error=StudyError)
+    check_float("lease", seconds, low=0.0, error=StudyError)
     asked = [t for t in study.pending if t.run is None]
     found = {t.id: study.database.lease(t.id) for t in asked}
     leases = {number: lease for number, lease in found.items() if lease is not None}

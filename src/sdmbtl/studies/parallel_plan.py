@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from sdmbtl.checks import finite_number, known_options, whole_number
+from sdmbtl.checks import check_float, check_int, known_options
 from sdmbtl.errors import StudyError
 from sdmbtl.execution import Executor, executor_names, make_executor
 
@@ -63,12 +63,12 @@ class ParallelPlan:
         """
         known_options("run", options, tuple(ParallelOptions.__annotations__), error=StudyError)
         plan = cls(**options)
-        whole_number("worker_retries", plan.worker_retries, low=0, error=StudyError)
-        finite_number("lease_seconds", plan.lease_seconds, low=0.0, error=StudyError)
+        check_int("worker_retries", plan.worker_retries, low=0, error=StudyError)
+        check_float("lease_seconds", plan.lease_seconds, low=0.0, error=StudyError)
         if plan.jobs is not None:
-            whole_number("jobs", plan.jobs, low=1, error=StudyError)
+            check_int("jobs", plan.jobs, low=1, error=StudyError)
         if plan.run_limit is not None:
-            finite_number("run_limit", plan.run_limit, low=0.0, error=StudyError)
+            check_float("run_limit", plan.run_limit, low=0.0, error=StudyError)
         if plan.is_serial and (plan.executor_options or plan.run_limit is not None):
             raise StudyError(
                 "A training run in this process cannot be limited or sent elsewhere. Give an "

@@ -12,10 +12,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
+from sdmbtl.errors import LimitError
 from sdmbtl.files import obstacle
-from sdmbtl.limits import check_limit, current_limits
-from sdmbtl.reading import parse_json
+from sdmbtl.foreign import MAX_TEXT, parse_json
 
 # One table for all: facts by name, and by the id of a trial its record and row, the returns of its
 # episodes, the errors on targets, its times, its lease; superseded results; and the seal. The
@@ -26,6 +26,9 @@ CREATE TABLE records (kind TEXT, key, digest TEXT, text TEXT, data BLOB, PRIMARY
 
 #: Trials that are missing are named, but no more than so many.
 _MOST_NAMED = 20
+
+#: Records of one kind that are read.
+MAX_RECORDS = 1_000_000
 
 Kind = Literal["fact", "trial", "episodes", "errors", "seconds", "lease", "superseded", "seal"]
 Record = tuple[Kind, Any, str, str, bytes | None]
@@ -43,7 +46,7 @@ def connect(path: Path) -> sqlite3.Connection:
     # A database may be somebody else's: its schema calls no functions, and a record is no longer
     # than a text may be.
     database.execute("PRAGMA trusted_schema = OFF")
-    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(current_limits().text_bytes, 2**31 - 1))
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_TEXT)
     return database
 
 
@@ -95,7 +98,7 @@ def read_seal(database: sqlite3.Connection) -> dict[str, Any]:
 
 def _seal_of(text: str) -> dict[str, Any]:
     seal = parse_json(text)
-    numbers = [whole_number(name, seal[name], low=0) for name in ("writes", "trials")]
+    numbers = [check_int(name, seal[name], low=0) for name in ("writes", "trials")]
     return {**seal, "writes": numbers[0], "trials": numbers[1]}
 
 
@@ -139,10 +142,9 @@ def _intact(records: sqlite3.Cursor) -> Iterator[Record]:
 
 
 def _limited(records: sqlite3.Cursor) -> Iterator[Any]:
-    allowed = current_limits().records
     for number, record in enumerate(records):
-        if number >= allowed:
-            check_limit("records", number + 1, "There are too many records, at least")
+        if number >= MAX_RECORDS:
+            raise LimitError(f"There are too many records: more than {MAX_RECORDS:,}.")
         yield record
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.errors import StudyError
 from sdmbtl.json_data import as_json
 from sdmbtl.wording import counted, gain_text
@@ -86,7 +86,7 @@ class Budget(StopRule):
     """Stop when so many policies are finished, counting those of earlier runs."""
 
     def __init__(self, policies: int) -> None:
-        self.policies = whole_number("budget", policies, low=1, error=StudyError)
+        self.policies = check_int("budget", policies, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
@@ -102,7 +102,7 @@ class TotalSteps(StopRule):
     """
 
     def __init__(self, steps: int) -> None:
-        self.steps = whole_number("total_steps", steps, low=1, error=StudyError)
+        self.steps = check_int("total_steps", steps, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""
@@ -117,7 +117,7 @@ class TimeLimit(StopRule):
     even_if_pending = True
 
     def __init__(self, seconds: float) -> None:
-        self.seconds = finite_number("time_limit", seconds, low=0.0, error=StudyError)
+        self.seconds = check_float("time_limit", seconds, low=0.0, error=StudyError)
         self._begun = time.monotonic()
 
     def reason(self, standing: Standing) -> str | None:
@@ -149,13 +149,13 @@ class NoGain(StopRule):
     """
 
     def __init__(self, min_gain: float, patience: int = 3) -> None:
-        self.min_gain = finite_number("min_gain", min_gain, low=0.0, error=StudyError)
+        self.min_gain = check_float("min_gain", min_gain, low=0.0, error=StudyError)
         if self.min_gain > 1:
             raise StudyError(
                 "'min_gain' is a share of the range of returns, 0 to 1; 0.005 is half a percent. "
                 f"Got {min_gain!r} instead."
             )
-        self.patience = whole_number("patience", patience, low=1, error=StudyError)
+        self.patience = check_int("patience", patience, low=1, error=StudyError)
 
     def reason(self, standing: Standing) -> str | None:
         """Why to stop now."""

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import SelectorError, StudyError
-from sdmbtl.limits import naming
 from sdmbtl.parallel import Workers
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
@@ -88,7 +87,7 @@ class Study(StudyState):
         self.path = path
         self._accept_changes = accept_changes
         self.database = StudyDatabase(path / "study.db", wait)
-        with self.database.opened(), naming(path):
+        with self.database.opened():
             facts = self.database.facts()
             self.configuration = Configuration.recorded(facts, path)
             self._environments = recorded_environments(facts)
@@ -307,7 +306,7 @@ class Study(StudyState):
             attributes: What you want to remember of each, as `annotate`: recorded with them at
                 once.
         """
-        count = 1 if n is None else whole_number("n", n, low=1, error=SelectorError)
+        count = 1 if n is None else check_int("n", n, low=1, error=SelectorError)
         with self.alone():
             again = lend_again(self, count, lease)
             new = self.selector.next_trials(count - len(again)) if len(again) < count else []
@@ -388,7 +387,7 @@ class Study(StudyState):
             self.database.back_up()
         return forgotten
 
-    def annotate(self, trial: TrialLike, **attributes: Any) -> Trial:
+    def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
         """Attach what you want to remember of a trial; as `Selector.annotate`."""
         with self.alone():
             annotated = self.selector.annotated_trial(trial, attributes)

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import short_text, truth_value, whole_number
+from sdmbtl.checks import check_bool, check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
 from sdmbtl.environments.family import EnvironmentFamily
@@ -62,10 +62,10 @@ class TrainingJob:
         contexts.setflags(write=False)
         object.__setattr__(self, "contexts", contexts)
         for name in ("seed", "attempt"):
-            number = whole_number(name, getattr(self, name), low=0, error=TrainerError)
+            number = check_int(name, getattr(self, name), low=0, error=TrainerError)
             object.__setattr__(self, name, number)
         if self.steps is not None:
-            number = whole_number("steps", self.steps, low=1, error=TrainerError)
+            number = check_int("steps", self.steps, low=1, error=TrainerError)
             object.__setattr__(self, "steps", number)
         given: object = self.parent
         if given is not None and not isinstance(given, Policy):
@@ -177,12 +177,12 @@ class Trainer(ABC):
     ) -> None:
         self.family = family
         self.space = space
-        count = partial(whole_number, low=1, error=TrainerError)
+        count = partial(check_int, low=1, error=TrainerError)
         self.max_episode_steps = (
             None if max_episode_steps is None else count("max_episode_steps", max_episode_steps)
         )
         self.endless_after = count("endless_after", endless_after)
-        self.observe_context = truth_value("observe_context", observe_context, error=TrainerError)
+        self.observe_context = check_bool("observe_context", observe_context, error=TrainerError)
         self._usable: set[bytes] = set()
         self._warned: set[tuple[int, int]] = set()
 

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.archives import DAMAGED, ArrayArchive
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.errors import LimitError, TrainerError
 from sdmbtl.files import obstacle, write_atomically
+from sdmbtl.foreign import DAMAGED, parse_json, read_npz
 from sdmbtl.policies import policy_bytes
-from sdmbtl.reading import parse_json
 from sdmbtl.software import CORE, TRAINING, versions
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ class Checkpoints:
     seconds: float = 60.0
 
     def __post_init__(self) -> None:
-        finite_number("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
+        check_float("checkpoint_seconds", self.seconds, low=0.0, error=TrainerError)
 
     @classmethod
     def of_study(cls, path: Path, seconds: float = 60.0) -> Self:
@@ -107,8 +106,7 @@ class Checkpoint:
     def load(self) -> Snapshot | None:
         """Where the run was; None if there is no file, or one that cannot be read."""
         try:
-            with self.path.open("rb") as file, ArrayArchive(file, str(self.path)) as packed:
-                arrays = packed.read(packed.names)
+            arrays = read_npz(self.path)
             return Snapshot(parse_json(arrays.pop(_DATA).tobytes().decode()), arrays)
         except DAMAGED:
             return None  # the run begins anew, as it would without checkpoints

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.parallel import Heartbeat, Workers
@@ -64,8 +64,8 @@ def evaluate(
         TrainerError: If the set-up is wrong, so that no evaluation could succeed.
         TrainingError: If a worker process died.
     """
-    episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-    seed = whole_number("seed", seed, low=0, error=TrainerError)
+    episodes = check_int("episodes", episodes, low=1, error=TrainerError)
+    seed = check_int("seed", seed, low=0, error=TrainerError)
     trainer = spec.make_trainer()
     vectors = trainer.usable_contexts(contexts)
     numbers = range(len(vectors)) if only is None else only

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import ParallelEnv, close_env
@@ -39,8 +39,8 @@ def evaluate_parallel(
 
     The return of an episode is the mean over all its agents of their sums of rewards.
     """
-    episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-    seed = whole_number("seed", seed, low=0, error=TrainerError)
+    episodes = check_int("episodes", episodes, low=1, error=TrainerError)
+    seed = check_int("seed", seed, low=0, error=TrainerError)
     evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
     numbers = range(len(contexts)) if only is None else only
     limits = Limits(max_episode_steps or math.inf, endless_after)

@@ -14,7 +14,7 @@ import numpy as np
 from gymnasium.vector.utils import create_empty_array
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.family import EnvironmentFamily
@@ -63,8 +63,8 @@ def evaluate_in_gymnasium(
         (n, episodes) returns, NaN or infinite where the environment gave that. A context on which
         an episode failed has NaN, and the error of the first one that did.
     """
-    episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-    seed = whole_number("seed", seed, low=0, error=TrainerError)
+    episodes = check_int("episodes", episodes, low=1, error=TrainerError)
+    seed = check_int("seed", seed, low=0, error=TrainerError)
     numbers = range(len(contexts)) if only is None else only
     observed = space if observe_context else False
 

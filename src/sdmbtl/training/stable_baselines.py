@@ -27,7 +27,7 @@ from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
 from sdmbtl.by_name import import_by_name
-from sdmbtl.checks import finite_number, known_name, short_text, truth_value, whole_number
+from sdmbtl.checks import check_bool, check_float, check_int, known_name, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PolicyError, TrainerError, TrainingError
@@ -166,11 +166,11 @@ class StableBaselinesTrainer(HostTrainer):
         self.algorithm, self.policy = algorithm, policy
         for name, wanted in (("norm_obs", norm_obs), ("norm_reward", norm_reward)):
             if wanted is not None:
-                truth_value(name, wanted, error=TrainerError)
+                check_bool(name, wanted, error=TrainerError)
         self.norm_obs, self.norm_reward = norm_obs, norm_reward
         if num_envs is None:
             num_envs = NUM_ENVS if is_on_policy(algorithm) else 1
-        count = partial(whole_number, low=1, error=TrainerError)
+        count = partial(check_int, low=1, error=TrainerError)
         self.total_timesteps = count("total_timesteps", total_timesteps)
         self.num_envs = count("num_envs", num_envs)
         self.eval_every = None if eval_every is None else count("eval_every", eval_every)
@@ -223,7 +223,7 @@ class StableBaselinesTrainer(HostTrainer):
                 raise TrainerError(f"{self.algorithm}'s {name!r} is given as {way}.")
             known_name("option", name, known, has=has, error=TrainerError)
             if not (name == "ent_coef" and isinstance(value, str)):  # SAC's may be "auto"
-                finite_number(name, value, low=0.0, error=TrainerError)
+                check_float(name, value, low=0.0, error=TrainerError)
         return copy_as_json(given)
 
     def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-from sdmbtl.checks import finite_number, known_name, short_text
+from sdmbtl.checks import check_float, known_name, short_text
 from sdmbtl.errors import SdmbtlError, TrainerError
 from sdmbtl.policies.stable_baselines_names import algorithm_class, classes_from_names
 
@@ -92,7 +92,7 @@ def check_hyperparameters(algorithm: str, given: Mapping[str, Any]) -> dict[str,
             f"Hyperparameters must be JSON data. Got {short_text(dict(given))}: {error}"
         ) from None
     if copied.get("action_noise") is not None:
-        finite_number("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
+        check_float("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
     return copied
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
@@ -56,8 +56,8 @@ def evaluate_in_world(
     The return of an episode is the mean over all its agents of their sums of rewards. It does not
     depend on which other episodes are played in the same world.
     """
-    episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
-    seed = whole_number("seed", seed, low=0, error=TrainerError)
+    episodes = check_int("episodes", episodes, low=1, error=TrainerError)
+    seed = check_int("seed", seed, low=0, error=TrainerError)
     numbers = list(range(len(contexts)) if only is None else only)
     evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
     act = partial(act_in_blocks, policy)

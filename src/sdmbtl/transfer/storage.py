@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.archives import DAMAGED, NUMBERS, ArrayArchive, ArrayHeader
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import replaced_atomically
-from sdmbtl.limits import naming
-from sdmbtl.reading import parse_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from sdmbtl.foreign import DAMAGED, parse_json, read_npz
 
 VERSION = 1
 
-#: The shape of an array: a number, or a name for as many in all arrays. "targets" are those of the
-#: space.
+#: The shape of an array: a number, or a name for a size that is the same in all arrays. "targets"
+#: is the number of targets of the space.
 Shape = tuple[str | int, ...]
 
 
@@ -45,87 +39,74 @@ def load_arrays(
 ) -> tuple[ContextSpace, dict[str, NDArray[Any]]]:
     """Read these arrays and their space from a file written by `save_arrays`.
 
-    What else the file has is not read, and nothing is before all shapes have been checked.
-
     Args:
         path: The file.
-        kind: What it must hold.
+        kind: The kind of arrays that it must hold.
         arrays: Names of the arrays and their shapes.
 
     Raises:
         MatrixError: If it is not such a file, damaged, of another kind or release.
-        LimitError: If it is larger than is allowed.
+        LimitError: If it is too large.
         FileNotFoundError: If there is no file.
     """
-    with _opened(path) as (header, archive):
-        version, found_kind = header["version"], header["kind"]
-        if version != VERSION:
-            raise MatrixError(
-                f"{path} has format version {version!r}; this release reads {VERSION}."
-            )
-        if found_kind != kind:
-            raise MatrixError(f"{path} holds {found_kind}; {kind} were expected.")
-        with _explained(path):
-            space = ContextSpace.from_dict(header["space"])
-            found = {name: archive.header(name) for name in arrays}
-        try:
-            _check_headers(found, arrays, {"targets": len(space)})
-        except MatrixError as error:
-            raise MatrixError(f"{path} is damaged ({error}).") from None
-        with _explained(path):
-            return space, archive.read(arrays)
+    header = _read_header(path)
+    if header["version"] != VERSION:
+        raise MatrixError(
+            f"{path} has format version {header['version']!r}; this release reads {VERSION}."
+        )
+    if header["kind"] != kind:
+        raise MatrixError(f"{path} holds {header['kind']}; {kind} were expected.")
+    try:
+        space = ContextSpace.from_dict(header["space"])
+        found = read_npz(path, arrays)
+        _check_shapes(found, arrays, {"targets": len(space)})
+    except DAMAGED as error:
+        raise _damaged(path, error) from None
+    return space, found
 
 
 def kind_of(path: str | Path) -> str:
-    """What a file written by `save_arrays` holds.
+    """Return the kind of arrays in a file written by `save_arrays`.
 
     Raises:
         MatrixError: If it is not such a file, or damaged.
-        LimitError: If it is larger than is allowed.
+        LimitError: If it is too large.
         FileNotFoundError: If there is no file.
     """
-    with _opened(path) as (header, _):
-        return str(header["kind"])
+    return str(_read_header(path)["kind"])
 
 
-@contextmanager
-def _opened(path: str | Path) -> Iterator[tuple[dict[str, Any], ArrayArchive]]:
-    """The header of a file, with a version and a kind, and its arrays."""
-    with Path(path).open("rb") as raw:
-        with _explained(path):
-            archive = ArrayArchive(raw, str(path))
-        with archive:
-            with _explained(path):
-                header = parse_json(archive.text("header"), str(path))
-                header = {**header, "version": header["version"], "kind": header["kind"]}
-            yield header, archive
+def _read_header(path: str | Path) -> dict[str, Any]:
+    try:
+        text = read_npz(path, ["header"])["header"]
+        header = parse_json(text.item() if text.ndim == 0 else None, str(path))
+        return {**header, "version": header["version"], "kind": header["kind"]}
+    except FileNotFoundError:
+        raise
+    except DAMAGED as error:
+        raise _damaged(path, error) from None
 
 
-def _check_headers(
-    found: Mapping[str, ArrayHeader], arrays: Mapping[str, Shape], sizes: dict[str, int]
+def _check_shapes(
+    found: Mapping[str, NDArray[Any]], arrays: Mapping[str, Shape], sizes: dict[str, int]
 ) -> None:
     """Check that arrays are of numbers and have their shapes; a name's first size is its size."""
     for name, expected in arrays.items():
-        shape, dtype = found[name]
-        if len(shape) == len(expected):
-            for size, said in zip(shape, expected, strict=True):
+        array = found[name]
+        if array.ndim == len(expected):
+            for size, said in zip(array.shape, expected, strict=True):
                 if isinstance(said, str):
                     sizes.setdefault(said, size)
         known = [sizes.get(said, said) if isinstance(said, str) else said for said in expected]
-        if list(shape) != known or dtype.kind not in NUMBERS:
+        if list(array.shape) != known or array.dtype.kind not in "biuf":
             raise MatrixError(
                 f"{name!r} must be numbers of shape ({', '.join(map(str, expected))}), here "
-                f"({', '.join(map(str, known))}). Got {dtype} of shape {shape} instead"
+                f"({', '.join(map(str, known))}). Got {array.dtype} of shape {array.shape} instead"
             )
 
 
-@contextmanager
-def _explained(path: str | Path) -> Iterator[None]:
-    try:
-        with naming(path):
-            yield
-    except DAMAGED as error:
-        raise MatrixError(
-            f"{path} is not a file of sdmbtl, or it is damaged ({error}). "
-            "Write such files with .save(path)."
-        ) from None
+def _damaged(path: str | Path, error: Exception) -> MatrixError:
+    return MatrixError(
+        f"{path} is not a file of sdmbtl, or it is damaged ({error}). "
+        "Write such files with .save(path)."
+    )

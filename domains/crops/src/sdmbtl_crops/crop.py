@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError
@@ -193,7 +193,7 @@ def _doses(name: str, given: Sequence[float], most: float, unit: str) -> tuple[f
             f"{name!r} must list the doses on offer in {unit}, such as [0, 30]. "
             f"Got {given!r} instead."
         )
-    doses = tuple(finite_number(name, dose, error=FamilyError) for dose in given)
+    doses = tuple(check_float(name, dose, error=FamilyError) for dose in given)
     for dose in doses:
         if not 0 <= dose <= most:
             raise FamilyError(

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.errors import FamilyError
-from sdmbtl.reading import read_bytes
+from sdmbtl.foreign import read_bytes
 
+#: Bytes that are read of a weather file; a century takes about 2 MB.
+MAX_WEATHER = 8 * 2**20
 #: Days of a year here: the last one of a leap year is left out.
 DAYS = 365
 
@@ -129,7 +131,7 @@ def _read_table(path: Path) -> NDArray[np.float64]:
     if not path.is_file():  # reading a pipe could wait for ever
         raise FamilyError(f"The weather file {str(path)!r} must be a regular file.")
     try:
-        content = read_bytes(path, "weather_bytes")
+        content = read_bytes(path, MAX_WEATHER)
         text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise FamilyError(

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, whole_number
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.batched_world import (
     AgentsNow,
@@ -128,17 +128,17 @@ class Traffic(EnvironmentFamily):
         patience: float = 60.0,
     ) -> None:
         super().__init__(space=space, return_range=return_range)
-        self.horizon = finite_number("horizon", horizon, error=FamilyError)
-        self.warm_up = whole_number("warm_up", warm_up, low=0, error=FamilyError)
+        self.horizon = check_float("horizon", horizon, error=FamilyError)
+        self.warm_up = check_int("warm_up", warm_up, low=0, error=FamilyError)
         if self.horizon < (self.warm_up + 2) * STEP:
             raise FamilyError(
                 f"The 'horizon' of {self.name} must be longer than its warm-up, "
                 f"{self.warm_up * STEP:g} s. Got {horizon!r} instead."
             )
-        self.max_vehicles = whole_number("max_vehicles", max_vehicles, low=1, error=FamilyError)
+        self.max_vehicles = check_int("max_vehicles", max_vehicles, low=1, error=FamilyError)
         self.emission_class = str(emission_class)
         self.emissions = emissions
-        self.patience = finite_number("patience", patience, error=FamilyError)
+        self.patience = check_float("patience", patience, error=FamilyError)
 
     def options(self) -> dict[str, Any]:
         """What differs from the usual.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.selectors.make import make_selector
@@ -94,11 +94,11 @@ class Benchmark:
                 f"Two problems are called {twice[0]!r}. Give each of them once, and own data sets "
                 "their own names: the name of their directory."
             )
-        whole_number("trials", self.trials, low=1, error=BenchmarkError)
+        check_int("trials", self.trials, low=1, error=BenchmarkError)
         if not self.policies:
             raise BenchmarkError("There is no number of policies to report: give at least one.")
         for k in self.policies:
-            whole_number("policies", k, low=1, error=BenchmarkError)
+            check_int("policies", k, low=1, error=BenchmarkError)
         object.__setattr__(self, "policies", tuple(sorted(set(self.policies))))
         object.__setattr__(self, "selectors", with_both_ends(self.selectors))
         object.__setattr__(self, "headers", self.headers or tuple(self.problems[0].labels))

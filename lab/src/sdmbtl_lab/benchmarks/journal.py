@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from sdmbtl.errors import BenchmarkError, LimitError
+from sdmbtl.foreign import MAX_TEXT, parse_json, read_bytes
 from sdmbtl.parallel import compute_all
-from sdmbtl.reading import parse_json, read_bytes
 
 Key = tuple[str, ...]
 Record = dict[str, Any]
@@ -114,7 +114,7 @@ class Journal:
         """Read the records back; False if there are none that fit."""
         if not path.exists():
             return False
-        lines = read_bytes(path, "text_bytes").decode(errors="replace").split("\n")
+        lines = read_bytes(path, MAX_TEXT).decode(errors="replace").split("\n")
         complete, torn = (
             lines[:-1],
             lines[-1],

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks.benchmark import Benchmark
 from sdmbtl_lab.benchmarks.columns import (
@@ -78,9 +78,7 @@ def synthetic_benchmark(
     if any(kind.dim != dim for kind in kinds):
         raise BenchmarkError(f"Every configuration must have {dim} dimensions.")
     usual = GRIDS[dim][3]
-    wanted = whole_number(
-        "trials", usual if trials is None else trials, low=1, error=BenchmarkError
-    )
+    wanted = check_int("trials", usual if trials is None else trials, low=1, error=BenchmarkError)
     targets = len(kinds[0].space)
     if not 1 <= rounds <= targets:
         raise BenchmarkError(

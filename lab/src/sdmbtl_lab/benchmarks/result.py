@@ -11,8 +11,8 @@ from typing import Any, Self
 from sdmbtl.checks import known_name
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
+from sdmbtl.foreign import read_json
 from sdmbtl.json_data import as_json, from_json
-from sdmbtl.reading import read_json
 from sdmbtl.transfer.detection import MOUNTAIN
 from sdmbtl.wording import counted
 from sdmbtl_lab.benchmarks.columns import (

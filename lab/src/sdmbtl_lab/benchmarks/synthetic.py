@@ -15,7 +15,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks.effects import Effect, add_slopes, check_effect, effect
@@ -71,7 +71,7 @@ class SyntheticProblem(Problem):
                 f"'h' in {self.dim} dimensions must be one of {list(LEFT_SLOPES[self.dim])}. "
                 f"Got {self.h!r} instead."
             )
-        finite_number("noise", self.noise, low=0, error=BenchmarkError)
+        check_float("noise", self.noise, low=0, error=BenchmarkError)
 
     @property
     def name(self) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdmbtl.cli import arguments
-from sdmbtl.cli.bar import WorkBar
-from sdmbtl.cli.output import INTERRUPTED, note_console, result_console, say
+from sdmbtl.cli.output import INTERRUPTED, PlainHelpCommand, note_console, result_console, say
 from sdmbtl.errors import BenchmarkError
+from sdmbtl_lab.cli.bar import WorkBar
+from sdmbtl_lab.cli.parsing import parse_whole_numbers
 
 if TYPE_CHECKING:
     from sdmbtl_lab.benchmarks import Benchmark, BenchmarkResult
@@ -67,7 +67,7 @@ OutputFormat = Annotated[Format, typer.Option("--format", help="How the tables a
 Auc = Annotated[bool, typer.Option("--auc", help="Show the mean over 1 to K policies too.")]
 
 
-@bench.command("synthetic")
+@bench.command("synthetic", cls=PlainHelpCommand)
 def bench_synthetic(
     dim: Annotated[int, typer.Option(help="Number of context dimensions: 3, 5 or 7.")] = 3,
     noise: Annotated[
@@ -108,7 +108,7 @@ def bench_synthetic(
     _run(benchmark, jobs, out, output_format, auc=auc)
 
 
-@bench.command("real")
+@bench.command("real", cls=PlainHelpCommand)
 def bench_real(
     data: Annotated[
         str,
@@ -144,13 +144,13 @@ def bench_real(
     benchmark = real_benchmark(
         _names(data),
         matrices,
-        arguments.whole_numbers(policies, "--policies"),
+        parse_whole_numbers(policies, "--policies"),
         _selectors(selectors, REAL_SELECTORS),
     )
     _run(benchmark, jobs, out, output_format, auc=auc)
 
 
-@bench.command("show")
+@bench.command("show", cls=PlainHelpCommand)
 def bench_show(
     files: Annotated[
         list[Path],

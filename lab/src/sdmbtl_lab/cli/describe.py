@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sdmbtl.cli.arguments import ArgumentError
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import note, plain_table, print_json, say
+from sdmbtl.cli.output import ArgumentError, note, plain_table, print_json, say
 from sdmbtl.cli.output import result_console as console
 from sdmbtl.wording import counted, figure, whole_percent
 

@@ -8,25 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sdmbtl.cli import arguments
-from sdmbtl.cli.bar import WorkBar
 from sdmbtl.cli.options import (
     EnvArgument,
     EpisodesOption,
     FamilyOption,
     JsonOption,
     LevelsOption,
-    PhysicsOption,
     SeedOption,
     SetOption,
     SpaceOption,
     StepsOption,
     TrainerOption,
-    training_option,
 )
 from sdmbtl.cli.output import note, note_console, print_json, result_console
+from sdmbtl.cli.parsing import directory_name, make_family_from, trainer_settings
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.wording import counted
+from sdmbtl_lab.cli.bar import WorkBar
+from sdmbtl_lab.cli.parsing import parse_whole_numbers
 
 if TYPE_CHECKING:
     from sdmbtl_lab.matrices import TransferDataset
@@ -48,14 +47,13 @@ def matrix(
     space: SpaceOption = None,
     levels: LevelsOption = None,
     option: FamilyOption = None,
-    physics: PhysicsOption = None,
     trainer: TrainerOption = "auto",
     steps: StepsOption = None,
     set_: SetOption = None,
     episodes: EpisodesOption = 10,
     multi_task: Annotated[
         str,
-        training_option(
+        typer.Option(
             metavar="K,K,...",
             help="Train multi-task policies too, with the steps of K policies; '' for none.",
         ),
@@ -71,17 +69,17 @@ def matrix(
     of the others are kept.
     """
     signals = StopSignals()
-    path = out or Path("matrices") / arguments.directory_name(env)
+    path = out or Path("matrices") / directory_name(env)
     with signals.ending_with(lambda: _interrupted(path)):
-        family = arguments.family(env, space, levels, option, physics)
+        family = make_family_from(env, space, levels, option)
         factory = _factory(
             path,
             family,
             trainer,
-            arguments.trainer_options(set_, steps),
+            trainer_settings(set_, steps),
             episodes=episodes,
             seed=seed,
-            multi_task=arguments.whole_numbers(multi_task, "--multi-task"),
+            multi_task=parse_whole_numbers(multi_task, "--multi-task"),
         )
         signals.check()
         dataset = _made(factory, seeds, jobs, signals)

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.json_data import differences
 from sdmbtl.lock import exclusive
@@ -128,8 +128,8 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             MatrixError: If another process works in the directory, or it cannot be written.
             TrainingError: If a training run failed each time, or a process died.
         """
-        whole_number("seeds", seeds, low=1, error=MatrixError)
-        whole_number("jobs", jobs, low=1, error=MatrixError)
+        check_int("seeds", seeds, low=1, error=MatrixError)
+        check_int("jobs", jobs, low=1, error=MatrixError)
         with self._alone():
             with self._writing():
                 self._delete_leftovers()
@@ -169,7 +169,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         Raises:
             MatrixError: If one of them is not finished.
         """
-        whole_number("seeds", seeds, low=1, error=MatrixError)
+        check_int("seeds", seeds, low=1, error=MatrixError)
         return self.assemble([self._seed(seed) for seed in range(seeds)])
 
     def finished(self) -> AnyDataset:

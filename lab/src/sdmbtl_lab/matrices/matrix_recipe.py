@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.errors import MatrixError
 from sdmbtl.training import TrainerSpec
 from sdmbtl_lab.matrices.recipe import Recipe
@@ -25,7 +25,7 @@ class MatrixRecipe(Recipe):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        numbers = {whole_number("multi_task", b, low=1, error=MatrixError) for b in self.multi_task}
+        numbers = {check_int("multi_task", b, low=1, error=MatrixError) for b in self.multi_task}
         if numbers and "total_timesteps" not in self.training:
             raise MatrixError(
                 "The steps of multi-task policies are counted in those of the others, but "

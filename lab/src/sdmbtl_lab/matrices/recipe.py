@@ -9,14 +9,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from sdmbtl.checks import short_text, whole_number
+from sdmbtl.checks import MAX_COUNT, check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
+from sdmbtl.foreign import read_json
 from sdmbtl.json_data import differences
-from sdmbtl.limits import check_limit, naming
-from sdmbtl.reading import read_json
 from sdmbtl.training import Trainer, TrainerSpec, trainer_names
 from sdmbtl.training.named_code import code_of_training
 from sdmbtl.training.registry import AUTO
@@ -66,9 +65,8 @@ class Recipe:
                 "The 'family' of a matrix must have a 'name' and 'options'. "
                 f"Got {short_text(self.family)} instead."
             )
-        episodes = whole_number("episodes", self.episodes, low=1, error=MatrixError)
-        check_limit("counts", episodes, "The 'episodes' of a matrix are too many,")
-        seed = whole_number("seed", self.seed, low=0, error=MatrixError)
+        episodes = check_int("episodes", self.episodes, low=1, high=MAX_COUNT, error=MatrixError)
+        seed = check_int("seed", self.seed, low=0, error=MatrixError)
         self.put(episodes=episodes, seed=seed)
 
     def put(self, **checked: Any) -> None:
@@ -156,9 +154,8 @@ class Recipe:
             FileNotFoundError: If there is none.
         """
         try:
-            with naming(path):
-                recipe = cls.from_dict(read_json(path))
-                len(recipe.space)  # raises if this is not a space
+            recipe = cls.from_dict(read_json(path))
+            len(recipe.space)  # raises if this is not a space
         except ValueError as error:
             raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
         return recipe

@@ -9,10 +9,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, truth_value, whole_number
+from sdmbtl.checks import MAX_COUNT, check_bool, check_float, check_int
 from sdmbtl.contexts import Source
 from sdmbtl.errors import MatrixError
-from sdmbtl.limits import check_limit
 from sdmbtl.seeds import seed_sequence
 from sdmbtl_lab.matrices.recipe import Recipe
 
@@ -32,9 +31,9 @@ class RegionForm:
     length: float
 
     def __post_init__(self) -> None:
-        truth_value("from_generalist", self.from_generalist, error=MatrixError)
+        check_bool("from_generalist", self.from_generalist, error=MatrixError)
         for name in ("width", "length"):
-            finite_number(name, getattr(self, name), low=0.0, error=MatrixError)
+            check_float(name, getattr(self, name), low=0.0, error=MatrixError)
         if self.width > 1 or self.length == 0:
             raise MatrixError(
                 "A form of regions has a 'width' of at most 1 and a 'length' above 0. "
@@ -76,11 +75,10 @@ class RegionRecipe(Recipe):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("centers", "runs", "region_contexts", "whole_contexts"):
-            number = whole_number(name, getattr(self, name), low=1, error=MatrixError)
-            check_limit("counts", number, f"The {name!r} of a matrix are too many,")
-            self.put(**{name: number})
+            given = getattr(self, name)
+            self.put(**{name: check_int(name, given, low=1, high=MAX_COUNT, error=MatrixError)})
         for name in ("lengths", "parent_lengths"):
-            numbers = [whole_number(name, n, low=1, error=MatrixError) for n in getattr(self, name)]
+            numbers = [check_int(name, n, low=1, error=MatrixError) for n in getattr(self, name)]
             self.put(**{name: tuple(sorted(set(numbers)))})
         forms = [f if isinstance(f, RegionForm) else RegionForm(**f) for f in self.forms]
         self.put(forms=tuple(forms))
@@ -88,7 +86,7 @@ class RegionRecipe(Recipe):
 
     def _check_together(self) -> None:
         sources = self.runs * len(self.lengths) + self.centers * len(self.forms)
-        check_limit("counts", sources, "The sources of a matrix are too many,")
+        check_int("sources", sources, low=1, high=MAX_COUNT, error=MatrixError)
         if not set(self.parent_lengths) <= set(self.lengths) or not self.parent_lengths:
             raise MatrixError(
                 "'parent_lengths' must be some of the 'lengths' of generalists, "

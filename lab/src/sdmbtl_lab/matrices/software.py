@@ -11,7 +11,7 @@ from typing import Any
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.fingerprint import code_fingerprint
-from sdmbtl.reading import read_json
+from sdmbtl.foreign import read_json
 from sdmbtl.software import TRAINING, versions
 
 _PACKAGES = ("sdmbtl", "numpy", *TRAINING)

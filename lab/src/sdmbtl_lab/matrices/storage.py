@@ -17,7 +17,7 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
-from sdmbtl.reading import read_json
+from sdmbtl.foreign import read_json
 from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 from sdmbtl.wording import printable
 

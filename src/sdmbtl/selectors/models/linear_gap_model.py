@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, truth_value
+from sdmbtl.checks import check_bool, check_float
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.completed_rows import CompletedRows
 from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
@@ -47,8 +47,8 @@ class LinearGapModel(RowModel):
     words: ClassVar[str]
 
     def __post_init__(self) -> None:
-        finite_number("ridge", self.ridge, low=0.0, error=ModelError)
-        truth_value("presume_fall", self.presume_fall, error=ModelError)
+        check_float("ridge", self.ridge, low=0.0, error=ModelError)
+        check_bool("presume_fall", self.presume_fall, error=ModelError)
 
     @abstractmethod
     def basis(self, dimensions: int) -> NDArray[np.float64]:

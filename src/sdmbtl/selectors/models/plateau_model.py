@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, short_text, whole_number
+from sdmbtl.checks import check_float, check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.completed_rows import CompletedRows
@@ -62,8 +62,8 @@ class PlateauModel(RowModel):
         for name in ("reaches", "starts"):
             object.__setattr__(self, name, _check_reaches(name, getattr(self, name)))
         for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
-            whole_number(name, getattr(self, name), low=low, error=ModelError)
-        if not finite_number("far_share", self.far_share, low=0.0, error=ModelError) < 1:
+            check_int(name, getattr(self, name), low=low, error=ModelError)
+        if not check_float("far_share", self.far_share, low=0.0, error=ModelError) < 1:
             raise ModelError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
         unknown = [start for start in self.starts if start not in self.reaches]
         if unknown:
@@ -228,7 +228,7 @@ def _check_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
     """Check reaches: numbers above 0, the shortest first."""
     if not isinstance(given, list | tuple) or not given:
         raise ModelError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
-    reaches = tuple(finite_number(name, reach, low=0.0, error=ModelError) for reach in given)
+    reaches = tuple(check_float(name, reach, low=0.0, error=ModelError) for reach in given)
     if reaches[0] <= 0 or list(reaches) != sorted(set(reaches)):
         raise ModelError(
             f"{name!r} must be above 0 and ascending. Got {short_text(list(given))} instead."

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number, known_name
+from sdmbtl.checks import check_float, known_name
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.cells import space_cells
@@ -44,7 +44,7 @@ class Form:
     def __post_init__(self) -> None:
         known_name("start", self.start, get_args(Start), error=ModelError)
         for name in ("width", "length", "share"):
-            finite_number(name, getattr(self, name), low=0.0, error=ModelError)
+            check_float(name, getattr(self, name), low=0.0, error=ModelError)
         if self.width > 1 or self.share > 1 or self.length == 0:
             raise ModelError(
                 "A form has a 'width' and a 'share' of at most 1, and a 'length' above 0. "

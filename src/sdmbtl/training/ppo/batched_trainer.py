@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import known_options, whole_number
+from sdmbtl.checks import check_int, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import FunctionalEnvironment
@@ -76,8 +76,8 @@ class BatchedPPOTrainer(Trainer):
                 "Use HostPPOTrainer, as the trainer 'ppo' does."
             )
         processes = available_cores() if processes is None else processes
-        self.chunk = whole_number("chunk", chunk, low=1, error=TrainerError)
-        self.processes = whole_number("processes", processes, low=1, error=TrainerError)
+        self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
+        self.processes = check_int("processes", processes, low=1, error=TrainerError)
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
@@ -171,7 +171,7 @@ class BatchedPPOTrainer(Trainer):
         progress: EvaluationProgress | None = None,
     ) -> Evaluation:
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
-        episodes = whole_number("episodes", episodes, low=1, error=TrainerError)
+        episodes = check_int("episodes", episodes, low=1, error=TrainerError)
         weights, scaling = self.form.read_policy(policy)
         repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
         total = len(repeated[0])

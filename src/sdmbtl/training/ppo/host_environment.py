@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.parallel import close_env, is_parallel_env, spaces_of
@@ -157,7 +157,7 @@ def _check_agents(
             f"The environments of {family.name} do not say how many agents they may have at once "
             "(possible_agents). Set 'max_agents'."
         )
-    number = whole_number("max_agents", given, low=1, error=TrainerError)
+    number = check_int("max_agents", given, low=1, error=TrainerError)
     if not is_parallel and number != 1:
         raise TrainerError(
             f"'max_agents' is for environments of several agents; {family.name} has one. "

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from sdmbtl.checks import whole_number
+from sdmbtl.checks import check_int
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies.flattening import FlatObservations
 from sdmbtl.training.ppo.recommended import RECOMMENDED
@@ -39,11 +39,11 @@ def complete_settings(
     settings.setdefault("norm_reward", True)
     defaults = {field.name: field.default for field in fields(PPOSettings)}
     sizes = {
-        name: whole_number(name, settings.get(name, defaults[name]), low=1, error=TrainerError)
+        name: check_int(name, settings.get(name, defaults[name]), low=1, error=TrainerError)
         for name in ("total_timesteps", "num_envs", "minibatch_size")
     }
     settings.setdefault("num_steps", _choose_num_steps(**sizes))
-    batch = sizes["num_envs"] * whole_number(
+    batch = sizes["num_envs"] * check_int(
         "num_steps", settings["num_steps"], low=1, error=TrainerError
     )
     iterations = math.ceil(sizes["total_timesteps"] / batch)

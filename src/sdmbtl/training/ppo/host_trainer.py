@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import known_options, truth_value, whole_number
+from sdmbtl.checks import check_bool, check_int, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
@@ -118,8 +118,8 @@ class HostPPOTrainer(HostTrainer):
         )
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
-        self.processes = whole_number("processes", processes, low=1, error=TrainerError)
-        self.env_processes = whole_number("env_processes", env_processes, low=1, error=TrainerError)
+        self.processes = check_int("processes", processes, low=1, error=TrainerError)
+        self.env_processes = check_int("env_processes", env_processes, low=1, error=TrainerError)
         self.environment = examine(family, max_agents)
         self.max_agents = max_agents
         self._check_observed_context()
@@ -138,7 +138,7 @@ class HostPPOTrainer(HostTrainer):
             self.environment.observations,
         )
         chosen = complete.pop("norm_reward")
-        self.norm_reward = truth_value("norm_reward", chosen, error=TrainerError)
+        self.norm_reward = check_bool("norm_reward", chosen, error=TrainerError)
         self.ppo_settings = PPOSettings(**complete)
         self._scale = ActionScale(self.environment.actions)
         observed = space.n_dimensions if self.observe_context else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdmbtl.checks import finite_number, truth_value, whole_number
+from sdmbtl.checks import check_bool, check_float, check_int
 from sdmbtl.errors import TrainerError
 
 
@@ -55,16 +55,16 @@ class PPOSettings:
     def __post_init__(self) -> None:
         counts = ("total_timesteps", "num_envs", "num_steps", "minibatch_size", "update_epochs")
         for name in (*counts, "eval_every", "eval_episodes"):
-            whole_number(name, getattr(self, name), low=1, error=TrainerError)
+            check_int(name, getattr(self, name), low=1, error=TrainerError)
         shares = ("gamma", "gae_lambda")
         weights = ("learning_rate", "clip_coef", "ent_coef", "vf_coef", "max_grad_norm")
         for name in (*shares, *weights):
-            number = finite_number(name, getattr(self, name), low=0.0, error=TrainerError)
+            number = check_float(name, getattr(self, name), low=0.0, error=TrainerError)
             if name in shares and number > 1:
                 raise TrainerError(f"{name!r} must be at most 1. Got {number!r} instead.")
-        finite_number("reward_scale", self.reward_scale, error=TrainerError)
+        check_float("reward_scale", self.reward_scale, error=TrainerError)
         for name in ("anneal_lr", "norm_obs"):
-            truth_value(name, getattr(self, name), error=TrainerError)
+            check_bool(name, getattr(self, name), error=TrainerError)
         if not isinstance(self.hidden_sizes, list | tuple):
             raise TrainerError(
                 "'hidden_sizes' must list the units of each layer. "
@@ -72,7 +72,7 @@ class PPOSettings:
             )
         object.__setattr__(self, "hidden_sizes", tuple(self.hidden_sizes))
         for units in self.hidden_sizes:
-            whole_number("hidden_sizes", units, low=1, error=TrainerError)
+            check_int("hidden_sizes", units, low=1, error=TrainerError)
         if self.batch_size % self.minibatch_size:
             raise TrainerError(
                 f"'minibatch_size' must divide num_envs * num_steps = {self.batch_size}. "

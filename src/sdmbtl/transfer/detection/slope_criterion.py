@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import finite_number
+from sdmbtl.checks import check_float
 from sdmbtl.errors import StructureError
 from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.detection.criterion import Criterion, CriterionResult
@@ -36,11 +36,11 @@ class SlopeCriterion(Criterion):
         symmetry: float | None = 3.0,
     ) -> None:
         self.method = check_method(method)
-        self.majority = finite_number("majority", majority, low=0, error=StructureError)
+        self.majority = check_float("majority", majority, low=0, error=StructureError)
         self.symmetry = (
             None
             if symmetry is None
-            else finite_number("symmetry", symmetry, low=1, error=StructureError)
+            else check_float("symmetry", symmetry, low=1, error=StructureError)
         )
         self._sums = RunningPairSums()
 

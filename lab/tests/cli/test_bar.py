@@ -5,8 +5,8 @@ import io
 import pytest
 from rich.console import Console
 
-from sdmbtl.cli import bar
-from sdmbtl.cli.bar import WorkBar
+from sdmbtl_lab.cli import bar
+from sdmbtl_lab.cli.bar import WorkBar
 
 
 class Clock:

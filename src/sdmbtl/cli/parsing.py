@@ -1,0 +1,187 @@
+"""Texts of the command line and of JSON input as values."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sdmbtl.checks import short_text
+from sdmbtl.cli.output import ArgumentError
+from sdmbtl.foreign import parse_json, read_text
+from sdmbtl.wording import shown_context
+
+if TYPE_CHECKING:
+    from sdmbtl.contexts import ContextSpace
+    from sdmbtl.environments import EnvironmentFamily
+
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def parse_seconds(text: str, option: str) -> float:
+    """Return the seconds of "90", "90s", "30m", "2h" or "1h30m".
+
+    Raises:
+        ArgumentError: If the text is not a time.
+    """
+    written = text.strip().lower()
+    written += "s" if re.fullmatch(r"\d+(\.\d+)?", written, re.ASCII) else ""
+    found = math.nan
+    if re.fullmatch(r"(?:\d+(?:\.\d+)?[smhd])+", written, re.ASCII):
+        parts = re.findall(r"[\d.]+.", written)
+        found = sum(float(part[:-1]) * _SECONDS[part[-1]] for part in parts)
+    if not math.isfinite(found):
+        raise ArgumentError(
+            f"{option} is a time: a number with its unit, such as 90s, 30m, 2h or 1h30m. "
+            f"Got {short_text(text)} instead."
+        )
+    return found
+
+
+def parse_settings(given: Iterable[str] | None, option: str) -> dict[str, Any]:
+    """Return settings from KEY=VALUE texts; a value is JSON, or a text if it is not.
+
+    Raises:
+        ArgumentError: If a text has no key, or a key is given twice.
+    """
+    found: dict[str, Any] = {}
+    for text in given or ():
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not key or not equals:
+            raise ArgumentError(f"{option} takes KEY=VALUE. Got {text!r} instead.")
+        if key in found:
+            raise ArgumentError(f"{option} has {key!r} twice. Give it once.")
+        try:
+            found[key] = parse_json(value.strip(), "A value")
+        except ValueError:
+            found[key] = value.strip()
+    return found
+
+
+def nest_settings(settings: Mapping[str, Any], option: str) -> dict[str, Any]:
+    """Return settings whose keys may have dots as nested ones: a.b=1 is {"a": {"b": 1}}.
+
+    Raises:
+        ArgumentError: If a key has a value and settings inside it.
+    """
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        *path, last = key.split(".")
+        inner = found
+        for part in path:
+            inner = inner.setdefault(part, {})
+            if not isinstance(inner, dict):
+                raise ArgumentError(f"{option} {key} is inside {part!r}, which has a value.")
+        if isinstance(inner.get(last), dict) and isinstance(value, dict):
+            inner[last].update(value)
+        else:
+            inner[last] = value
+    return found
+
+
+def parse_context(given: Iterable[str]) -> dict[str, Any]:
+    """Return a context from JSON objects or KEY=VALUE texts, one or several in each argument.
+
+    Raises:
+        ArgumentError: If an argument is neither.
+    """
+    found: dict[str, Any] = {}
+    for text in given:
+        if text.lstrip().startswith("{"):
+            more = _parsed(text, "The JSON of --context")
+        else:
+            more = parse_settings(re.split(r"[\s,]+", text.strip()), "--context")
+        twice = sorted(found.keys() & more.keys())
+        if twice:
+            raise ArgumentError(f"--context has {twice[0]!r} twice. Give one context at a time.")
+        found |= more
+    return found
+
+
+def match_shown_target(given: dict[str, Any], space: ContextSpace) -> dict[str, Any]:
+    """Return the target whose rounded text, as in tables, a context is; or the context."""
+    if set(given) != set(space.names):
+        return given  # the space names the problem
+    target = space.target(space.nearest(given))
+    ordered = {name: given[name] for name in space.names}
+    return target if shown_context(ordered) == shown_context(target) else given
+
+
+def make_family_from(
+    env: str, space: str | None, levels: int | None, options: Iterable[str] | None
+) -> EnvironmentFamily:
+    """Make the environments of ENV, --space, --levels and --option.
+
+    Raises:
+        ArgumentError: If a function has no space, or a file is to have other levels.
+    """
+    from sdmbtl.environments import make_family
+
+    given = parse_settings(options, "--option")
+    if ":" in env and space is None and not env.startswith("gym:"):
+        raise ArgumentError(
+            f"The environments of {env!r} need a context space: --space FILE.toml, with a table "
+            "[dimensions.NAME] for each dimension."
+        )
+    if levels is not None:
+        if space is not None and (space.endswith(".toml") or ":" in env):
+            raise ArgumentError(
+                f"--levels is for the spaces of a family; the file {space!r} has its own levels."
+            )
+        return make_family(env, space=make_family(env, **given).space(space, levels), **given)
+    is_file = space is not None and Path(space).is_file()
+    return make_family(env, space=Path(str(space)) if is_file else space, **given)
+
+
+def directory_name(env: str) -> str:
+    """Return the default name of the directory for an environment."""
+    return re.sub(r"[:/]", "-", env.lower())
+
+
+def trainer_settings(given: Iterable[str] | None, steps: int | None) -> dict[str, Any]:
+    """Return the settings of a trainer from --set and --steps."""
+    found = nest_settings(parse_settings(given, "--set"), "--set")
+    if steps is None:
+        return found
+    if found.get("total_timesteps", steps) != steps:
+        raise ArgumentError(
+            f"--steps {steps} and --set total_timesteps={found['total_timesteps']} are the same "
+            "setting. Give one of them."
+        )
+    return {**found, "total_timesteps": steps}
+
+
+def read_json_documents(name: str) -> list[Any]:
+    """Return the JSON documents of a file, one a line or one in all; "-" is standard input.
+
+    Raises:
+        ArgumentError: If it cannot be read, or has none.
+    """
+    what = "The standard input" if name == "-" else f"The file {name!r}"
+    try:
+        text = sys.stdin.read() if name == "-" else read_text(name)
+    except UnicodeDecodeError:
+        raise ArgumentError(f"{what} is not text in UTF-8. Give JSON.") from None
+    except OSError as error:
+        raise ArgumentError(
+            f"{what} cannot be read: {error.strerror}. Give a JSON file, or - for the standard "
+            "input."
+        ) from None
+    lines = [line for line in text.splitlines() if line.strip()]
+    try:
+        return [parse_json(line, what) for line in lines] or [_parsed(text, what)]
+    except ValueError:
+        return [_parsed(text, what)]  # one document in several lines
+
+
+def _parsed(text: str, what: str) -> Any:
+    try:
+        return parse_json(text, what)
+    except ValueError as error:
+        raise ArgumentError(
+            f"{what} is not valid JSON ({error}). Got {short_text(text)}."
+        ) from None
