@@ -73,7 +73,7 @@ class SimulationClient:
 
     def step(self, actions: NDArray[np.float32]) -> tuple[Moved, Agents, bool]:
         """Advance half a second; see `Simulation.step`. The last value: the time is up."""
-        (moved, agents), is_over = self._call("step", actions)
+        (moved, agents), is_over = self._call("step", np.asarray(actions, np.float32).ravel())
         return moved, agents, is_over
 
     def measures(self) -> dict[str, NDArray[np.float64]]:
