@@ -13,7 +13,7 @@ LIGHT = {"numpy", "scipy", "sdmbtl", *sys.stdlib_module_names}
 #: Data flows one way: a package imports only packages before it.
 ORDER = (
     *("contexts", "transfer", "selectors", "environments", "policies", "execution", "training"),
-    *("callbacks", "portfolio", "plots", "animation", "studies", "report", "testing", "cli"),
+    *("callbacks", "portfolio", "plots", "studies", "report", "testing", "cli"),
 )
 
 

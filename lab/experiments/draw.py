@@ -114,7 +114,7 @@ def play_season(policy: Policy, family: Any) -> Any:
 
 def draw_crossing() -> None:
     """Animate the same vehicles driven by SUMO's IDM (above) and by a trained policy (below)."""
-    from sdmbtl.animation import save_animation
+    from sdmbtl.plots.animation import save_animation
     from sdmbtl_traffic.crossing import STEP
 
     family: Any = make_family("Traffic", horizon=END)

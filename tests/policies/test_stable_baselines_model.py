@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sdmbtl.errors import PolicyError, PortfolioError
+from sdmbtl.errors import PolicyError
 from sdmbtl.policies import MlpPolicy
-from sdmbtl.portfolio import Member
 
 pytest.importorskip("stable_baselines3")
 
@@ -90,8 +89,7 @@ def test_the_librarys_own_load_reads_it(algorithm, actions, settings, tmp_path):
 
 def test_statistics_of_observations_are_beside_it(tmp_path):
     policy = StableBaselinesPolicy.from_model(make_model("PPO", "box", {}, normalised=True))
-    member = Member(3, {}, policy, np.zeros((1, 1)))
-    model, statistics = member.to_stable_baselines3(tmp_path / "third")
+    model, statistics = policy.to_stable_baselines3(tmp_path / "third")
     assert (model.name, statistics.name) == ("third.zip", "third.vecnormalize.pkl")
     env = VecNormalize.load(str(statistics), DummyVecEnv([lambda: Seen(ACTIONS["box"])]))
     assert not env.training
@@ -124,7 +122,5 @@ def test_nothing_else_is_drawn_from_the_global_generator(tmp_path):
 def test_what_is_not_such_a_model_is_refused(tmp_path):
     policy = MlpPolicy([np.ones((2, 2))], [np.zeros(2)], np.zeros(2), np.ones(2))
     with pytest.raises(PolicyError, match=r"kind 'mlp' is no model .*--trainer sb3, or use 'to_o"):
-        Member(0, {}, policy, np.zeros((1, 1))).to_stable_baselines3(tmp_path / "it.zip")
-    with pytest.raises(PortfolioError, match="Policy 3 was trained elsewhere"):
-        Member(3, {}, None, np.zeros((1, 1))).to_stable_baselines3(tmp_path / "it.zip")
+        policy.to_stable_baselines3(tmp_path / "it.zip")
     assert list(tmp_path.iterdir()) == []

@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 from portfolio_makers import linear_policy, some_portfolio
+from sdmbtl.studies.records import put_record, put_seal
 
 from sdmbtl import ContextSpace
 from sdmbtl.policies import policy_bytes
 from sdmbtl.studies import Study
-from sdmbtl.studies.records import put_record, put_seal
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 
 #: Clears the screen, sets the title, moves up, turns the writing direction.

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 from mutations import mutated_bytes, mutated_json, mutated_text
+from sdmbtl.studies.records import put_seal
 from typer.testing import CliRunner
 
 from sdmbtl.cli import app
@@ -20,7 +21,6 @@ from sdmbtl.errors import SdmbtlError
 from sdmbtl.policies import load_policy, policy_bytes
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.studies import Study
-from sdmbtl.studies.records import put_seal
 from sdmbtl.transfer import ObservedRows
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 from sdmbtl_lab.matrices.region_recipe import RegionRecipe
@@ -178,7 +178,7 @@ class PortfolioManifest(Subject):
         manifest.write_text(mutated_text(manifest.read_text(), rng))
 
     def read(self, path):
-        portfolio = Portfolio.load(path, skip_damaged=True)
+        portfolio = Portfolio.load(path)
         portfolio.choose({"a": 1.5})
 
 

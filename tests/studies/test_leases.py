@@ -8,12 +8,12 @@ import time
 
 import numpy as np
 import pytest
+from sdmbtl.studies.lease_holder import LeaseHolder
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import SelectorError, StudyError
 from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine
-from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.studies.leases import Lease, grant
 
 ROW = np.arange(8.0)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sdmbtl.studies.lease_holder import LeaseHolder
 from small_study import REGIONS, open_small, outcome
 from stand_ins import evaluate, make_study, train_one
 
@@ -14,7 +15,6 @@ from sdmbtl.errors import BusyError, StudyError, TrainerError, WorkerLostError
 from sdmbtl.execution import Executor, ProcessExecutor, TaskFuture
 from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine
-from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.training import Failure
 
 HERE = Path(__file__).parent

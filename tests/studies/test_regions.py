@@ -6,6 +6,7 @@ import signal
 
 import numpy as np
 import pytest
+from sdmbtl.studies.lease_holder import LeaseHolder
 from small_study import POINTS, REGIONS, TRAINER, open_small, outcome
 
 from sdmbtl import ContextSpace, Levels
@@ -16,7 +17,6 @@ from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
-from sdmbtl.studies.lease_holder import LeaseHolder
 from sdmbtl.studies.recording import Recorder
 from sdmbtl.training.stable_baselines import StableBaselinesTrainer
 

@@ -12,6 +12,7 @@ from functools import wraps
 import gymnasium
 import numpy as np
 import pytest
+from sdmbtl.studies.creation import create_study
 from small_study import TRAINER, open_small
 
 from sdmbtl import ContextSpace, training
@@ -38,7 +39,6 @@ from sdmbtl.studies import (
     TimeLimit,
     database,
 )
-from sdmbtl.studies.creation import create_study
 from sdmbtl.studies.doctor import examine
 from sdmbtl.training import Failure
 from sdmbtl.training.ppo import BatchedPPOTrainer

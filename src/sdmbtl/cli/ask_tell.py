@@ -307,6 +307,7 @@ def _tell_rows(
     """
     recorded = []
     for place, row in enumerate(rows):
+        before = study.trials
         try:
             named = _named_policy(study, row)
             if how["repeat"] and isinstance(named, int):
@@ -319,7 +320,8 @@ def _tell_rows(
                 source_return=row.get("source_return"),
                 **how,
             )
-            if attached := {**row.get("attributes", {}), **attributes}:
+            attached = {**row.get("attributes", {}), **attributes}
+            if attached and trial not in before:
                 study.annotate(trial, **attached)
         except SdmbtlError as problem:
             if isinstance(problem, DuplicateTellError):
@@ -329,11 +331,12 @@ def _tell_rows(
             kept = f"; {place} before it {'is' if place == 1 else 'are'} recorded" if place else ""
             kind = BusyError if isinstance(problem, BusyError) else ArgumentError
             raise kind(f"Row {place + 1} of {len(rows)}{kept}: {problem}") from None
-        lease = study.database.lease(trial.id)
-        is_late = lease is not None and row.get("lease", lease.token) != lease.token
-        became = "superseded: its lease had expired" if is_late else how["status"]
-        source = study.space.in_words(trial.source)
-        recorded.append(f"Policy {trial.id}, {source}: recorded as {became}.")
+        became = f"recorded as {how['status']}"
+        if trial in before:  # nothing has changed
+            lease = study.store.leases().get(trial.id)
+            is_late = lease is not None and row.get("lease", lease.token) != lease.token
+            became = "stale, because its lease had expired" if is_late else "was reported before"
+        recorded.append(f"Policy {trial.id}, {study.space.in_words(trial.source)}: {became}.")
     return recorded
 
 

@@ -17,7 +17,7 @@ import typer
 from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.cli.output import ArgumentError
 from sdmbtl.cli.parsing import parse_seconds, parse_settings, trainer_settings
-from sdmbtl.execution import executor_names
+from sdmbtl.execution import EXECUTORS
 
 #: Options in a panel of the help.
 _choice = partial(typer.Option, rich_help_panel="Choice of contexts")
@@ -209,7 +209,7 @@ class ExecutionSettings:
 
     def __post_init__(self) -> None:
         if self.executor is not None:
-            known_name("--executor", self.executor, executor_names(), error=ArgumentError)
+            known_name("--executor", self.executor, EXECUTORS, error=ArgumentError)
         _ = self.keywords
 
     @property

@@ -1,17 +1,14 @@
-"""Executors: where training and evaluation are done. This process, others, or a Ray cluster."""
+"""Executors: training and evaluation in this process, in others, or on a Ray cluster."""
 
-from sdmbtl.execution.base import Executor, TaskFuture
+from sdmbtl.execution.base import EXECUTORS, Executor, make_executor, report
 from sdmbtl.execution.process_executor import ProcessExecutor
-from sdmbtl.execution.registry import executor_names, make_executor
-from sdmbtl.execution.reporting import report
 from sdmbtl.execution.serial_executor import SerialExecutor
 
 __all__ = [
+    "EXECUTORS",
     "Executor",
     "ProcessExecutor",
     "SerialExecutor",
-    "TaskFuture",
-    "executor_names",
     "make_executor",
     "report",
 ]

@@ -1,47 +1,55 @@
-"""What every executor does: `concurrent.futures`, for tasks that are named functions of data."""
+"""The executor protocol: `concurrent.futures`, for tasks that are named functions of data."""
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import traceback
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor as FuturesExecutor
 from concurrent.futures import Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, ClassVar
 
-from sdmbtl.checks import check_float, check_int
+from sdmbtl.checks import check_float, check_int, known_name, known_options
 from sdmbtl.errors import ExecutorError
 
+#: A task as it travels: the name of a function, and its arguments.
+Call = tuple[str, tuple[Any, ...]]
 
-class TaskFuture(Future[Any]):
-    """The outcome of a task, and how far it is.
+#: Called with what a task reports.
+Listener = Callable[[Any], None]
 
-    Attributes:
-        latest: What the task has reported last; None before that, or where nothing is reported.
-    """
+#: The listener of the task that runs in this process or thread.
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.latest: Any = None
+EXECUTORS = ("serial", "processes", "ray")
 
 
 class Executor(FuturesExecutor):
     """Runs tasks, as many at once as it has workers, beginning with those submitted first.
 
     What travels is data: a task is a function at the top of a module, which is named and imported
-    again where it runs, and its arguments and result are numbers, texts, bytes, arrays, and lists
-    and dicts of these. A task is tried once: whoever submits it decides what is tried again.
+    again where it runs. Its arguments and result are numbers, texts, bytes, arrays, and lists and
+    dicts of these. A task is tried once: whoever submits it decides what is tried again.
 
     Args:
         workers: Number of tasks at once.
         time_limit: Seconds that a task may take; None for any number. One that takes longer is
             ended, with `WorkerLostError`, as one whose worker died.
 
+    Attributes:
+        in_process: Whether tasks run in this process, within `submit`; then arguments and results
+            may be anything.
+
     Raises:
         ExecutorError: If a setting is not usable.
     """
 
     name: ClassVar[str]
+    in_process: ClassVar[bool] = False
 
     def __init__(self, workers: int, *, time_limit: float | None = None) -> None:
         self.workers = check_int("workers", workers, low=1, error=ExecutorError)
@@ -51,12 +59,16 @@ class Executor(FuturesExecutor):
 
     # Arguments of a task are data, so they are given in order and never by name.
     @abstractmethod
-    def submit(self, function: Callable[..., Any], /, *args: Any) -> TaskFuture:  # type: ignore[override]
+    def submit(  # type: ignore[override]
+        self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
+    ) -> Future[Any]:
         """Have a task done.
 
         Args:
             function: A function at the top of a module that can be imported.
             *args: Its arguments.
+            on_report: Called with what the task gives to `report`, perhaps in another thread, and
+                perhaps not with all of it.
 
         Raises:
             RuntimeError: If the executor was shut down.
@@ -72,8 +84,35 @@ class Executor(FuturesExecutor):
         """
 
 
+def make_executor(name: str, workers: int = 1, **options: Any) -> Executor:
+    """Make an executor.
+
+    Args:
+        name: "serial", "processes" or "ray".
+        workers: Number of tasks at once.
+        **options: Its other settings: `time_limit`, `memory_limit`, `address`, `cpus`, `gpus`.
+
+    Raises:
+        ExecutorError: If there is none of this name, or a setting is not one of it.
+        MissingPackageError: If it needs a package that is not installed.
+    """
+    from sdmbtl.execution.process_executor import ProcessExecutor
+    from sdmbtl.execution.serial_executor import SerialExecutor
+
+    known_name("executor", name, EXECUTORS, error=ExecutorError)
+    kind: type[Executor] = {"serial": SerialExecutor}.get(name, ProcessExecutor)
+    if name == "ray":
+        from sdmbtl.execution.ray_executor import RayExecutor
+
+        kind = RayExecutor
+    given = {key: value for key, value in options.items() if value is not None}
+    settings = tuple(n for n in inspect.signature(kind).parameters if n != "workers")
+    known_options(name, given, settings, error=ExecutorError)
+    return kind(workers, **given)
+
+
 def name_of(function: Callable[..., Any]) -> str:
-    """The name "module:function" under which a task is imported where it runs.
+    """Return the name "module:function" under which a task is imported where it runs.
 
     Raises:
         ExecutorError: If it cannot be imported by name.
@@ -85,3 +124,56 @@ def name_of(function: Callable[..., Any]) -> str:
             f"{module!r} instead."
         )
     return f"{module}:{name}"
+
+
+def report(data: Any) -> None:
+    """Report progress to whoever submitted the task that runs here, if anybody listens."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(data)
+
+
+@contextmanager
+def redirect_reports(listener: Listener | None) -> Iterator[None]:
+    """Have a task that is called meanwhile report to a listener."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def do_call(call: Call, listener: Listener | None = None) -> tuple[str, Any]:
+    """Do a task: "result" and what it returned, or "error" and what it raised, as data.
+
+    Args:
+        call: Name of the function, and its arguments.
+        listener: Called with what the task reports.
+    """
+    name, arguments = call
+    module, _, function = name.partition(":")
+    try:
+        with redirect_reports(listener):
+            return "result", getattr(importlib.import_module(module), function)(*arguments)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whoever submitted the task decides)
+        return "error", {
+            "module": type(error).__module__,
+            "name": type(error).__qualname__,
+            "message": str(error),
+            "traceback": "".join(traceback.format_exception(error)),
+        }
+
+
+def rebuild_error(data: dict[str, str]) -> Exception:
+    """Return the error that `do_call` described; of the same type if it is ours or builtin."""
+    kind: Any = None
+    if data["module"] in ("builtins", "sdmbtl.errors"):
+        kind = getattr(importlib.import_module(data["module"]), data["name"], None)
+    if not isinstance(kind, type) or not issubclass(kind, Exception):
+        kind = None
+    try:
+        error: Exception = kind(data["message"])
+    except TypeError:
+        error = RuntimeError(f"{data['name']}: {data['message']}")
+    error.add_note(f"In a worker:\n{data['traceback']}")
+    return error

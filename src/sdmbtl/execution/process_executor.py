@@ -10,16 +10,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
-from multiprocessing.connection import Connection, Pipe, wait
+from multiprocessing.connection import Pipe, wait
 from pathlib import Path
 from typing import Any, ClassVar
 
 from sdmbtl.checks import check_int
 from sdmbtl.errors import ExecutorError, WorkerLostError
-from sdmbtl.execution.base import Executor, TaskFuture, name_of
-from sdmbtl.execution.calls import Call, rebuild_error
-from sdmbtl.parallel import SINGLE_THREADED
+from sdmbtl.execution.base import Call, Executor, Listener, name_of, rebuild_error
+from sdmbtl.execution.machine import worker_environment
 from sdmbtl.wording import duration
 
 
@@ -44,20 +44,22 @@ class ProcessExecutor(Executor):
         if memory_limit is not None:
             memory_limit = check_int("memory_limit", memory_limit, low=1, error=ExecutorError)
         self.memory_limit = memory_limit
-        self._tasks: queue.SimpleQueue[tuple[TaskFuture, Call] | None] = queue.SimpleQueue()
+        self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._keepers: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._processes: set[_Worker] = set()
         self._is_shut_down = self._is_ended = False
 
-    def submit(self, function: Callable[..., Any], /, *args: Any) -> TaskFuture:  # type: ignore[override]
+    def submit(  # type: ignore[override]
+        self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
+    ) -> Future[Any]:
         """Have a task done by the next worker that is free."""
         call: Call = (name_of(function), args)
         with self._lock:
             if self._is_shut_down:
                 raise RuntimeError("This executor was shut down: it takes no more tasks.")
-            future = TaskFuture()
-            self._tasks.put((future, call))
+            future: Future[Any] = Future()
+            self._tasks.put((future, call, on_report))
             while len(self._keepers) < self.workers:
                 keeper = threading.Thread(target=self._keep, daemon=True)
                 self._keepers.append(keeper)
@@ -86,7 +88,7 @@ class ProcessExecutor(Executor):
 
     @property
     def pids(self) -> list[int]:
-        """Numbers of the processes that there are now."""
+        """Numbers of the processes at present."""
         with self._lock:
             return [worker.pid for worker in self._processes]
 
@@ -94,12 +96,12 @@ class ProcessExecutor(Executor):
         """Have one task after another done by a worker, which is replaced if it is lost."""
         worker: _Worker | None = None
         while (task := self._tasks.get()) is not None:
-            future, call = task
+            future, call, on_report = task
             if not future.set_running_or_notify_cancel():
                 continue
             try:
                 worker = worker or self._start()
-                result = worker.do(call, future, self.time_limit, self.memory_limit)
+                result = worker.do(call, on_report, self.time_limit, self.memory_limit)
             except WorkerLostError as error:
                 self._end(worker)
                 worker = None
@@ -125,6 +127,10 @@ class ProcessExecutor(Executor):
                 self._processes.discard(worker)
 
 
+#: A future, its task, and who listens to it.
+_Task = tuple[Future[Any], Call, Listener | None]
+
+
 class _Worker:
     """One process and the connection to it."""
 
@@ -148,11 +154,11 @@ class _Worker:
     def do(
         self,
         call: Call,
-        future: TaskFuture,
+        on_report: Listener | None,
         time_limit: float | None,
         memory_limit: int | None,
     ) -> Any:
-        """Have a task done; returns its result, or raises its error.
+        """Have a task done; return its result, or raise its error.
 
         Raises:
             WorkerLostError: If the worker died, or broke a limit.
@@ -162,7 +168,7 @@ class _Worker:
         with suppress(BrokenPipeError, ConnectionResetError):  # which is noticed below
             self._connection.send(call)
         while True:
-            if _is_ready(self._connection, self.look_every):
+            if wait([self._connection], self.look_every):
                 try:
                     kind, content = self._connection.recv()
                 except (EOFError, OSError):
@@ -171,7 +177,8 @@ class _Worker:
                     return content
                 if kind == "error":
                     raise rebuild_error(content)
-                future.latest = content
+                if on_report is not None:
+                    on_report(content)
             elif time_limit is not None and time.monotonic() - begun > time_limit:
                 raise WorkerLostError(
                     f"The run did not end within {duration(time_limit)} and was stopped: it hangs, "
@@ -191,7 +198,7 @@ class _Worker:
         self._process.wait()
 
     def _died(self, out_of_memory: bool) -> WorkerLostError:
-        """What is known of the end of a process that is no more."""
+        """Describe how the process ended."""
         status = self._process.wait()
         if status >= 0:
             return WorkerLostError(f"The worker ended with exit status {status}.", "crashed")
@@ -208,24 +215,8 @@ class _Worker:
 _CRASHES = (signal.SIGSEGV, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGBUS)
 
 
-def _is_ready(connection: Connection[Any, Any], seconds: float) -> bool:
-    return bool(wait([connection], seconds))
-
-
-def worker_environment() -> dict[str, str]:
-    """Variables of a worker: one thread each, and modules from where this process finds them."""
-    path = os.pathsep.join(dict.fromkeys([p or str(Path.cwd()) for p in sys.path]))
-    return {**os.environ, **single_thread_variables(), "PYTHONPATH": path}
-
-
-def single_thread_variables() -> dict[str, str]:
-    """Variables that keep a process to one thread, with which JAX starts too."""
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    return {**SINGLE_THREADED, "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()}
-
-
 def _memory_of(process: int) -> int:
-    """Bytes that a process has in memory; 0 where that is not known."""
+    """Return the bytes that a process has in memory; 0 if unknown."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     except (OSError, IndexError, ValueError):
@@ -234,7 +225,7 @@ def _memory_of(process: int) -> int:
 
 
 def _count_out_of_memory() -> int:
-    """How often the system has killed a process for lack of memory; 0 where that is not known."""
+    """Return how often the system killed a process for lack of memory; 0 if unknown."""
     with suppress(OSError, ValueError):
         for line in Path("/proc/vmstat").read_text().splitlines():
             if line.startswith("oom_kill "):

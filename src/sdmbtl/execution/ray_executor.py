@@ -6,13 +6,13 @@ import importlib.util
 import threading
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, ClassVar
 
 from sdmbtl.checks import check_float
 from sdmbtl.errors import ExecutorError, MissingPackageError, WorkerLostError
-from sdmbtl.execution.base import Executor, TaskFuture, name_of
-from sdmbtl.execution.calls import Call, do, rebuild_error
-from sdmbtl.execution.process_executor import single_thread_variables, worker_environment
+from sdmbtl.execution.base import Executor, Listener, do_call, name_of, rebuild_error
+from sdmbtl.execution.machine import single_thread_variables, worker_environment
 from sdmbtl.wording import duration
 
 
@@ -22,7 +22,7 @@ class RayExecutor(Executor):
     Nothing durable is kept in the cluster. Tasks report nothing while they run.
 
     Args:
-        workers: Number of tasks at once; a cluster of this machine's own has so many CPUs.
+        workers: Number of tasks at once; a cluster that is started here has this many CPUs.
         time_limit: Seconds that a task may take, from when it was submitted to Ray.
         address: Of a cluster: "host:port", "ray://host:port", or "auto" for the one of this
             machine. Without it, a cluster is started here and ended with the executor.
@@ -56,15 +56,19 @@ class RayExecutor(Executor):
         self.gpus = check_float("gpus", gpus, low=0.0, error=ExecutorError)
         self.address = address
         self._is_shut_down = False
-        self._running: dict[Any, TaskFuture] = {}
+        self._running: dict[Any, Future[Any]] = {}
         self._lock = threading.Lock()
         self._connect()
 
-    def submit(self, function: Callable[..., Any], /, *args: Any) -> TaskFuture:  # type: ignore[override]
-        """Have a task done in the cluster."""
+    def submit(  # type: ignore[override]
+        self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
+    ) -> Future[Any]:
+        """Have a task done in the cluster; nothing is reported."""
+        del on_report
         if self._is_shut_down:
             raise RuntimeError("This executor was shut down: it takes no more tasks.")
-        future, call = TaskFuture(), (name_of(function), args)
+        future: Future[Any] = Future()
+        call = (name_of(function), args)
         future.set_running_or_notify_cancel()  # Ray has it: it cannot be taken back
         reference = self._remote.remote(call)
         with self._lock:
@@ -118,9 +122,9 @@ class RayExecutor(Executor):
                 ) from None
         self._remote = ray.remote(
             num_cpus=self.cpus, num_gpus=self.gpus, max_retries=0, max_calls=0
-        )(_do)
+        )(do_call)
 
-    def _await(self, reference: Any, future: TaskFuture) -> None:
+    def _await(self, reference: Any, future: Future[Any]) -> None:
         """Wait for a task; its future gets the result, or what became of its worker."""
         import ray
 
@@ -138,7 +142,7 @@ class RayExecutor(Executor):
             del self._running[reference]
 
     def _explain(self, error: BaseException, reference: Any) -> BaseException:
-        """What Ray says became of a task, as one of our errors."""
+        """Turn an error of Ray into one of ours."""
         import ray
         from ray import exceptions
 
@@ -162,8 +166,3 @@ class RayExecutor(Executor):
         if isinstance(error, exceptions.NodeDiedError):
             return WorkerLostError(f"The node of the worker was lost: {text}", "node")
         return WorkerLostError(f"The worker died ({type(error).__name__}): {text}", "crashed")
-
-
-def _do(call: Call) -> tuple[str, Any]:
-    """What a worker of Ray does; it has nobody to report to."""
-    return do(call, lambda _: None)

@@ -3,36 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, ClassVar
 
-from sdmbtl.execution.base import Executor, TaskFuture
-from sdmbtl.execution.reporting import told_to
+from sdmbtl.errors import ExecutorError
+from sdmbtl.execution.base import Executor, Listener, redirect_reports
 
 
 class SerialExecutor(Executor):
     """Does a task when it is submitted: its future is finished then.
 
     Nothing can be ended from outside, so there is no limit of time.
+
+    Args:
+        workers: 1.
     """
 
     name: ClassVar[str] = "serial"
+    in_process: ClassVar[bool] = True
 
-    def __init__(self) -> None:
-        super().__init__(1)
+    def __init__(self, workers: int = 1) -> None:
+        super().__init__(workers)
+        if workers != 1:
+            raise ExecutorError(
+                f"The executor 'serial' does one task at a time. Got workers={workers!r}; use "
+                "'processes' for more."
+            )
         self._is_shut_down = False
 
-    def submit(self, function: Callable[..., Any], /, *args: Any) -> TaskFuture:  # type: ignore[override]
-        """Do a task now; an interrupt is not the task's, and passes through."""
+    def submit(  # type: ignore[override]
+        self, function: Callable[..., Any], /, *args: Any, on_report: Listener | None = None
+    ) -> Future[Any]:
+        """Do a task now; an interrupt passes through."""
         if self._is_shut_down:
             raise RuntimeError("This executor was shut down: it takes no more tasks.")
-        future = TaskFuture()
+        future: Future[Any] = Future()
         future.set_running_or_notify_cancel()
-
-        def listen(data: Any) -> None:
-            future.latest = data
-
         try:
-            with told_to(listen):
+            with redirect_reports(on_report):
                 result = function(*args)
         except Exception as error:  # noqa: BLE001 (the future has it)
             future.set_exception(error)

@@ -1,7 +1,7 @@
 """The process of a worker: `python -m sdmbtl.execution.worker DESCRIPTOR`.
 
 It reads tasks from a connection, does them and answers, until the connection is closed: so it
-never outlives who started it.
+never outlives whoever started it.
 """
 
 from __future__ import annotations
@@ -15,47 +15,33 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
-from sdmbtl.execution.calls import Call, do
+from sdmbtl.execution.base import Call, do_call
+
+#: Seconds between two reports that are sent.
+REPORT_EVERY = 0.1
 
 
 def main() -> None:
-    """Serve who started this process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are for who started this
+    """Serve the process that started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # interrupts are for whoever started this
     connection: Connection[Any, Any] = Connection(int(sys.argv[1]))
     tasks: queue.SimpleQueue[Call] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
+    due, latest = 0.0, None
+
+    def send_when_due(data: Any) -> None:
+        nonlocal due, latest
+        latest = data
+        if time.monotonic() >= due:
+            connection.send(("report", data))
+            due, latest = time.monotonic() + REPORT_EVERY, None
+
     while True:
-        reports = Reports(connection)
-        answer = do(tasks.get(), reports.add)
-        reports.flush()
+        answer = do_call(tasks.get(), send_when_due)
+        if latest is not None:
+            connection.send(("report", latest))
+        due, latest = 0.0, None
         connection.send(answer)
-
-
-class Reports:
-    """Sends what a task reports, but not more often than anybody looks; the last one always.
-
-    Args:
-        connection: To who started the task.
-    """
-
-    #: Seconds between two that are sent.
-    every = 0.1
-
-    def __init__(self, connection: Connection[Any, Any]) -> None:
-        self._connection, self._due = connection, 0.0
-        self._latest: Any = None
-
-    def add(self, data: Any) -> None:
-        """Take note of a report."""
-        self._latest = data
-        if time.monotonic() >= self._due:
-            self.flush()
-
-    def flush(self) -> None:
-        """Send the latest, if it was not."""
-        if self._latest is not None:
-            self._connection.send(("report", self._latest))
-            self._latest, self._due = None, time.monotonic() + self.every
 
 
 def _receive(connection: Connection[Any, Any], tasks: queue.SimpleQueue[Call]) -> None:

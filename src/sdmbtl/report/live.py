@@ -48,9 +48,7 @@ class LivePage:
     def current(self) -> tuple[str, str]:
         """Return the page, and a tag that changes with it."""
         with self._lock:
-            about = self._study.database.path.stat()
-            worker = self._study.database.find_worker()
-            now = (about.st_mtime_ns, about.st_size, about.st_ino, worker)
+            now = (self._study.store.data_version(), self._study.running_process)
             if now != self._seen:
                 self._study.refresh()
                 self._page = make_page(study_data(self._study), live=True)

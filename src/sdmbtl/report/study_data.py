@@ -38,8 +38,7 @@ MISSING = 65_535
 
 def study_data(study: Study) -> dict[str, Any]:
     """Gather the content of a study's page as JSON data; nothing of the study is changed."""
-    with study.database.opened():
-        snapshot, errors = study.snapshot(), study.database.errors()
+    snapshot, errors = study.snapshot(), study.store.errors()
     finished = [trial for trial in study.trials if trial.row is not None]
     rows = np.array([trial.row for trial in finished]).reshape(len(finished), len(study.space))
     failures = _failures(snapshot, errors)
@@ -138,12 +137,13 @@ def _policy(
 ) -> dict[str, Any]:
     lows, highs = unit_box(space, trial.source)
     span = snapshot.known_span
+    seconds = snapshot.timing["by_trial"].get(str(policy.id), {})
     numbers = {
         "chosen by": chosen_by(policy.strategy, policy.structure, policy.model),
         "return where trained": figure(policy.training_return),
         **{name.replace("_", " "): figure(value) for name, value in policy.numbers.items()},
         **{f"score of {name}": f"{value:.2f}" for name, value in policy.scores.items()},
-        **{f"seconds of {name}": f"{value:.3g}" for name, value in policy.seconds.items()},
+        **{f"seconds of {name}": f"{value:.3g}" for name, value in seconds.items()},
         **{name: _text(value) for name, value in policy.attributes.items()},
     }
     remarks = policy_problems(policy)

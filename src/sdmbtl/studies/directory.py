@@ -1,22 +1,33 @@
-"""What is in the directory of a study."""
+"""The directory of a study: found, or made."""
 
 from __future__ import annotations
 
-import hashlib
 import os
+import secrets
 import warnings
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 from sdmbtl.errors import StudyError
-from sdmbtl.files import network_file_system, obstacle
-from sdmbtl.foreign import MAX_BYTES
+from sdmbtl.files import network_file_system
+from sdmbtl.software import CORE, TRAINING, versions
+from sdmbtl.studies.environment import first_identity
+from sdmbtl.studies.store import StudyStore
+from sdmbtl.studies.trust import ORIGIN
 
-FileState = Literal["intact", "missing", "damaged"]
+if TYPE_CHECKING:
+    from sdmbtl.studies.configuration import Configuration
+    from sdmbtl.training import TrainerSpec
 
 
-def check_there(path: Path) -> Path:
-    """The path; refuses one where there is not a study.
+def has_database(path: Path) -> bool:
+    """Tell whether there is the database of a study, or its backup."""
+    return any(os.path.lexists(path / name) for name in ("study.db", "study.backup.db"))
+
+
+def open_store(path: Path, wait: float) -> StudyStore:
+    """Open the store of the study in a directory.
 
     Raises:
         StudyError: If there is none.
@@ -27,57 +38,57 @@ def check_there(path: Path) -> Path:
             f"sdmbtl run CartPole --out {path}, or Study.open(path, 'CartPole'); or for "
             f"training of your own: sdmbtl ask {path} --space FILE.toml."
         )
-    return path
+    return StudyStore(path / "study.db", wait)
 
 
-def is_study(path: Path) -> bool:
-    """Whether there is one; refuses a path where there is anything else.
-
-    A study whose creation was killed may have left files without a database: that is nothing.
-
-    Raises:
-        StudyError: If there is something else.
-    """
-    if has_database(path):
-        return True
-    if not path.exists():
-        return False
-    if path.is_dir():
-        names = {p.name for p in path.iterdir() if not p.name.startswith(".study.")}
-        ours = {"policies", "study.lock", "study.run.lock"}
-        if names <= ours and not any(path.glob("policies/*")):
-            return False
-    raise StudyError(
-        f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
-    )
-
-
-def file_state(path: Path, root: Path, sha256: str | None) -> FileState:
-    """What became of a file of a study; nothing but a file in its own place is opened.
+def open_or_create_store(
+    path: Path, wait: float, configuration: Configuration, training: TrainerSpec | None
+) -> StudyStore:
+    """Open the store of the study in a directory, or make it.
 
     Args:
-        path: The file.
-        root: The directory of the study.
-        sha256: The checksum on record.
+        path: The directory.
+        wait: Seconds to wait for another process that writes.
+        configuration: How a new study is set up.
+        training: How its policies are trained; None if that is the caller's.
+
+    Raises:
+        StudyError: If it cannot be made there.
     """
-    if obstacle(path, root) is not None:
-        return "damaged"
+    if not has_database(path):
+        _make_directory(path)
+
+    def facts() -> dict[str, Any]:
+        packages = CORE if configuration.family is None else (*CORE, *TRAINING)
+        return {
+            "configuration": asdict(configuration),
+            "versions": versions(packages),
+            **first_identity(training),
+            ORIGIN: secrets.token_hex(16),
+        }
+
+    return StudyStore(path / "study.db", wait, facts)
+
+
+def _make_directory(path: Path) -> None:
+    """Make the directory, unless something else is there.
+
+    A study whose creation was killed may have left files without a database: that is nothing.
+    """
+    if path.exists() and not (
+        path.is_dir()
+        and {p.name for p in path.iterdir() if not p.name.startswith(".study.")} <= {"policies"}
+        and not any(path.glob("policies/*"))
+    ):
+        raise StudyError(
+            f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
+        )
     try:
-        with path.open("rb") as file:
-            found = os.fstat(file.fileno()).st_size
-            if found > MAX_BYTES:
-                return "damaged"
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except FileNotFoundError:
-        return "missing"
-    except OSError:  # the disk fails, or it is not ours to read
-        return "damaged"
-    return "intact" if digest == sha256 else "damaged"
-
-
-def has_database(path: Path) -> bool:
-    """Whether there is the database of a study, or its backup."""
-    return any(os.path.lexists(path / name) for name in ("study.db", "study.backup.db"))
+        (path / "policies").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StudyError(
+            f"Cannot make a study in {str(path)!r}: {error.strerror}. Choose another directory."
+        ) from None
 
 
 def warn_of_network(path: Path) -> None:
@@ -85,8 +96,7 @@ def warn_of_network(path: Path) -> None:
     kind = network_file_system(path)
     if kind is not None:
         warnings.warn(
-            f"The study in {str(path)!r} is on a network file system ({kind}), where the locks "
-            "of its database may not keep processes apart. One process at a time is safe. For "
-            "several, put the study on a local disk, or check that the file system has locks.",
+            f"The study in {str(path)!r} is on a network file system ({kind}). One process may use "
+            "it safely. Several need a file system whose locks work on all machines.",
             stacklevel=3,
         )

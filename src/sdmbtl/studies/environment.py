@@ -11,29 +11,29 @@ from sdmbtl.errors import ConfigurationError, DamagedStudyError
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
-    from sdmbtl.studies.study import Study
+    from sdmbtl.studies.trial_log import TrialLog
     from sdmbtl.training import Trainer, TrainerSpec
 
 #: Under this name the identities are kept, the present one last.
 ENVIRONMENTS = "environments"
-#: What an identity has.
+#: Parts of an identity.
 PARTS = ("source", "data", "spec", "packages")
 
 
 def first_identity(training: TrainerSpec | None) -> dict[str, Any]:
-    """The facts about the environments of a new study; none if training is the caller's."""
+    """Return the facts about the environments of a new study; none if training is the caller's."""
     if training is None:
         return {}
     return {ENVIRONMENTS: [{"policies": 0, "changes": [], "identity": _identify(training)}]}
 
 
 def accepted_changes(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What has changed in the environments, and after how many policies, in order."""
+    """List changes of the environments, and after how many policies, in order."""
     return [{k: r[k] for k in ("policies", "changes")} for r in recorded_environments(facts)[1:]]
 
 
 def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The record of the environments, the present ones last.
+    """Return the record of the environments, the present ones last.
 
     Raises:
         DamagedStudyError: If it is something else.
@@ -48,7 +48,7 @@ def recorded_environments(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _is_record(data: object) -> bool:
-    """Whether this is an entry of the record, as `first_identity` makes it."""
+    """Tell whether this is an entry of the record, as `first_identity` makes it."""
     if not isinstance(data, Mapping) or not isinstance(data.get("identity"), Mapping):
         return False
     parts, changes = data["identity"], data.get("changes")
@@ -61,7 +61,11 @@ def _is_record(data: object) -> bool:
 
 
 def check_identity(
-    study: Study, training: TrainerSpec, recorded: Mapping[str, Any], *, accept: bool
+    log: TrialLog,
+    training: TrainerSpec,
+    recorded: Mapping[str, Any],
+    *,
+    accept: bool,
 ) -> None:
     """Compare the environments with those on record.
 
@@ -69,7 +73,7 @@ def check_identity(
     the present code to the record.
 
     Args:
-        study: The study.
+        log: The trials of the study.
         training: How its policies are trained.
         recorded: The last entry of the record.
         accept: Whether changes are accepted.
@@ -80,27 +84,26 @@ def check_identity(
     from sdmbtl.environments.identity import compare
     from sdmbtl.training import Checkpoints
 
-    now = _identify(training)
+    now, path = _identify(training), log.store.path.parent
     changes, releases = compare(recorded["identity"], now)
     if (changes or releases) and accept:
-        new = {"policies": study.n_finished, "changes": changes + releases, "identity": now}
-        with study.database.locked():
-            records = study.database.facts()[ENVIRONMENTS]
-            study.database.set_fact(ENVIRONMENTS, [*records, new])
+        new = {"policies": log.n_finished, "changes": changes + releases, "identity": now}
+        with log.store.transaction():
+            log.store.set_fact(ENVIRONMENTS, [*log.store.facts()[ENVIRONMENTS], new])
         # What was half trained in the old environments would continue in the new ones.
-        Checkpoints.of_study(study.path).clear()
+        Checkpoints.of_study(path).clear()
         return
     if changes:
         raise ConfigurationError(
-            f"The environments of the study in {str(study.path)!r} have changed since its policies "
-            "were trained:\n"
+            f"The environments of the study in {str(path)!r} have changed since its policies were "
+            "trained:\n"
             + "\n".join(f"  {line}" for line in changes + releases)
             + "\nUndo the changes, or use another directory. If returns stay comparable, continue "
             "with --accept-changes, or Study.open(path, accept_changes=True)."
         )
     if releases:
         warnings.warn(
-            f"The study in {str(study.path)!r} was made with other releases: "
+            f"The study in {str(path)!r} was made with other releases: "
             f"{printable(', '.join(releases))}. Returns may differ. --accept-changes, or "
             "Study.open(path, accept_changes=True), keeps the new ones on record.",
             stacklevel=2,

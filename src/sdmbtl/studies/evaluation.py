@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import ContextError, StudyError
+from sdmbtl.errors import ContextError, RowError, StudyError
 from sdmbtl.foreign import MAX_BYTES, check_size
-from sdmbtl.parallel import Workers, available_cores
 from sdmbtl.seeds import derived_seed
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
     from sdmbtl.training import Evaluation
+    from sdmbtl.training.evaluation import EvaluationHelpers
     from sdmbtl.training.progress import EvaluationProgress
-
-
-def evaluation_workers(processes: int | None) -> Workers:
-    """The processes that share evaluations with this one.
-
-    Args:
-        processes: How many there are with this one; as many as there are cores if left out.
-
-    Raises:
-        StudyError: If that is not a whole number >= 1.
-    """
-    if processes is None:
-        processes = available_cores()
-    return Workers(check_int("eval_processes", processes, low=1, error=StudyError) - 1)
 
 
 def evaluate_chosen(
@@ -40,7 +26,7 @@ def evaluate_chosen(
     contexts: Iterable[ContextLike] | None,
     episodes: int | None,
     seed: int,
-    workers: Workers,
+    helpers: EvaluationHelpers | None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
     """Play each context with the policy that the portfolio chooses for it.
@@ -50,7 +36,7 @@ def evaluate_chosen(
         contexts: Any contexts; all targets if left out.
         episodes: Episodes on each; as in the study if left out.
         seed: Another seed gives other episodes.
-        workers: Processes that take a share.
+        helpers: Processes that take a share.
         progress: Called now and then with the contexts done and those in all.
 
     Raises:
@@ -83,7 +69,7 @@ def evaluate_chosen(
             episodes=episodes,
             seed=derived_seed(study.configuration.seed, "fresh", seed, number),
             progress=report,
-            workers=workers,
+            helpers=helpers,
         )
         whole.returns[places] = played.returns
         whole.errors.update({int(places[i]): e for i, e in played.errors.items()})
@@ -121,7 +107,37 @@ def count_missing(study: Study) -> int:
 def errors_by_target(study: Study) -> dict[int, dict[int, str]]:
     """By target and policy: why the policy could not be evaluated on the target."""
     by_target: dict[int, dict[int, str]] = {}
-    for policy, errors in study.database.errors().items():
+    for policy, errors in study.store.errors().items():
         for target, error in errors.items():
             by_target.setdefault(target, {})[policy] = error
     return by_target
+
+
+def as_row_of_series(returns: Any, space: ContextSpace) -> ArrayLike:
+    """Put a pandas Series or data frame in the order of the targets; anything else stays.
+
+    Its index must be 0, 1, … in the order of the targets, or have the names of the dimensions and
+    a target in each row; targets that are missing were not evaluated.
+
+    Raises:
+        RowError: If its index names no targets.
+    """
+    if not hasattr(returns, "to_numpy") or not hasattr(returns, "index"):
+        return returns  # type: ignore[no-any-return]
+    index, values = returns.index, returns.to_numpy()
+    if list(index) == list(range(len(space))):
+        return values  # type: ignore[no-any-return]
+    if set(index.names) != set(space.names):
+        raise RowError(
+            f"The index of these returns does not name the targets: it has {list(index.names)}. "
+            f"Set it to the dimensions {list(space.names)}, or pass returns.to_numpy() if they are "
+            "in the order of the targets."
+        )
+    row = np.full((len(space), *values.shape[1:]), np.nan)
+    for label, value in zip(index, values, strict=True):
+        parts = label if isinstance(label, tuple) else (label,)
+        place = space.find(space.vector(dict(zip(index.names, parts, strict=True))))
+        if place is None:
+            raise RowError(f"These returns have {label!r}, which is not a target. Leave it out.")
+        row[place] = value
+    return row

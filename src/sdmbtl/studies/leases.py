@@ -1,123 +1,199 @@
-"""Leases: who works on a trial, until when, and whose result counts.
+"""Heartbeats and fencing: who works on a trial, when it was last heard of, whose result counts.
 
-A lease has a token that rises with each holder: a result that comes with an older one is late, and
-does not count. A lease is free again when its process has ended, or when it was not renewed for
-its number of seconds. Those are counted by whoever looks, on its own clock since the machine
-started: the time of day, which may be set, and clocks of other machines do not matter.
+Each time a trial is given to somebody its token rises by one. A result that comes with an older
+token is stale: it is recorded and does not count. A trial is free again when the process that
+works on it has ended, or when nothing was heard of it for the seconds of its lease.
 """
 
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import socket
+import threading
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Self
 
-from sdmbtl.files import is_alive
+from sdmbtl.checks import check_float
+from sdmbtl.errors import BusyError, StudyError
+
+if TYPE_CHECKING:
+    from sdmbtl.selectors import Trial
+    from sdmbtl.studies.store import StudyStore
+
+_log = logging.getLogger(__name__)
+
+#: Numbers for the runs of this process, and the runs that have not ended.
+_run_numbers, _active_runs = itertools.count(1), set[str]()
 
 
 @dataclass(frozen=True)
 class Lease:
-    """One trial, lent to somebody.
+    """A trial that was given to somebody.
 
     Attributes:
-        token: Number of the holder: 1 for the first that this trial was lent to.
-        holder: Who it is, in words; None once it was given back.
-        seconds: How long it holds without being renewed.
-        beats: How often it was renewed.
-        machine: Where the process of the holder runs; None for one that need not run.
-        process: Number of that process, when it started, and which of its runs it is.
-        seen: For each machine that has looked: the beats then, and its clock.
+        token: How often it was given to somebody; 1 for the first holder.
+        holder: Identity of the holder; None once it was returned.
+        seconds: Time without a heartbeat after which it is free.
+        heartbeat: Time of day when the holder was last heard of, in seconds since 1970.
     """
 
     token: int
     holder: str | None
     seconds: float
-    beats: int = 0
-    machine: str | None = None
-    process: tuple[int, int, int] | None = None
-    seen: Mapping[str, tuple[int, float]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The lease as JSON data."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Lease:
-        """Read back what `to_dict` gave."""
-        process = data["process"]
-        seen = {name: (int(beats), float(when)) for name, (beats, when) in data["seen"].items()}
-        read = {"seen": seen, "process": None if process is None else tuple(map(int, process))}
-        return cls(**{**data, **read})
+    heartbeat: float
 
     @property
     def is_free(self) -> bool:
-        """Whether somebody else may have it, as far as this machine knows."""
-        if self.holder is None:
+        """Whether somebody else may have it."""
+        if self.holder is None or _has_ended(self.holder):
             return True
-        machine = this_machine()
-        if self.process is not None and self.machine == machine and not _runs(self.process):
-            return True
-        beats, since = self.seen.get(machine, (-1, 0.0))
-        return beats == self.beats and machine_clock() - since >= self.seconds
-
-    def looked_at(self) -> Lease:
-        """The lease with a note of when this machine saw it first as it is now."""
-        machine = this_machine()
-        if self.seen.get(machine, (-1, 0.0))[0] == self.beats:
-            return self
-        return replace(self, seen={**self.seen, machine: (self.beats, machine_clock())})
+        # A heartbeat in the future is as old as one in the past: the clock was set back.
+        return abs(time.time() - self.heartbeat) >= self.seconds
 
     def renewed(self) -> Lease:
-        """The lease for another number of seconds."""
-        return replace(self, beats=self.beats + 1, seen={}).looked_at()
+        """Return the lease with a heartbeat now."""
+        return replace(self, heartbeat=time.time())
 
-    def given_back(self) -> Lease:
-        """The lease without a holder; its token is remembered."""
-        return replace(self, holder=None, seen={}, machine=None, process=None)
+    def returned(self) -> Lease:
+        """Return the lease without a holder; its token is remembered."""
+        return replace(self, holder=None)
 
-
-#: The runs of this process that have not ended, and numbers for those to come.
-_runs_here: set[int] = set()
-_run_numbers = itertools.count(1)
-
-
-def begin_run() -> int:
-    """A number for a run of this process, whose leases hold until `end_run`."""
-    number = next(_run_numbers)
-    _runs_here.add(number)
-    return number
+    @property
+    def process(self) -> int | None:
+        """Number of the process that holds it; None if it is free, or held by a job elsewhere."""
+        number = (self.holder or "").partition(" ")[0]
+        return int(number) if number.isdecimal() and not self.is_free else None
 
 
-def end_run(number: int) -> None:
-    """Have the leases of a run free, also those that could not be given back on a full disk."""
-    _runs_here.discard(number)
-
-
-def grant(before: Lease | None, seconds: float, run: int | None) -> Lease:
-    """Lend a trial to a run of this process, or to whoever asked for it here.
+def grant(before: Lease | None, seconds: float, holder: str | None = None) -> Lease:
+    """Return a lease with the next token.
 
     Args:
-        before: Its lease so far, which is free; None if there was none.
-        seconds: How long it holds without being renewed.
-        run: The run with which it ends; None if it does not end with this process.
+        before: The lease so far, which is free; None if there was none.
+        seconds: Time without a heartbeat after which it is free again.
+        holder: Identity of a run; a job elsewhere, which need not be a process, if left out.
     """
     token = 1 if before is None else before.token + 1
-    holder = f"process {os.getpid()} on {socket.gethostname()}"
-    if run is None:
-        return Lease(token, f"a job asked for by {holder}", seconds).looked_at()
-    own = (os.getpid(), _started(os.getpid()), run)
-    return Lease(token, holder, seconds, machine=this_machine(), process=own).looked_at()
+    return Lease(token, holder or f"job {socket.gethostname()}", seconds, time.time())
 
 
-def this_machine() -> str:
-    """What tells this machine, since it was started, from all others.
+class LeaseKeeper:
+    """Leases of one run of a study, kept alive by a thread. A context manager.
 
-    Processes of another container have other numbers, so that counts as another machine.
+    Args:
+        store: The store of the study.
+        seconds: Time without a heartbeat after which others take over the trials of this run.
+        alone: Whether no other run may be at work; see `Study.run` about `join`.
+
+    Raises:
+        StudyError: If the number of seconds is not usable.
+        BusyError: On entering, if another process runs the study.
+    """
+
+    def __init__(self, store: StudyStore, seconds: float = 60.0, *, alone: bool = True) -> None:
+        self.store, self.alone = store, alone
+        self.seconds = check_float("lease_seconds", seconds, low=0.0, error=StudyError)
+        self.tokens: dict[int, int] = {}
+        self._run = str(next(_run_numbers))
+        pid = os.getpid()
+        self.holder = f"{pid} {socket.gethostname()} {_started(pid)} {self._run} {_machine()}"
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, daemon=True)
+
+    def __enter__(self) -> Self:
+        with self.store.transaction():
+            runner = self.store.runner()
+            if self.alone and runner is not None and not runner.is_free:
+                number, host, *_ = (runner.holder or "").split(" ")
+                raise BusyError(
+                    f"Another process (number {number} on {host}) is running the study in "
+                    f"{str(self.store.path.parent)!r}. Wait until it ends, or stop it; status, ask "
+                    "and tell may be used meanwhile, and --join works with it."
+                )
+            if self.alone:
+                self.store.set_runner(grant(runner, self.seconds, self.holder))
+        _active_runs.add(self._run)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+        _active_runs.discard(self._run)
+        with suppress(StudyError):  # on a full disk the leases are free all the same
+            self._renew(ended=True)
+
+    def claim(self, trials: Sequence[Trial]) -> list[Trial]:
+        """Return those of some pending trials that this run holds; it takes what is free."""
+        if any(trial.id not in self.tokens for trial in trials):
+            with self.store.transaction():
+                leases = self.store.leases()
+                for trial in trials:
+                    lease = leases.get(trial.id)
+                    if trial.id not in self.tokens and (lease is None or lease.is_free):
+                        self.take(trial.id, lease)
+        return [t for t in trials if t.id in self.tokens]
+
+    def take(self, number: int, before: Lease | None = None) -> None:
+        """Give a trial to this run, within a transaction."""
+        lease = grant(before, self.seconds, self.holder)
+        self.store.set_lease(number, lease)
+        self.tokens[number] = lease.token
+
+    def is_lost(self, number: int) -> bool:
+        """Tell whether somebody else has, or had, a trial of this run; within a transaction."""
+        lease = self.store.leases().get(number)
+        return number in self.tokens and (lease is None or lease.token != self.tokens[number])
+
+    def give_back(self, number: int) -> None:
+        """Record that a trial is done, within a transaction."""
+        lease = self.store.leases().get(number)
+        if self.tokens.pop(number, None) is not None and lease is not None:
+            self.store.set_lease(number, lease.returned())
+
+    def _beat(self) -> None:
+        while not self._ended.wait(self.seconds / 4 or 1.0):
+            try:
+                self._renew()
+            except StudyError as error:
+                _log.debug("No heartbeat was recorded; the next one may be: %s", error)
+
+    def _renew(self, *, ended: bool = False) -> None:
+        """Record a heartbeat of all leases of this run; return them at its end."""
+        change = Lease.returned if ended else Lease.renewed
+        with self.store.transaction():
+            for number, lease in self.store.leases().items():
+                if lease.holder == self.holder:
+                    self.store.set_lease(number, change(lease))
+            runner = self.store.runner()
+            if runner is not None and runner.holder == self.holder:
+                self.store.set_runner(change(runner))
+
+
+def _has_ended(holder: str) -> bool:
+    """Tell whether a run on this machine has ended; of others that is not known."""
+    try:
+        number, _, started, run, machine = holder.split(" ", 4)
+        if machine != _machine():
+            return False
+        now = _started(int(number))
+        if now == "gone" or (now != started and "?" not in (now, started)):
+            return True  # or another process has its number now
+        return int(number) == os.getpid() and run not in _active_runs
+    except ValueError:
+        return False
+
+
+def _machine() -> str:
+    """Return an identity of this machine, since it was started, and of its process numbers.
+
+    Another container has other process numbers, so it counts as another machine.
     """
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
@@ -126,25 +202,14 @@ def this_machine() -> str:
         return socket.gethostname()
 
 
-def machine_clock() -> float:
-    """Seconds since this machine was started, those in which it slept included."""
-    if hasattr(time, "CLOCK_BOOTTIME"):
-        return time.clock_gettime(time.CLOCK_BOOTTIME)
-    return time.monotonic()
-
-
-def _runs(process: tuple[int, int, int]) -> bool:
-    """Whether a process of this machine still runs: this one, not a later one of its number."""
-    number, started, run = process
-    if number == os.getpid():
-        return started == _started(number) and run in _runs_here
-    return is_alive(number) and _started(number) == started
-
-
-def _started(process: int) -> int:
-    """When a process was started, in ticks of the system; 0 where that is not known."""
+def _started(process: int) -> str:
+    """Return when a process was started, in ticks; "gone" if there is none, "?" if unknown."""
     try:
-        stat = Path(f"/proc/{process}/stat").read_text()
-    except OSError:
-        return 0
-    return int(stat.rpartition(")")[2].split()[19])
+        if os.name == "posix":
+            os.kill(process, 0)
+        state, *fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    except ProcessLookupError:
+        return "gone"
+    except (OSError, OverflowError):
+        return "?"
+    return "gone" if state in "ZX" else fields[18]

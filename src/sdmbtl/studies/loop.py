@@ -1,249 +1,367 @@
-"""The loop of a study: ask, train, evaluate, tell; every step recorded before the next."""
+"""The loop of a study: ask, train, evaluate, tell; every step recorded before the next.
+
+All work goes through an executor. As soon as a worker is free it evaluates a piece of a row, if
+there is one to do, or trains what is waiting; otherwise the selector is asked for the next trial,
+for which those under way count as pending. So with one worker the choices are the same on every
+executor, and with several they are the same for the same order of completion.
+"""
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.callbacks import Callback, Event, Pace
-from sdmbtl.errors import ExhaustedError
-from sdmbtl.parallel import Workers
-from sdmbtl.policies import load_policy
+from sdmbtl.errors import ExhaustedError, StudyError, WorkerLostError
+from sdmbtl.execution import Executor
 from sdmbtl.selectors import Trial
-from sdmbtl.studies.lease_holder import LeaseHolder
-from sdmbtl.studies.recording import Company, Outcome, Recorder, run_of
-from sdmbtl.studies.rounds import Rounds, check_checkpoints
+from sdmbtl.studies.jobs import JobMaker, training_run
+from sdmbtl.studies.recording import Recorder
 from sdmbtl.studies.row_evaluation import RowEvaluation
-from sdmbtl.studies.stopping import StopRule
+from sdmbtl.studies.trial_queue import TrialQueue
 
 if TYPE_CHECKING:
-    from sdmbtl.studies.study import Study
-    from sdmbtl.training import Checkpoints, Failure, Report, Training
+    from sdmbtl.training import Checkpoints, TrainerSpec, TrainingJob
+    from sdmbtl.training.evaluation import EvaluationHelpers
 
-_log = logging.getLogger(__name__)
+#: Seconds between two looks at the workers, and after how many of them, if nothing is done, the
+#: database and the stop rules are looked at again.
+LOOK_EVERY, LOOKS = 0.2, 10
+
+#: A row is evaluated in this many pieces for each worker, so that they end at about the same time.
+PIECES_PER_WORKER = 2
+
+
+@dataclass(eq=False)
+class _Run:
+    """Policies that are trained together in one task."""
+
+    trials: list[Trial]
+    jobs: list[TrainingJob]
+    begun: float = field(default_factory=time.monotonic)
+    pace: Pace = field(default_factory=Pace)
+    latest: dict[str, Any] | None = None
+    shown: dict[str, Any] | None = None
+
+
+@dataclass(eq=False)
+class _Row:
+    """A row that is evaluated, piece by piece."""
+
+    trial: Trial
+    evaluation: RowEvaluation
+    policy: bytes
+    returns: NDArray[np.float64]
+    errors: dict[int, str] = field(default_factory=dict)
+    done: int = 0
+    begun: float = field(default_factory=time.monotonic)
+
+
+@dataclass(eq=False)
+class _Piece:
+    """Some contexts of a row, to be evaluated in one task."""
+
+    row: _Row
+    numbers: Sequence[int]
+    lost: int = 0
 
 
 class Loop:
-    """Trains and evaluates what a study's selector chooses, one round after another, here.
+    """Trains and evaluates what a study's selector chooses.
 
     Args:
-        study: The study.
+        training: How policies are trained.
+        jobs: Makes the training jobs.
+        recorder: Records what comes out.
         tell: Called with every `Event`.
-        workers: Processes that help with evaluations.
-        leases: Those of this process.
-        checkpoint_seconds: Time between two checkpoints of a training run; None for none.
-        is_shared: Whether other processes may run the study at the same time.
+        executor: Who does the work.
+        helpers: Processes that share the evaluations of an executor that is this process.
+        checkpoints: Where runs that were killed continue from; None for none.
+        worker_retries: How often what a lost worker did is given to another one.
     """
 
     def __init__(
         self,
-        study: Study,
+        training: TrainerSpec,
+        jobs: JobMaker,
+        recorder: Recorder,
         tell: Callback,
-        workers: Workers,
-        leases: LeaseHolder,
-        checkpoint_seconds: float | None = None,
+        executor: Executor,
         *,
-        is_shared: bool = False,
+        helpers: EvaluationHelpers | None = None,
+        checkpoints: Checkpoints | None = None,
+        worker_retries: int = 2,
     ) -> None:
-        from sdmbtl.training import Checkpoints
+        self.training, self.jobs, self.recorder, self.tell = training, jobs, recorder, tell
+        self.log, self.files = jobs.log, jobs.files
+        self.executor, self.helpers = executor, helpers if executor.in_process else None
+        self.checkpoints, self.worker_retries = checkpoints, worker_retries
+        # Environments that are made by a function of this process cannot be sent as data.
+        self._spec: Any = training if executor.in_process else training.to_dict()
+        self._tasks: dict[Future[Any], _Run | _Piece] = {}
+        self._todo: deque[_Run | _Piece] = deque()
+        self._in_hand: set[int] = set()
 
-        self.study = study
-        self.tell = tell
-        self.workers = workers
-        self.leases = leases
-        self.is_shared = is_shared
-        self.recorder = Recorder(study, tell, leases)
-        self.checkpoints: Checkpoints | None = None
-        if checkpoint_seconds is not None:
-            self.checkpoints = Checkpoints.of_study(study.path, checkpoint_seconds)
-
-    def run(self, rules: Sequence[StopRule], budget: int | None) -> str:
-        """Continue until a rule holds; returns why it stopped."""
-        rounds = Rounds(self.study, self.tell, self.leases, rules, budget)
+    def run(self, queue: TrialQueue) -> str:
+        """Continue until a rule holds, and what is under way is done; returns why it stopped."""
         while True:
-            self.study.refresh()
-            waiting = rounds.claim()[: self.study.configuration.batch]
-            reason = rounds.stop_reason(waiting=bool(waiting))
-            if reason is not None:
+            self.log.refresh()
+            reason = self._fill(queue)
+            if self._tasks:
+                self._wait(queue)
+            elif reason is not None:
+                if self.checkpoints is not None and not self.log.pending:
+                    self.checkpoints.clear()  # leftovers of other settings too
                 return reason
-            try:
-                trials = waiting or rounds.ask()
-            except ExhaustedError:
-                return rounds.exhausted()
-            if not trials:
-                rounds.wait_for_others()
-                continue
-            self._work(trials)
-            rounds.count_failures(t.id for t in trials)
+            else:  # the rest is other processes'
+                queue.wait_for_others()
 
     def retrain_missing(self) -> None:
-        """Train finished policies again whose file is missing or damaged.
+        """Train finished policies again whose file is missing or damaged, from the same seed.
 
-        Each in the company in which it was trained, so that the same comes out.
+        If another policy comes out, as with other releases of packages, it is evaluated again.
         """
-        lost = [
-            trial
-            for trial in self.study.trained
-            if trial.status == "finished" and self.study.policy_state(trial) != "intact"
-        ]
-        for company in dict.fromkeys(run_of(trial).company for trial in lost):  # parents come first
-            members = [t for t in lost if run_of(t).company == company]
-            ready = [t for t in members if self._parent_is_here(t)]
-            for trial in members:
-                if trial not in ready:
-                    _log.warning(
-                        "Policy %d cannot be trained again: policy %s, from which it starts, is "
-                        "not here.",
-                        trial.id,
-                        trial.parent,
-                    )
-            if ready:
-                self._train(ready)
+        for number in [t.id for t in self.log.trained if t.status == "finished"]:  # parents first
+            trial = self.log.trials[number]
+            if self.files.state(trial) != "intact" and self._has_parent(trial):
+                self._begin_training([trial])
+                self._work_off()
 
     def evaluate_missing(self) -> None:
         """Evaluate each policy that is here on the targets on which it was not."""
-        for number in [trial.id for trial in self.study.trained]:
-            trial = self.study.trials[number]  # others may have changed it meanwhile
+        for number in [trial.id for trial in self.log.trained]:
+            trial = self.log.trials[number]  # others may have changed it meanwhile
             missing = trial.row is None or np.isnan(trial.row).any()
-            is_here = self.study.policy_state(trial) == "intact"
+            is_here = self.files.state(trial) == "intact"
             if trial.status in ("finished", "failed") and missing and is_here:
-                self._evaluate(trial)
+                self._begin_row(trial)
+                self._work_off()
 
-    def _work(self, trials: list[Trial]) -> None:
-        """Train what is not trained, evaluate what is not evaluated."""
-        untrained = [t for t in trials if self.study.policy_state(t) != "intact"]
-        while untrained:
-            # A policy that was lost is trained again before those that start from it.
-            lost = {t.id for t in untrained}
-            later = [t for t in untrained if t.parent in lost]
-            ready = [t for t in untrained if t not in later and self.recorder.has_its_parent(t)]
-            if len(later) == len(untrained):
-                raise self.recorder.wrong_parent(later[0])
-            if ready:
-                self._train(ready)
-            if later:  # what a policy is trained on may depend on its parent's row
-                self._evaluate_trained(ready)
-            untrained = later
-        self._evaluate_trained(trials)
+    # -- giving work ---------------------------------------------------------------------------
 
-    def _evaluate_trained(self, trials: Sequence[Trial]) -> None:
-        """Evaluate what is trained and not evaluated."""
-        for number in [t.id for t in trials]:
-            trial = self.study.trials[number]
-            if trial.status == "pending" and run_of(trial).policy_sha256 is not None:
-                self._evaluate(trial)
+    def _work_off(self) -> None:
+        """Do what is to be done, without asking for more."""
+        while self._todo or self._tasks:
+            while self._todo and len(self._tasks) < self.executor.workers:
+                self._submit(self._todo.popleft())
+            self._wait(None)
 
-    def _parent_is_here(self, trial: Trial) -> bool:
-        """Whether the policy that a trial starts from is here, if there is one."""
+    def _fill(self, queue: TrialQueue) -> str | None:
+        """Give every free worker something to do; why to stop, if there is nothing to be asked."""
+        while len(self._tasks) < self.executor.workers:
+            if self._todo:
+                self._submit(self._todo.popleft())
+                continue
+            claimed = [t for t in queue.claim() if t.id not in self._in_hand]
+            trials = [t for t in claimed if self._is_ready(t)][: queue.batch]
+            reason = queue.stop_reason(waiting=bool(trials))
+            if reason is not None:
+                return reason
+            try:
+                trials = trials or queue.ask()
+            except ExhaustedError:
+                return queue.exhausted()
+            if not trials:
+                return None
+            trained = [t for t in trials if self.files.state(t) == "intact"]
+            for trial in trained:
+                self._begin_row(trial)
+            self._begin_training([t for t in trials if t not in trained])
+        return None
+
+    def _is_ready(self, trial: Trial) -> bool:
+        """Tell whether the policy that a trial starts from is here; if it never will be, give up.
+
+        Raises:
+            StudyError: If its file is lost and can be made again.
+        """
         if trial.parent is None:
             return True
-        return self.study.policy_state(self.study.trials[trial.parent]) == "intact"
+        path = self.files.root
+        if trial.parent >= trial.id:
+            raise StudyError(
+                f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier "
+                f"one. See: sdmbtl doctor {path}"
+            )
+        parent = self.log.trials[trial.parent]
+        state = self.files.state(parent)
+        if state == "intact" or parent.status == "pending":  # which is tried again before
+            return state == "intact"
+        if parent.status == "finished" and parent.has_policy:
+            raise StudyError(
+                f"Policy {trial.id} starts from policy {parent.id}, whose file is {state}. Bring "
+                f"it back, or have it trained again: sdmbtl resume {path} --retrain-missing"
+            )
+        what = "was trained elsewhere" if parent.status == "finished" else f"is {parent.status}"
+        error = f"StudyError: it starts from policy {parent.id}, which {what}: no weights are here"
+        self.recorder.give_up(trial, error)
+        return False
 
-    def _train(self, trials: list[Trial]) -> None:
-        """Train trials: new ones with one another, those that are lost as they were trained."""
-        companies = dict.fromkeys(run_of(trial).company for trial in trials)
-        for company in companies:
-            members = [t for t in trials if run_of(t).company == company]
-            everyone = [t.id for t, _ in self._members(company)]
-            if set(everyone) >= {t.id for t in members}:
-                self._train_together(self._members(company), members)
-            else:
-                self._train_together([(t, run_of(t).attempt) for t in members], members)
+    def _has_parent(self, trial: Trial) -> bool:
+        return trial.parent is None or (self.files.state(self.log.trials[trial.parent]) == "intact")
 
-    def _members(self, company: Sequence[tuple[int, int]]) -> list[tuple[Trial, int]]:
-        """The trials of a company, and which attempt each was; without those that cannot be."""
-        trials = [(self.study.trials[number], attempt) for number, attempt in company]
-        return [(trial, attempt) for trial, attempt in trials if self._parent_is_here(trial)]
+    def _begin_training(self, trials: list[Trial]) -> None:
+        """Have trials trained; those of a chunk together, in one task."""
+        self._in_hand |= {trial.id for trial in trials}
+        jobs = [self.jobs.job(trial) for trial in trials]
+        for numbers in self.training.make_trainer().chunks(jobs):
+            self._todo.append(_Run([trials[n] for n in numbers], [jobs[n] for n in numbers]))
 
-    def _train_together(
-        self, everyone: Sequence[tuple[Trial, int]], wanted: Sequence[Trial]
-    ) -> None:
-        """Train trials side by side.
+    def _begin_row(self, trial: Trial, *, again: bool = False) -> None:
+        """Cut what is to be evaluated of a row into pieces.
 
         Args:
-            everyone: The trials, and which attempt each is.
-            wanted: Those whose policies are to be kept.
+            trial: The trial, with a policy file.
+            again: Whether the policy has changed, so that no return stays.
         """
-        from sdmbtl.training import delete_checkpoints, train
+        self._in_hand.add(trial.id)
+        unknown = trial.updated(row=None, source_return=None) if again else trial
+        known = self.jobs.known_returns(unknown)
+        evaluation = RowEvaluation.of(unknown, known, self.log.space)
+        policy = self.files.path(trial.id).read_bytes()
+        empty = np.full((len(evaluation.contexts), evaluation.episodes), np.nan)
+        row, numbers = _Row(trial, evaluation, policy, empty), list(evaluation.numbers)
+        size = max(len(numbers), 1)
+        if not self.executor.in_process and self.training.make_trainer().evaluates_on_host:
+            size = max(-(-len(numbers) // (PIECES_PER_WORKER * self.executor.workers)), 1)
+        pieces = [_Piece(row, numbers[i : i + size]) for i in range(0, len(numbers), size)]
+        self._todo.extendleft(reversed(pieces))  # before what is still to be trained
+        self.tell(Event("evaluating", trial, 0, len(numbers)))
 
-        pace, count, begun = Pace(), len(everyone), time.monotonic()
+    def _submit(self, task: _Run | _Piece) -> None:
+        from sdmbtl.training.tasks import evaluate_task, job_to_data, train_task
 
-        def progress(report: Report) -> None:
-            speed = pace.steps_per_second(report.steps)
-            self.tell(Event.of(report, wanted[0], speed, count))
+        show = self.executor.in_process  # otherwise reports come in another thread
+        if isinstance(task, _Run):
+            run, kept = task, self.checkpoints
+            run.begun = time.monotonic()
+            folder = None if kept is None else (str(kept.folder), kept.seconds)
 
-        def keep(results: Mapping[int, Training | Failure]) -> None:
-            nonlocal begun
-            company = tuple((everyone[place][0].id, everyone[place][1]) for place in results)
-            outcomes = [
-                (everyone[place][0], jobs[place], result)
-                for place, result in results.items()
-                if everyone[place][0].id in {trial.id for trial in wanted}
-            ]
-            begun, seconds = time.monotonic(), time.monotonic() - begun
-            self._keep(outcomes, company, seconds)
+            def listen(data: dict[str, Any]) -> None:
+                run.latest = data
+                if show:
+                    self._show_run(run, len(run.trials))
 
-        check_checkpoints(self.study)
-        jobs = [self.recorder.job(trial, attempt) for trial, attempt in everyone]
-        # What was trained side by side is recorded at once: a part of it would be trained in other
-        # company after a kill, and differ.
-        train(self.study.training, jobs, progress, self.checkpoints, keep)
-        if self.checkpoints is not None and self.is_shared:
-            delete_checkpoints(self.study.training, jobs, self.checkpoints)
-        elif self.checkpoints is not None:
-            self.checkpoints.clear()  # leftovers of other settings too
+            what: list[Any] = [train_task, self._spec, [*map(job_to_data, run.jobs)], folder]
+        else:
+            row, how = task.row, task.row.evaluation
 
-    def _keep(self, outcomes: Sequence[Outcome], company: Company, seconds: float) -> None:
-        """Save and record what came out of training, for each trial and job."""
-        for trial, job, result in outcomes:
-            if trial.status == "finished":
-                self._bring_back((trial, job, result), company)
-        new = [outcome for outcome in outcomes if outcome[0].status != "finished"]
-        if new:
-            self.recorder.keep_trained(new, company, seconds)
+            def listen(data: dict[str, Any]) -> None:
+                if show:
+                    self._show_row(row, row.done + data["done"])
 
-    def _bring_back(self, outcome: Outcome, company: Company) -> None:
-        """Put the policy of a finished trial back; if it is the same, its returns stay."""
-        from sdmbtl.training import Failure
+            what = [evaluate_task, self._spec, row.policy, how.contexts, task.numbers]
+            what += [how.episodes, self.jobs.evaluation_seed(row.trial), self.helpers]
+        future = self.executor.submit(*what, on_report=listen)
+        self._tasks[future] = task
 
-        trial, job, result = outcome
-        if isinstance(result, Failure):
-            _log.warning("Policy %d could not be trained again: %s", trial.id, result.error)
-            return
-        again, file = self.recorder.prepare(trial, job, result, company)
-        self.recorder.put(file, trial)
-        if run_of(again).policy_sha256 != run_of(trial).policy_sha256:
-            _log.warning(
-                "Policy %d, trained again, differs from the one that was lost, as with other "
-                "releases of packages. It is evaluated anew.",
-                trial.id,
-            )
-            self._evaluate(again.updated(row=None, source_return=None))
-        self.tell(Event("trained", self.study.trials[trial.id]))
+    # -- taking results ------------------------------------------------------------------------
 
-    def _evaluate(self, trial: Trial) -> None:
-        """Evaluate a policy on the targets on which it was not, and record that."""
-        from sdmbtl.training import evaluate
+    def _wait(self, queue: TrialQueue | None) -> None:
+        """Take what is done; show how far the rest is while nothing is."""
+        done: set[Future[Any]] = set()
+        for _ in range(LOOKS):
+            done, _ = wait(self._tasks, LOOK_EVERY, return_when=FIRST_COMPLETED)
+            if done:
+                break
+            self._show()
+        for future in [f for f in self._tasks if f in done]:  # in the order they were given out
+            task = self._tasks.pop(future)
+            error = future.exception()
+            if error is not None and not isinstance(error, WorkerLostError):
+                raise error
+            if isinstance(task, _Piece):
+                ended = self._take_piece(task, future, error)
+            else:
+                ended = self._take_training(task, future, error)
+            self._in_hand -= set(ended)
+            if queue is not None:
+                queue.count_failures(ended)
 
-        def progress(done: int, total: int) -> None:
-            self.tell(Event("evaluating", trial, done, total))
+    def _take_training(
+        self, run: _Run, future: Future[Any], error: WorkerLostError | None
+    ) -> list[int]:
+        """Record what was trained; returns the trials that are not evaluated next."""
+        from sdmbtl.training import delete_checkpoints
+        from sdmbtl.training.tasks import training_from_data
 
-        begun, before = time.monotonic(), self.study.trials[trial.id]
-        row = RowEvaluation.of(trial, self.recorder.known_returns(trial), self.study.space)
-        progress(0, len(row.numbers))
-        played = evaluate(
-            self.study.training,
-            load_policy(self.study.policy_path(trial.id)),
-            row.contexts,
-            episodes=row.episodes,
-            seed=self.recorder.evaluation_seed(trial),
-            only=row.numbers,
-            progress=progress,
-            workers=self.workers,
-        )
-        complete = row.complete(played.returns, played.errors)
-        self.recorder.keep_evaluated(before, trial, *complete, time.monotonic() - begun)
+        if error is not None:
+            for trial in run.trials:
+                self.recorder.keep_lost(trial, str(error), self.worker_retries)
+            return [trial.id for trial in run.trials]
+        results = [training_from_data(data) for data in future.result()]
+        outcomes = list(zip(run.trials, run.jobs, results, strict=True))
+        self.recorder.keep_trained(outcomes, time.monotonic() - run.begun)
+        if self.checkpoints is not None:
+            delete_checkpoints(self.training, run.jobs, self.checkpoints)
+        ended = []
+        for before in run.trials:
+            trial = self.log.trials[before.id]
+            changed = training_run(trial).policy_sha256 != training_run(before).policy_sha256
+            if trial.has_policy and trial.status == "pending":
+                self._begin_row(trial)
+            elif trial.status == before.status == "finished" and changed:
+                self._begin_row(trial, again=True)
+            else:  # failed, to be tried again, or reported elsewhere
+                ended.append(trial.id)
+        return ended
+
+    def _take_piece(
+        self, piece: _Piece, future: Future[Any], error: WorkerLostError | None
+    ) -> list[int]:
+        """Put the returns of a piece into its row; returns the trial if that is complete."""
+        row, numbers = piece.row, list(piece.numbers)
+        if error is None:
+            played = future.result()
+            row.returns[numbers] = played["returns"]
+            row.errors |= played["errors"]
+        elif len(numbers) > 1:  # whichever context it was: the others are not to suffer
+            half = len(numbers) // 2
+            self._todo.extendleft(_Piece(row, part) for part in (numbers[half:], numbers[:half]))
+            return []
+        elif piece.lost < self.worker_retries:
+            self._todo.appendleft(replace(piece, lost=piece.lost + 1))
+            return []
+        else:
+            row.errors[numbers[0]] = f"WorkerLostError: {error}"
+        row.done += len(numbers)
+        self._show_row(row, row.done)
+        if row.done < len(row.evaluation.numbers):
+            return []
+        complete = row.evaluation.complete(row.returns, dict(sorted(row.errors.items())))
+        self.recorder.keep_evaluated(row.trial, *complete, time.monotonic() - row.begun)
+        return [row.trial.id]
+
+    # -- showing -------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        """Tell how far the work is: a training run with news first."""
+        runs = [task for task in self._tasks.values() if isinstance(task, _Run)]
+        if runs:
+            run = next((run for run in runs if run.latest is not run.shown), runs[0])
+            self._show_run(run, sum(len(run.trials) for run in runs))
+        else:
+            row = next(task.row for task in self._tasks.values() if isinstance(task, _Piece))
+            self._show_row(row, row.done)
+
+    def _show_run(self, run: _Run, policies: int) -> None:
+        from sdmbtl.training import Report
+
+        report, speed = Report(**(run.latest or {"steps": 0, "total_steps": 0})), np.nan
+        told = len(report.evaluations)
+        if run.latest is not run.shown:
+            told = 0 if run.shown is None else len(run.shown["evaluations"])
+            run.shown = run.latest
+            speed = run.pace.steps_per_second(report.steps)
+        report = replace(report, evaluations=report.evaluations[told:])
+        self.tell(Event.of(report, run.trials[0], speed, policies))
+
+    def _show_row(self, row: _Row, done: int) -> None:
+        self.tell(Event("evaluating", row.trial, done, len(row.evaluation.numbers)))

@@ -1,4 +1,4 @@
-"""What random actions do in a study's environments, and which policies do no better."""
+"""Returns of random actions in a study's environments, and the policies that do no better."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.seeds import derived_seed
-from sdmbtl.studies.database import mean_over_episodes
+from sdmbtl.studies.row_evaluation import mean_over_episodes
 from sdmbtl.transfer import bounded, mean_of, scale_of
 
 if TYPE_CHECKING:
@@ -18,12 +18,13 @@ if TYPE_CHECKING:
     from sdmbtl.contexts import ContextSpace
     from sdmbtl.execution import Executor
     from sdmbtl.selectors import Trial
-    from sdmbtl.studies.study import Study
+    from sdmbtl.studies.store import StudyStore
+    from sdmbtl.training import TrainerSpec
 
-#: They are played on at most this many targets, so many times on each, in so many steps in all.
+#: Most targets to play on, episodes on each, and most steps in all.
 MOST_TARGETS, EPISODES, MOST_STEPS = 16, 5, 50_000
 
-#: A policy is better if its mean return is above by so many standard errors of the difference.
+#: A policy is better if its mean return is higher by this many standard errors of the difference.
 STANDARD_ERRORS = 2.0
 
 _FACT = "random_actions"
@@ -95,54 +96,45 @@ class RandomActions:
         return bounded(mean + STANDARD_ERRORS * float(error))
 
 
-def measure_random_actions(study: Study, executor: Executor | None = None) -> None:
+def measure_random_actions(
+    store: StudyStore, training: TrainerSpec, space: ContextSpace, root: int, executor: Executor
+) -> None:
     """Play random actions on some of the targets, once in the life of a study, and record it.
 
     It decides nothing: if an environment fails here, that is recorded, and the study continues.
 
     Args:
-        study: The study.
-        executor: Who plays them, so that an environment that crashes or hangs does so there; this
-            process if left out.
+        store: The store of the study.
+        training: How its policies are trained.
+        space: Its context space.
+        root: Root of its random numbers.
+        executor: Who plays them.
     """
-    if _FACT in study.database.facts():
+    from sdmbtl.training.tasks import random_actions_task
+
+    if _FACT in store.facts():
         return
-    seed = derived_seed(study.configuration.seed, "random actions")
-    targets = np.arange(len(study.space))
+    seed = derived_seed(root, "random actions")
+    targets = np.arange(len(space))
     if len(targets) > MOST_TARGETS:
         rng = np.random.default_rng(seed)
         targets = np.sort(rng.choice(targets, MOST_TARGETS, replace=False))
+    spec = training if executor.in_process else training.to_dict()
+    how = space.targets[targets], EPISODES, MOST_STEPS, seed
     try:
-        returns = _play(study, study.space.targets[targets], seed, executor)
+        returns: NDArray[np.float64] = executor.submit(random_actions_task, spec, *how).result()
     except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
-        _record(study, {"error": f"{type(error).__name__}: {error}"})
-        return
-    played = np.isfinite(returns).any(axis=1)
-    record = [[float(x) if np.isfinite(x) else None for x in row] for row in returns[played]]
-    _record(study, {"targets": targets[played].tolist(), "returns": record})
-
-
-def _play(
-    study: Study, contexts: NDArray[np.float64], seed: int, executor: Executor | None
-) -> NDArray[np.float64]:
-    from sdmbtl.training.random_actions import play_as_trained
-    from sdmbtl.training.tasks import random_actions_task
-
-    how = contexts, EPISODES, MOST_STEPS, seed
-    if executor is None:
-        return play_as_trained(study.trainer, *how)
-    spec = study.training.to_dict()
-    returns: NDArray[np.float64] = executor.submit(random_actions_task, spec, *how).result()
-    return returns
-
-
-def _record(study: Study, measured: dict[str, Any]) -> None:
-    with study.alone():
-        study.database.set_fact(_FACT, measured)
+        measured: dict[str, Any] = {"error": f"{type(error).__name__}: {error}"}
+    else:
+        played = np.isfinite(returns).any(axis=1)
+        record = [[float(x) if np.isfinite(x) else None for x in row] for row in returns[played]]
+        measured = {"targets": targets[played].tolist(), "returns": record}
+    with store.transaction():
+        store.set_fact(_FACT, measured)
 
 
 def recorded_random_actions(facts: Mapping[str, Any]) -> RandomActions | None:
-    """What was measured, from the facts of a study; None if nothing was."""
+    """Read what was measured from the facts of a study; None if nothing was."""
     record = facts.get(_FACT, {})
     if not record.get("targets"):
         return None
@@ -150,9 +142,10 @@ def recorded_random_actions(facts: Mapping[str, Any]) -> RandomActions | None:
     return RandomActions(np.array(record["targets"], dtype=np.intp), returns)
 
 
-def no_better_warning(study: Study, trial: Trial, random: RandomActions | None) -> str | None:
-    """What is said of a policy that does no better than random actions; None of any other."""
-    episodes, space = study.configuration.episodes, study.space
+def no_better_warning(
+    trial: Trial, space: ContextSpace, episodes: int, random: RandomActions | None
+) -> str | None:
+    """Return a warning of a policy that does no better than random actions; None of any other."""
     if random is None or not random.are_no_worse_than(trial, space, episodes):
         return None
     there = "context" if trial.source.is_point else "region"

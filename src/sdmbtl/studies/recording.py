@@ -1,9 +1,9 @@
-"""What training and evaluation give, on record: saved and written before anything else is done."""
+"""Outcomes of training and evaluation, recorded before anything else is done."""
 
 from __future__ import annotations
 
-import hashlib
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -12,180 +12,114 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.callbacks import Callback, Event
-from sdmbtl.errors import StudyError
-from sdmbtl.files import PreparedFile, obstacle
-from sdmbtl.policies import load_policy, policy_bytes
-from sdmbtl.seeds import derived_seed, seed_sequence
+from sdmbtl.policies import policy_bytes
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.studies.database import cannot_write, mean_over_episodes
-from sdmbtl.studies.lease_holder import LeaseHolder
-from sdmbtl.studies.random_actions import no_better_warning
+from sdmbtl.studies.configuration import Configuration
+from sdmbtl.studies.jobs import training_run
+from sdmbtl.studies.leases import LeaseKeeper
+from sdmbtl.studies.policy_files import PolicyFiles
+from sdmbtl.studies.random_actions import no_better_warning, recorded_random_actions
+from sdmbtl.studies.row_evaluation import mean_over_episodes
+from sdmbtl.studies.trial_log import TrialLog
 
 if TYPE_CHECKING:
-    from sdmbtl.studies.study import Study
     from sdmbtl.training import Failure, Training, TrainingJob
 
 _log = logging.getLogger(__name__)
 
-#: The whole space is trained on so many times as many contexts as another region.
-WHOLE_SPACE = 4
-
-#: A trial, what was trained for it, and what came out.
+#: A trial, its training job, and the result.
 Outcome = tuple[Trial, "TrainingJob", "Training | Failure"]
 
-#: Id and attempt of each trial that was trained side by side.
-Company = tuple[tuple[int, int], ...]
+#: Errors in the code of an environment, which another seed or context does not change.
+_CODE_ERRORS = re.compile(
+    r"\b(Attribute|Import|ModuleNotFound|Name|NotImplemented|Syntax|Type)Error: "
+)
+
+
+def is_code_error(error: str) -> bool:
+    """Tell whether an error is one of code, so that trying again would not help."""
+    return _CODE_ERRORS.search(error) is not None
 
 
 class Recorder:
-    """Makes jobs of a study's trials, and records what becomes of them.
+    """Records what becomes of trials.
 
-    The study is locked only while something is written. What other processes have recorded until
-    then is taken over first, and is never replaced; a result of a trial that was lost to another
-    process meanwhile is kept as superseded and does not count.
+    What other processes have recorded meanwhile is never replaced. A result of a trial that was
+    lost to another process is recorded as stale and does not count.
 
     Args:
-        study: The study.
+        log: The trials.
+        files: The policies.
+        configuration: The configuration of the study.
+        leases: Those of this run.
         tell: Called with every `Event`.
-        leases: Those of this process.
     """
 
-    def __init__(self, study: Study, tell: Callback, leases: LeaseHolder) -> None:
-        self.study, self.tell, self.leases = study, tell, leases
+    def __init__(
+        self,
+        log: TrialLog,
+        files: PolicyFiles,
+        configuration: Configuration,
+        leases: LeaseKeeper,
+        tell: Callback,
+    ) -> None:
+        self.log, self.files, self.configuration = log, files, configuration
+        self.leases, self.tell = leases, tell
 
-    # -- jobs ----------------------------------------------------------------------------------
+    def keep_trained(self, outcomes: Sequence[Outcome], seconds: float) -> None:
+        """Record what came out of training, with the policy files; all of it or nothing.
 
-    def job(self, trial: Trial, attempt: int) -> TrainingJob:
-        """What is trained for a trial."""
-        from sdmbtl.training import TrainingJob
-
-        source = trial.source
-        return TrainingJob(
-            self.contexts(trial),
-            derived_seed(self.study.configuration.seed, "train", trial.id, attempt),
-            attempt,
-            None if source.parent is None else load_policy(self.study.policy_path(source.parent)),
-            source.steps,
-        )
-
-    def contexts(self, trial: Trial) -> NDArray[np.float64]:
-        """(m, D) contexts that a trial is trained on."""
-        configuration, source, space = self.study.configuration, trial.source, self.study.space
-        rng = np.random.default_rng(seed_sequence(configuration.seed, "region", trial.id))
-        if not space.is_whole(source):
-            return space.draw(source, configuration.region_contexts, rng)
-        # One that continues is trained where its parent falls short: that row was there when the
-        # trial was asked for, so a policy that is lost and trained again gets the same contexts.
-        row = None if source.parent is None else self.study.trials[source.parent].row
-        return space.draw(source, WHOLE_SPACE * configuration.region_contexts, rng, row)
-
-    def known_returns(self, trial: Trial) -> NDArray[np.float64]:
-        """(N, E) returns of a trial's policy so far, NaN where it was not evaluated."""
-        if trial.row is None:
-            return np.full((len(self.study.space), self.study.configuration.episodes), np.nan)
-        return self.study.database.episodes().get(trial.id, trial.row[:, None])
-
-    def evaluation_seed(self, trial: Trial) -> int:
-        """The seed of the episodes that a trial's policy is evaluated in."""
-        return derived_seed(self.study.configuration.seed, "evaluate", trial.id)
-
-    # -- what was trained ----------------------------------------------------------------------
-
-    def keep_trained(self, outcomes: Sequence[Outcome], company: Company, seconds: float) -> None:
-        """Save and record what came out of training, for each pending trial."""
+        Args:
+            outcomes: Of pending trials, or of finished ones whose file was lost.
+            seconds: Time that all of it took.
+        """
         from sdmbtl.training import Failure
 
-        files: dict[int, PreparedFile] = {}
         events: list[Event] = []
-        try:
+        with self.log.write_lock():
             for trial, job, result in outcomes:
+                if not self._is_ours(trial, result):
+                    continue
                 if isinstance(result, Failure):
                     events.append(Event("failed", self._retry_or_give_up(trial, result)))
                 else:
-                    after, files[trial.id] = self.prepare(trial, job, result, company)
-                    events.append(Event("trained", after))
-            with self.study.alone():
-                events = [event for event in events if self._still_wanted(event.trial, files)]
-                for event in events:
-                    if event.trial.id in files:
-                        self.put(files[event.trial.id], event.trial)
-                ended = [e.trial for e in events if e.trial.status == "failed"]
-                self.study.record(
-                    *[self.merged(event.trial) for event in events],
-                    seconds={(event.trial.id, "training"): seconds for event in events[:1]},
-                    leases={n: x for t in ended for n, x in self.leases.give_back(t.id).items()},
-                )
-        finally:
-            for file in files.values():
-                file.drop()
+                    events.append(Event("trained", self._trained(trial, job, result)))
+            first = {(event.trial.id, "training"): seconds for event in events[:1]}
+            self.log.record(*(event.trial for event in events), seconds=first)
         for event in events:
             self.tell(event)
 
-    def prepare(
-        self, trial: Trial, job: TrainingJob, training: Training, company: Company
-    ) -> tuple[Trial, PreparedFile]:
-        """Write the policy file: the trial as it is to be recorded, and the file to be put."""
+    def _trained(self, trial: Trial, job: TrainingJob, training: Training) -> Trial:
+        """Write the policy file and return the trial with it."""
         notes = {"id": trial.id, "context": trial.context, "seed": job.seed}
         notes |= {k: v for k, v in trial.source.to_dict().items() if k in ("width", "parent")}
         content = policy_bytes(training.policy, {**notes, "steps": training.steps})
-        path = self.study.policy_path(trial.id)
-        found = obstacle(path, self.study.path)
-        if found is not None:
-            way_out = f"Move it away, or run: sdmbtl doctor {self.study.path} --repair"
-            raise cannot_write(path, f"{found}. {way_out}", self.study.path)
-        try:
-            path.parent.mkdir(exist_ok=True)
-            file = PreparedFile(path, content)
-        except OSError as error:
-            raise cannot_write(path, error.strerror or error, self.study.path) from None
-        self.tell(Event("saved", trial))
         run = replace(
-            run_of(trial),
+            training_run(trial),
             steps=int(training.steps),  # numbers of NumPy are not JSON
             training_return=float(training.source_return),
             curve=tuple((int(steps), float(value)) for steps, value in training.curve),
-            policy_sha256=hashlib.sha256(content).hexdigest(),
-            company=company,
+            policy_sha256=self.files.write(trial.id, content),
         )
-        return trial.updated(run=run), file
-
-    def put(self, file: PreparedFile, trial: Trial) -> None:
-        """Put the policy file of a trial in its place.
-
-        Raises:
-            StudyError: If it cannot be written.
-        """
-        try:
-            file.put()
-        except OSError as error:
-            file.drop()
-            path = self.study.policy_path(trial.id)
-            raise cannot_write(path, error.strerror or error, self.study.path) from None
-
-    def _still_wanted(self, trained: Trial, files: Mapping[int, PreparedFile]) -> bool:
-        """Whether a trial is still to be trained, by this process."""
-        if self.leases.is_lost(trained.id):
-            if trained.id in files:
-                run = run_of(trained)
-                what = f"policy {run.policy_sha256} with a training return of {run.training_return}"
-                self._supersede(trained.id, what)
-            self.leases.forget(trained.id)
-            return False
-        return self.is_unchanged(trained.updated(status="pending"))
+        return self._with_attributes(trial.updated(run=run))
 
     def _retry_or_give_up(self, trial: Trial, failure: Failure) -> Trial:
-        """The trial after a failure: to be retried with another seed, or given up."""
-        retry = failure.attempt < self.study.configuration.retries
+        """Return the trial after a failure: to be retried with another seed, or given up."""
+        if trial.status == "finished":
+            _log.warning("Policy %d could not be trained again: %s", trial.id, failure.error)
+            return trial
+        retry = failure.attempt < self.configuration.retries and not is_code_error(failure.error)
         attempt = failure.attempt + 1 if retry else failure.attempt
-        run = TrainingRun(attempt, (*run_of(trial).errors, failure.error))
-        return trial.updated(run=run, status=trial.status if retry else "failed")
-
-    # -- what was evaluated --------------------------------------------------------------------
+        run = TrainingRun(attempt, (*training_run(trial).errors, failure.error))
+        if not retry:
+            self.leases.give_back(trial.id)
+        return self._with_attributes(
+            trial.updated(run=run, status=trial.status if retry else "failed")
+        )
 
     def keep_evaluated(
         self,
-        before: Trial,
         trial: Trial,
         returns: NDArray[np.float64],
         own: float | None,
@@ -195,121 +129,109 @@ class Recorder:
         """Record the returns of a policy.
 
         Args:
-            before: The trial as it was on record when the evaluation began.
-            trial: The trial that was evaluated.
+            trial: The trial as it was on record when the evaluation began.
             returns: (N, E) its returns, NaN where the evaluation failed.
             own: The mean return on its source, if that is a point that is not a target.
-            errors: What went wrong, by target.
-            seconds: How long it took.
+            errors: Errors by target.
+            seconds: Time that it took.
         """
-        if np.isnan(returns).all() and before.row is not None:
+        if np.isnan(returns).all() and trial.row is not None:
             _log.warning(
                 "The evaluation of policy %d failed on all targets; its returns stay as they were.",
                 trial.id,
             )
             return
-        with self.study.alone():
-            if self.leases.is_lost(trial.id):
-                self._supersede(trial.id, "a row of returns", mean_over_episodes(returns))
+        row = mean_over_episodes(returns)
+        with self.log.write_lock():
+            if not self._is_ours(trial, row):
                 return
-            if not self.is_unchanged(before):
-                return
-            evaluated = self._evaluated(trial, mean_over_episodes(returns), own, errors)
-            self.study.record(
+            evaluated = self._evaluated(trial, row, own, errors)
+            self.log.record(
                 evaluated,
                 episodes={} if evaluated.row is None else {trial.id: returns},
                 errors={trial.id: errors},
                 seconds={(trial.id, "evaluation"): seconds},
-                leases=self.leases.give_back(trial.id),
             )
-            self.study.database.back_up()
+            self.leases.give_back(trial.id)
+        self.log.store.back_up()
         if evaluated.row is None:
             self.tell(Event("failed", evaluated))
             return
-        warning = no_better_warning(self.study, evaluated, self.study.random_actions)
+        random = recorded_random_actions(self.log.store.facts())
+        episodes = self.configuration.episodes
+        warning = no_better_warning(evaluated, self.log.space, episodes, random)
         self.tell(Event("finished", evaluated, warning=warning))
 
     def _evaluated(
         self, trial: Trial, row: NDArray[np.float64], own: float | None, errors: Mapping[int, str]
     ) -> Trial:
-        """The trial as it is to be recorded after its evaluation."""
+        """Return the trial with its row, or failed if there is none."""
         if not np.isnan(row).all():
-            reported = self.study.selector.reported_trial(
-                trial, row, source_return=own, correct=True
-            )
+            reported = self.log.selector.reported_trial(trial, row, source_return=own, correct=True)
             return reported.updated(run=trial.run)
         first = errors[min(errors)]
         error = f"The evaluation failed on all {len(row)} targets. The first error: {first}"
-        run = replace(run_of(trial), errors=(*run_of(trial).errors, error))
-        return self.merged(trial.updated(run=run, status="failed", row=None))
+        return self._failed(trial, error)
 
-    # -- both ----------------------------------------------------------------------------------
+    def keep_lost(self, trial: Trial, error: str, retries: int) -> None:
+        """Record that a worker was lost; after too many of them the trial has failed.
 
-    def keep(self, trial: Trial) -> bool:
-        """Record a change of a pending trial; returns whether it is still this process's."""
-        with self.study.alone():
+        Args:
+            trial: The pending trial that it worked on.
+            error: What became of the worker.
+            retries: How many workers may be lost.
+        """
+        run = training_run(trial)
+        if len(run.lost) >= retries:
+            self.give_up(trial, f"WorkerLostError: {error}")
+            return
+        with self.log.write_lock():
             if not self._is_ours(trial):
-                return False
-            self.study.record(self.merged(trial))
-        return True
+                return
+            again = trial.updated(run=replace(run, lost=(*run.lost, error)))
+            self.log.record(self._with_attributes(again))
+        self.tell(Event("lost", again))
 
     def give_up(self, trial: Trial, error: str) -> None:
         """Record that a pending trial has failed."""
-        run = replace(run_of(trial), errors=(*run_of(trial).errors, error))
-        with self.study.alone():
+        with self.log.write_lock():
             if not self._is_ours(trial):
                 return
-            failed = self.study.trials[trial.id].updated(run=run, status="failed")
-            self.study.record(failed, leases=self.leases.give_back(trial.id))
+            failed = self._failed(trial, error)
+            self.log.record(failed)
+            self.leases.give_back(trial.id)
         self.tell(Event("failed", failed))
 
-    def _is_ours(self, trial: Trial) -> bool:
-        """Whether a trial is still worked on here, and nobody has reported anything of it."""
-        if self.leases.is_lost(trial.id):
-            self.leases.forget(trial.id)
-            return False
-        return self.is_unchanged(trial)
+    def _failed(self, trial: Trial, error: str) -> Trial:
+        run = replace(training_run(trial), errors=(*training_run(trial).errors, error))
+        return self._with_attributes(trial.updated(run=run, status="failed", row=None))
 
-    def has_its_parent(self, trial: Trial) -> bool:
-        """Whether the policy that a trial starts from is here; if it never will be, give up.
+    def _is_ours(
+        self, trial: Trial, result: Training | Failure | NDArray[np.float64] | None = None
+    ) -> bool:
+        """Tell whether a result of this run counts; one that comes too late is recorded as stale.
 
-        Raises:
-            StudyError: If its file is lost and can be made again.
+        Args:
+            trial: The trial as it was on record when the work began.
+            result: What came out.
         """
-        if trial.parent is None:
-            return True
-        if trial.parent >= trial.id:
-            raise self.wrong_parent(trial)
-        parent = self.study.trials[trial.parent]
-        state = self.study.policy_state(parent)
-        if state == "intact" or parent.status == "pending":  # which is tried again before
-            return state == "intact"
-        if parent.status == "finished" and run_of(parent).policy_sha256 is not None:
-            raise StudyError(
-                f"Policy {trial.id} starts from policy {parent.id}, whose file is {state}. Bring "
-                f"it back, or let it be trained again: sdmbtl resume {self.study.path} "
-                "--retrain-missing"
+        now = self.log.trials[trial.id]
+        if self.leases.is_lost(trial.id):
+            token = self.leases.tokens.pop(trial.id)
+            if isinstance(result, np.ndarray):
+                self.log.store.record_stale_result(trial.id, token, "a row of returns", result)
+            elif result is not None and hasattr(result, "source_return"):
+                what = f"a policy with a training return of {result.source_return}"
+                self.log.store.record_stale_result(trial.id, token, what)
+            _log.warning(
+                "Policy %d was given to another process, because no heartbeat of this one was "
+                "recorded. Its result here is recorded as stale and does not count.",
+                trial.id,
             )
-        what = "was trained elsewhere" if parent.status == "finished" else f"is {parent.status}"
-        self.give_up(
-            trial,
-            f"StudyError: it starts from policy {parent.id}, which {what}: no weights are here",
-        )
-        return False
-
-    def wrong_parent(self, trial: Trial) -> StudyError:
-        """The error for a trial that starts from a later one."""
-        return StudyError(
-            f"Policy {trial.id} starts from policy {trial.parent}, which is not an earlier one. "
-            f"See: sdmbtl doctor {self.study.path}"
-        )
-
-    def is_unchanged(self, before: Trial) -> bool:
-        """Whether nobody has reported something else of a trial meanwhile: that stays."""
-        now = self.study.trials[before.id]
-        if now.status == before.status and _same_row(now, before):
+            return False
+        if now.status == trial.status and _same_row(now, trial):
             return True
-        self.leases.forget(before.id)
+        self.leases.tokens.pop(trial.id, None)
         _log.warning(
             "Policy %d was reported elsewhere as %s while it was worked on here. That stays.",
             now.id,
@@ -317,24 +239,9 @@ class Recorder:
         )
         return False
 
-    def merged(self, trial: Trial) -> Trial:
-        """A trial as it is to be recorded: with what others have attached to it meanwhile."""
-        return trial.updated(attributes=self.study.trials[trial.id].attributes)
-
-    def _supersede(self, number: int, what: str, row: NDArray[np.float64] | None = None) -> None:
-        """Keep a result that came after its lease was lost, without counting it."""
-        self.study.database.add_superseded(number, self.leases.token(number), what, row)
-        self.leases.forget(number)
-        _log.warning(
-            "Policy %d was taken over by another process while this one did not renew its lease. "
-            "What came out here is kept as superseded and does not count.",
-            number,
-        )
-
-
-def run_of(trial: Trial) -> TrainingRun:
-    """How a trial's policy came about so far."""
-    return trial.run or TrainingRun()
+    def _with_attributes(self, trial: Trial) -> Trial:
+        """Return the trial with the attributes that others have attached meanwhile."""
+        return trial.updated(attributes=self.log.trials[trial.id].attributes)
 
 
 def _same_row(one: Trial, other: Trial) -> bool:

@@ -1,4 +1,4 @@
-"""Which contexts a policy is evaluated on, and its row made of what came out."""
+"""The row of a policy: the contexts to evaluate it on, and the means of its returns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors import Trial
-from sdmbtl.transfer import mean_of
+from sdmbtl.transfer import mean_of, scale_of
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class RowEvaluation:
     """The evaluation of one policy on the targets on which it was not evaluated.
 
     Attributes:
-        contexts: (n, D) the targets, and after them the source if it is a point beside them.
-        numbers: Which of the contexts are to be evaluated.
+        contexts: (n, D) the targets, and after them the source if it is a point that is not a target.
+        numbers: Those of the contexts that are to be evaluated.
         known: (N, E) returns on the targets so far, NaN where there are none.
-        own: The mean return on the source beside the targets, if it is known.
+        own: The mean return on a source that is not a target, if it is known.
     """
 
     contexts: NDArray[np.float64]
@@ -31,7 +31,7 @@ class RowEvaluation:
 
     @classmethod
     def of(cls, trial: Trial, known: NDArray[np.float64], space: ContextSpace) -> RowEvaluation:
-        """What is missing of a trial's row.
+        """Find what is missing of a trial's row.
 
         Args:
             trial: The trial.
@@ -53,13 +53,25 @@ class RowEvaluation:
     def complete(
         self, returns: NDArray[np.float64], errors: Mapping[int, str]
     ) -> tuple[NDArray[np.float64], float | None, dict[int, str]]:
-        """The row: returns on the targets, the mean on the source beside them, and the errors.
+        """Return the row, the mean on a source that is not a target, and the errors.
 
         Args:
             returns: (n, E) returns on the contexts, NaN where they were not evaluated.
-            errors: What went wrong, by the number of the context.
+            errors: Errors by the number of the context.
         """
         left, own, targets = dict(errors), self.own, len(self.known)
         if targets in self.numbers and left.pop(targets, None) is None:
             own = mean_of(returns[-1])
         return np.where(np.isnan(self.known), returns[:targets], self.known), own, left
+
+
+def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (N,) means of (N, E) returns over the episodes that were played; NaN if none was."""
+    played = ~np.isnan(returns)
+    number = np.where(played.any(axis=1), played.sum(axis=1), np.nan)
+    scale = scale_of(returns)  # a sum of the largest numbers would be infinite
+    means = np.where(played, returns / scale, 0.0).sum(axis=1) / number
+    if scale != 1.0:  # rounding may go beyond the largest
+        largest = np.nanmax(np.abs(returns)) / scale
+        means = np.clip(means, -largest, largest)
+    return np.asarray(means * scale)

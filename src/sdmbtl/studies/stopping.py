@@ -14,7 +14,7 @@ from sdmbtl.json_data import as_json
 from sdmbtl.wording import counted, gain_text
 
 if TYPE_CHECKING:
-    from sdmbtl.studies.database import StudyDatabase
+    from sdmbtl.studies.store import StudyStore
 
 #: Before so many policies are finished, nothing is said about what further ones may add.
 LEAST_POLICIES = 3
@@ -179,7 +179,7 @@ class NoGain(StopRule):
 
 
 def record_rules(
-    database: StudyDatabase,
+    store: StudyStore,
     budget: int | None,
     total_steps: int | None,
     min_gain: float | None,
@@ -193,12 +193,12 @@ def record_rules(
     given = {name: as_json(value) for name, value in rules.items() if value is not None}
     if not given:
         return
-    before = recorded_rules(database.facts()).get("budget", 0)
+    before = recorded_rules(store.facts()).get("budget", 0)
     if before or budget:
         given["budget"] = max(int(budget or 0), before)
     if min_gain is not None:
         given["patience"] = int(patience)
-    database.set_fact(_FACT, given)
+    store.set_fact(_FACT, given)
 
 
 def recorded_rules(facts: Mapping[str, Any]) -> dict[str, Any]:

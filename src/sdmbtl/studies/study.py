@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
@@ -13,60 +13,73 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import check_int
+from sdmbtl.checks import check_float, check_int, share_of_range
 from sdmbtl.contexts import ContextLike, ContextSpace
-from sdmbtl.errors import SelectorError, StudyError
-from sdmbtl.parallel import Workers
+from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
 from sdmbtl.portfolio import Portfolio
 from sdmbtl.selectors import Trial
 from sdmbtl.selectors.base import TellOptions, TrialLike
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies.configuration import Configuration, Setup, StudyOptions, set_up
-from sdmbtl.studies.creation import create_study
-from sdmbtl.studies.database import StudyDatabase, mean_over_episodes
-from sdmbtl.studies.directory import check_there, is_study, warn_of_network
+from sdmbtl.studies.directory import open_or_create_store, open_store, warn_of_network
 from sdmbtl.studies.environment import (
     check_identity,
     recorded_environments,
     warn_of_missing_time_limit,
 )
-from sdmbtl.studies.evaluation import count_missing, evaluate_chosen, evaluation_workers
+from sdmbtl.studies.evaluation import as_row_of_series, count_missing, evaluate_chosen
 from sdmbtl.studies.gathering import gather_portfolio
-from sdmbtl.studies.lease_holder import LeaseHolder
-from sdmbtl.studies.leases import Lease
-from sdmbtl.studies.lending import (
-    keep_superseded,
-    lend_again,
-    new_leases,
-    renew_lease,
-    returned_lease,
-)
+from sdmbtl.studies.jobs import JobMaker
+from sdmbtl.studies.leases import Lease, LeaseKeeper, grant
 from sdmbtl.studies.loop import Loop
-from sdmbtl.studies.parallel_plan import ParallelOptions, ParallelPlan
-from sdmbtl.studies.runner import Runner
-from sdmbtl.studies.state import StudyState
-from sdmbtl.studies.stopping import StopRule, record_rules, stop_rules
+from sdmbtl.studies.policy_files import FileState, PolicyFiles
+from sdmbtl.studies.random_actions import (
+    RandomActions,
+    measure_random_actions,
+    recorded_random_actions,
+)
+from sdmbtl.studies.recording import Recorder
+from sdmbtl.studies.row_evaluation import mean_over_episodes
+from sdmbtl.studies.run_options import ParallelOptions, RunOptions
+from sdmbtl.studies.snapshot import StudySnapshot, take_snapshot
+from sdmbtl.studies.stopping import (
+    Standing,
+    StopRule,
+    record_rules,
+    recorded_rules,
+    stop_rules,
+)
+from sdmbtl.studies.tables import study_html, trials_dataframe
+from sdmbtl.studies.trial_log import TrialLog
+from sdmbtl.studies.trial_queue import TrialQueue
 from sdmbtl.studies.trust import StudyTrust
-from sdmbtl.transfer import as_episodes
+from sdmbtl.transfer import as_episodes, bounded, mean_of
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from sdmbtl.environments import EnvironmentFamily
+    from sdmbtl.execution import Executor
+    from sdmbtl.plots import StudyPlots
+    from sdmbtl.studies.store import StudyStore
     from sdmbtl.training import Trainer, TrainerSpec
+    from sdmbtl.training.evaluation import EvaluationHelpers
     from sdmbtl.training.progress import EvaluationProgress
 
 
-class Study(StudyState):
+class Study:
     """A directory with a database and policy files, and the loop that fills them.
 
-    Make or resume one with `Study.open`. What is recorded is in the database; in memory the
-    selector's history is the only book, and the database is always written first.
+    Make or resume one with `Study.open`. It is made of a store (the database), a selector (what to
+    train on), a training specification, and policy files. Changes go to the database first, then
+    into the selector's history.
 
     Args:
         path: The directory.
-        given: What the study was set up with just now; made from what is recorded if left out.
+        store: Its database, opened.
+        given: The set-up just made by the user; None to make it from the record.
         accept_changes: Whether environments may have changed; see `open`.
-        wait: Seconds to wait for other processes; see `open`.
         trust: Whether code that the study names may be imported; see `open`.
 
     Raises:
@@ -77,30 +90,33 @@ class Study(StudyState):
     def __init__(
         self,
         path: Path,
+        store: StudyStore,
         given: Setup | None = None,
         *,
         accept_changes: bool = False,
-        wait: float = 30.0,
         trust: bool = False,
     ) -> None:
         warn_of_network(path)
-        self.path = path
+        self.path, self.store = path, store
+        self.files = PolicyFiles(store.path.parent)
         self._accept_changes = accept_changes
-        self.database = StudyDatabase(path / "study.db", wait)
-        with self.database.opened():
-            facts = self.database.facts()
-            self.configuration = Configuration.recorded(facts, path)
-            self._environments = recorded_environments(facts)
-            trusted = trust or given is not None
-            self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
-            if given is not None:
-                given.configuration.check_same(self.configuration, path)
-                self.trust.remember()
-            _, self.selector, self._training = given or self.configuration.set_up()
-            self.space = self.selector.space
-            self.selector.load_trials(self.database.trials(self.space))
+        facts = store.facts()
+        self.configuration = Configuration.recorded(facts, path)
+        self._environments = recorded_environments(facts)
+        trusted = trust or given is not None
+        self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
+        if given is not None:
+            given.configuration.check_same(self.configuration, path)
+            self.trust.remember()
+        _, self.selector, self._training = given or self.configuration.set_up()
+        self.log = TrialLog(store, self.selector)
+        self.space = self.selector.space
         self.selector.return_range = self.return_range
         self._was_warned = False
+
+    def close(self) -> None:
+        """Close the database."""
+        self.store.close()
 
     @classmethod
     def open(
@@ -149,9 +165,10 @@ class Study(StudyState):
             StudyError: If it is damaged, or there is none and nothing to make one from.
         """
         path = Path(path)
+        place = path.absolute()  # an environment may change the working directory
         if env is None and space is None:
-            return cls(check_there(path), accept_changes=accept_changes, trust=trust, wait=wait)
-        known = is_study(path)
+            store = open_store(place, wait)
+            return cls(path, store, accept_changes=accept_changes, trust=trust)
         given = set_up(
             env,
             space=space,
@@ -160,9 +177,8 @@ class Study(StudyState):
             trainer={"name": trainer, "options": trainer_options or {}},
             options=options,
         )
-        if not known:
-            create_study(path, given.configuration, given.training, wait)
-        return cls(path, given, accept_changes=accept_changes, wait=wait)
+        store = open_or_create_store(place, wait, given.configuration, given.training)
+        return cls(path, store, given, accept_changes=accept_changes)
 
     # -- the environments ----------------------------------------------------------------------
 
@@ -191,7 +207,7 @@ class Study(StudyState):
         self.trust.check()
         if self._environments:
             recorded = self._environments[-1]
-            check_identity(self, self._training, recorded, accept=self._accept_changes)
+            check_identity(self.log, self._training, recorded, accept=self._accept_changes)
             self._environments = []  # once is enough
         return self._training
 
@@ -255,17 +271,55 @@ class Study(StudyState):
             StudyError: If several training runs in a row failed, or the disk is full.
             MissingPackageError: If tensorboard or Ray is asked for and not installed.
         """
-        plan = ParallelPlan.of(parallel)
+        options = RunOptions.of(parallel)
         stops = stop_rules(rules, budget, total_steps, time_limit, min_gain, patience)
         self.warn_of_environment()  # a study that cannot train says so before anything is chosen
-        with self._running(plan.eval_processes, join=plan.join) as workers:
+        with ExitStack() as stack:
+            leases = LeaseKeeper(self.store, options.lease_seconds, alone=not options.join)
+            stack.enter_context(leases)
+            self.refresh()
             shown = make_displays(self, progress, log_every, budget, time_limit)
             written = [] if tensorboard is None else [TensorBoardWriter(self, tensorboard)]
-            with self.alone():
-                record_rules(self.database, budget, total_steps, min_gain, patience)
-            with CallbackList([*shown, *written, *callbacks]) as tell:
-                runner = Runner(self, tell, workers, plan, checkpoint_seconds)
-                return runner.run(stops, budget, retrain_missing=retrain_missing)
+            with self.store.transaction():
+                record_rules(self.store, budget, total_steps, min_gain, patience)
+            tell = stack.enter_context(CallbackList([*shown, *written, *callbacks]))
+            executor = stack.enter_context(options.opened_executor(self.training))
+            helpers = stack.enter_context(_helpers(options.eval_processes))
+            loop = self._loop(leases, tell, executor, helpers, checkpoint_seconds, options)
+            if retrain_missing:
+                loop.retrain_missing()
+            seed, batch = self.configuration.seed, self.configuration.batch
+            measure_random_actions(self.store, self.training, self.space, seed, executor)
+            queue = TrialQueue(self.log, leases, tell, stops, budget, batch, self._standing)
+            reason = loop.run(queue)
+        self.store.back_up()
+        return reason
+
+    def _loop(
+        self,
+        leases: LeaseKeeper,
+        tell: Callback,
+        executor: Executor,
+        helpers: EvaluationHelpers | None,
+        checkpoint_seconds: float | None = None,
+        options: RunOptions | None = None,
+    ) -> Loop:
+        from sdmbtl.training import Checkpoints
+
+        checkpoints = None
+        if checkpoint_seconds is not None:
+            checkpoints = Checkpoints.of_study(self.files.root, checkpoint_seconds)
+            checkpoints.check()
+        return Loop(
+            self.training,
+            JobMaker(self.log, self.configuration, self.files),
+            Recorder(self.log, self.files, self.configuration, leases, tell),
+            tell,
+            executor,
+            helpers=helpers,
+            checkpoints=checkpoints,
+            worker_retries=(options or RunOptions()).worker_retries,
+        )
 
     def warn_of_environment(self) -> None:
         """Warn of episodes that might never end, once, before time is spent on them."""
@@ -307,24 +361,46 @@ class Study(StudyState):
                 once.
         """
         count = 1 if n is None else check_int("n", n, low=1, error=SelectorError)
-        with self.alone():
-            again = lend_again(self, count, lease)
+        if lease is not None:
+            check_float("lease", lease, low=0.0, error=StudyError)
+        with self.log.write_lock():
+            leases = {} if lease is None else self.store.leases()
+            asked = [t for t in self.pending if t.run is None and t.id in leases]
+            again = [t for t in asked if leases[t.id].is_free][:count]
             new = self.selector.next_trials(count - len(again)) if len(again) < count else []
-            leases = new_leases(new, lease)
             trials = [trial.annotated(attributes or {}) for trial in (*again, *new)]
-            self.record(*trials, leases=leases)
-            self.database.back_up()  # they are being trained: their ids must not be given to others
+            self.log.record(*trials)
+            if lease is not None:
+                for trial in trials:
+                    self.store.set_lease(trial.id, grant(leases.get(trial.id), lease))
+        self.store.back_up()  # they are being trained: their ids must not be given to others
         return trials[0] if n is None else trials
 
     def lease_of(self, trial: Trial | int) -> int | None:
-        """The number of the lease that a trial has now, to be given to `tell` and `renew`."""
-        lease = self.database.lease(trial if isinstance(trial, int) else trial.id)
+        """Return the token of a trial's lease, to be given to `tell` and `renew`; None if free."""
+        lease = self.store.leases().get(_number(trial))
         return None if lease is None or lease.holder is None else lease.token
 
     def renew(self, trial: Trial | int, lease: int) -> bool:
-        """Hold a lease for its number of seconds from now; returns whether it was not lost."""
-        with self.alone():
-            return renew_lease(self, trial if isinstance(trial, int) else trial.id, lease)
+        """Record a heartbeat for a lease.
+
+        Args:
+            trial: The trial, or its id.
+            lease: The token of the lease.
+
+        Returns:
+            False if the trial was given to somebody else, or reported: its result would not count.
+
+        Raises:
+            UnknownTrialError: If there is no such trial.
+            StudyError: If this lease was never given.
+        """
+        with self.store.transaction():
+            now = self._known_lease(_number(trial), lease)
+            if now.holder is None or now.token != lease:
+                return False
+            self.store.set_lease(_number(trial), now.renewed())
+        return True
 
     def tell(
         self,
@@ -343,7 +419,7 @@ class Study(StudyState):
                 return of each episode.
             error: What went wrong, for "failed".
             lease: The number of the lease that it was asked with. If it was given to somebody else
-                meanwhile, what is reported is kept as superseded and does not count.
+                meanwhile, what is reported is recorded as stale and does not count.
             **options: Keywords, all of them optional.
             status: "finished", "failed" or "cancelled".
             source_return: J(pi_x, x), for a source that is not an evaluated target.
@@ -355,43 +431,87 @@ class Study(StudyState):
         Returns:
             The trial as it is recorded now.
         """
-        with self.alone():
-            played = None if returns is None else as_episodes(returns, self.space)
-            row = None if played is None else mean_over_episodes(played)
-            status = options.get("status", "finished")
-            late = keep_superseded(self, trial, lease, status, row)
-            if late is not None:
-                return late
-            reported = self.selector.reported_trial(trial, row, **options)
+        played = None
+        if returns is not None:
+            played = as_episodes(as_row_of_series(returns, self.space), self.space)
+        row = None if played is None else mean_over_episodes(played)
+        with self.log.write_lock():
+            number = trial.id if isinstance(trial, Trial) else trial
+            leases = self.store.leases()
+            if lease is not None and isinstance(number, int):
+                if self._known_lease(number, lease).token != lease:
+                    status = options.get("status", "finished")
+                    self.store.record_stale_result(number, lease, status, row)
+                    return self.trials[number]
+            elif isinstance(number, int) and number in leases and leases[number].token > 1:
+                if self.trials[number].run is None:
+                    raise StudyError(
+                        f"Policy {number} was given to somebody {leases[number].token} times, "
+                        "because no heartbeat came. Pass the 'lease' of this result, as 'ask' "
+                        "printed it."
+                    )
+            try:
+                reported = self.selector.reported_trial(trial, row, **options)
+            except DuplicateTellError:
+                known = self._same_report(trial, row, options)
+                if known is None:
+                    raise
+                return known
             if any(reported is known for known in self.trials):
                 return reported  # skipped
             if error:
                 run = reported.run or TrainingRun()
                 reported = reported.updated(run=replace(run, errors=(*run.errors, error)))
-            self.record(
-                reported,
-                episodes={} if played is None else {reported.id: played},
-                leases=returned_lease(self, reported.id),
-            )
-            self.database.back_up()
+            self.log.record(reported, episodes={} if played is None else {reported.id: played})
+            if reported.id in leases:
+                self.store.set_lease(reported.id, leases[reported.id].returned())
+        self.store.back_up()
         return reported
+
+    def _known_lease(self, number: int, token: int) -> Lease:
+        """Return the lease of a trial, which was given at least `token` times.
+
+        Raises:
+            UnknownTrialError: If there is no such trial.
+            StudyError: If this lease was never given.
+        """
+        self.refresh()
+        if not 0 <= number < len(self.trials):
+            raise UnknownTrialError(f"There is no trial {number}. Trials: {len(self.trials)}.")
+        lease = self.store.leases().get(number)
+        if lease is None or not 1 <= token <= lease.token:
+            raise StudyError(
+                f"Policy {number} was never given with lease {token}. Pass the lease that 'ask' "
+                "printed, or leave it out."
+            )
+        return lease
+
+    def _same_report(
+        self, trial: TrialLike, row: NDArray[np.float64] | None, options: TellOptions
+    ) -> Trial | None:
+        """Return the trial, if exactly this was reported of it before."""
+        known = self.selector.reported_trial(trial, None, status="failed", skip_if_finished=True)
+        is_same = known.status == options.get("status", "finished") and (
+            row is None if known.row is None else np.array_equal(row, known.row, equal_nan=True)  # type: ignore[arg-type]
+        )
+        return known if is_same else None
 
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
         """Take back what is recorded of a finished policy; as `Selector.forget`.
 
         Also of one that was trained here; its file stays.
         """
-        with self.alone():
+        with self.log.write_lock():
             forgotten = self.selector.forgotten_trial(trial, reason)
-            self.record(forgotten)
-            self.database.back_up()
+            self.log.record(forgotten)
+        self.store.back_up()
         return forgotten
 
     def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
-        """Attach what you want to remember of a trial; as `Selector.annotate`."""
-        with self.alone():
+        """Attach attributes to a trial; as `Selector.annotate`."""
+        with self.log.write_lock():
             annotated = self.selector.annotated_trial(trial, attributes)
-            self.record(annotated)
+            self.log.record(annotated)
         return annotated
 
     def adopt_pending(self) -> int:
@@ -400,16 +520,16 @@ class Study(StudyState):
         For askers that will never report: a pending trial is trained by who asked for it, and
         `run` leaves it to them.
         """
-        with self.alone():
+        with self.log.write_lock():
             others = [t.updated(run=TrainingRun()) for t in self.pending if t.run is None]
-            self.record(*others)
+            self.log.record(*others)
         return len(others)
 
     def retry_failed(self) -> int:
         """Give contexts whose training failed back to the selector; returns how many."""
-        with self.alone():
+        with self.log.write_lock():
             failed = [t.updated(status="cancelled") for t in self.trials if t.status == "failed"]
-            self.record(*failed)
+            self.log.record(*failed)
         return len(failed)
 
     # -- the result ----------------------------------------------------------------------------
@@ -451,8 +571,8 @@ class Study(StudyState):
         Raises:
             TrainingError: If it failed on all of them.
         """
-        with evaluation_workers(eval_processes) as workers:
-            played = evaluate_chosen(self, contexts, episodes, seed, workers, progress)
+        with _helpers(eval_processes) as helpers:
+            played = evaluate_chosen(self, contexts, episodes, seed, helpers, progress)
         if played.errors:
             failed = played.describe_errors().rstrip(".")
             warnings.warn(printable(f"{failed}. Those contexts are NaN."), stacklevel=2)
@@ -473,53 +593,227 @@ class Study(StudyState):
         Returns:
             How many returns, each of one policy on one target, were `missing` and are `left`.
         """
-        _ = self.training  # which records accepted changes, and needs the lock for that
-        with self._running(eval_processes) as workers:
-            before = count_missing(self)
-            with CallbackList(callbacks) as tell, LeaseHolder(self) as leases:
-                Loop(self, tell, workers, leases).evaluate_missing()
-            return {"missing": before, "left": count_missing(self)}
+        from sdmbtl.execution import SerialExecutor
 
-    # -- inside --------------------------------------------------------------------------------
-
-    @contextmanager
-    def _running(self, eval_processes: int | None, *, join: bool = False) -> Iterator[Workers]:
-        """Be the one process that trains and evaluates, or join it; with one connection."""
-        workers = evaluation_workers(eval_processes)
-        alone = nullcontext() if join else self.database.running()
-        with alone, self.database.opened(), workers:
+        _ = self.training  # which records accepted changes
+        with (
+            LeaseKeeper(self.store) as leases,
+            CallbackList(callbacks) as tell,
+            _helpers(eval_processes) as helpers,
+        ):
             self.refresh()
-            yield workers
+            before = count_missing(self)
+            self._loop(leases, tell, SerialExecutor(), helpers).evaluate_missing()
+        return {"missing": before, "left": count_missing(self)}
 
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Hold the lock to write, knowing all that other processes have recorded.
+    # -- views ---------------------------------------------------------------------------------
+
+    def snapshot(self) -> StudySnapshot:
+        """Return the study at this moment: policies, coverage, gaps, forecasts, problems."""
+        return take_snapshot(self)
+
+    def status(self) -> dict[str, Any]:
+        """Return the snapshot as JSON data."""
+        return self.snapshot().to_dict()
+
+    @property
+    def plot(self) -> StudyPlots:
+        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`, `.forecasts()`.
+
+        Each is drawn on `ax`, or on a figure of its own, and returns the Matplotlib axes.
+        """
+        from sdmbtl.plots import StudyPlots
+
+        return StudyPlots(self)
+
+    def trials_dataframe(self) -> DataFrame:
+        """Return every trial as a row of a pandas data frame, with the id as its index.
+
+        Columns: the context as `context.NAME`, choice, reason and result, and the seconds of each
+        stage as `seconds.STAGE`.
 
         Raises:
-            BusyError: If another process holds it for too long.
+            MissingPackageError: If pandas is not installed.
         """
-        with self.database.locked(), self.database.opened():
-            self.refresh()
-            yield
+        return trials_dataframe(self)
 
-    def record(
-        self,
-        *trials: Trial,
-        episodes: Mapping[int, NDArray[np.float64]] | None = None,
-        errors: Mapping[int, Mapping[int, str]] | None = None,
-        seconds: Mapping[tuple[int, str], float] | None = None,
-        leases: Mapping[int, Lease] | None = None,
-    ) -> None:
-        """Write trials to the database, then into the selector's history.
+    def _repr_html_(self) -> str:
+        return study_html(self)
+
+    def __repr__(self) -> str:
+        return (
+            f"Study({str(self.path)!r}: {self.n_finished} policies, {len(self.space)} targets, "
+            f"mean best return {self.performance:.4g})"
+        )
+
+    # -- the record ----------------------------------------------------------------------------
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """Every trial so far, in order."""
+        return self.log.trials
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The trials that were asked and not reported yet."""
+        return self.log.pending
+
+    @property
+    def n_finished(self) -> int:
+        """Number of finished policies."""
+        return self.log.n_finished
+
+    @property
+    def trained(self) -> list[Trial]:
+        """The trials that have a policy file on record, without those that were forgotten."""
+        return self.log.trained
+
+    def refresh(self) -> None:
+        """Take over what other processes have recorded since."""
+        self.log.refresh()
+
+    @property
+    def steps(self) -> int:
+        """Environment steps that the finished policies took in training."""
+        runs = [t.run for t in self.trials if t.status == "finished" and t.run is not None]
+        return sum(run.steps or 0 for run in runs)
+
+    @property
+    def performance(self) -> float:
+        """Mean over the targets of the best return so far; NaN before the first policy."""
+        return self.selector.performance
+
+    @property
+    def returns(self) -> NDArray[np.float64]:
+        """(k, N, E) returns of the finished policies on every target in every episode.
+
+        NaN where a policy was reported with fewer episodes, or not evaluated.
+        """
+        finished = list(self.episodes().values())
+        episodes = max((r.shape[1] for r in finished), default=self.configuration.episodes)
+        returns = np.full((len(finished), len(self.space), episodes), np.nan)
+        for each, played in zip(returns, finished, strict=True):
+            each[:, : played.shape[1]] = played
+        return returns
+
+    def episodes(self) -> dict[int, NDArray[np.float64]]:
+        """Return (N, E) returns of each finished trial, by id; of a reported row, E = 1."""
+        stored = self.store.episodes()
+        rows = {t.id: t.row for t in self.trials if t.row is not None}
+        return {number: stored.get(number, row[:, None]) for number, row in rows.items()}
+
+    @property
+    def return_range(self) -> tuple[float, float] | None:
+        """Lowest and highest return of an episode, if known."""
+        known = self.configuration.return_range
+        return None if known is None else (known[0], known[1])
+
+    @property
+    def return_span(self) -> float:
+        """Width of the range of returns: the known one, otherwise of those seen; 0 if none is."""
+        if self.return_range is not None:
+            return self.return_range[1] - self.return_range[0]
+        returns = self.selector.rows.returns
+        seen = returns[np.isfinite(returns)]
+        with np.errstate(over="ignore"):
+            return bounded(float(np.ptp(seen))) if len(seen) else 0.0
+
+    def share(self, value: float) -> float | None:
+        """Return a return as a share of the range of returns; None if either is not known."""
+        return share_of_range(value, self.return_range)
+
+    def remaining_gain(self, policies: int = 3) -> float | None:
+        """Estimate how much the mean best return will rise by some more policies.
+
+        It is the selector's estimate, but no more than the known range of returns leaves.
 
         Args:
-            *trials: The trials, all of them or none.
-            episodes: See `StudyDatabase.write`, as for what follows.
-            errors: Errors on targets.
-            seconds: Times of stages.
-            leases: To whom trials are lent.
+            policies: Number of further policies, pending ones not counted.
+
+        Returns:
+            The rise; None if the selector does not estimate it, or knows too little yet.
         """
-        self.database.write(
-            *trials, episodes=episodes, errors=errors, seconds=seconds, leases=leases
+        gain = self.selector.remaining_gain(policies)
+        if gain is None or self.return_range is None:
+            return gain
+        return min(gain, max(self.return_range[1] - self.performance, 0.0))
+
+    @property
+    def random_actions(self) -> RandomActions | None:
+        """Returns of random actions, as measured before the first policy; None if they were not."""
+        return recorded_random_actions(self.store.facts())
+
+    def seconds(self) -> dict[int, dict[str, float]]:
+        """Return the seconds of each stage (choosing, training, evaluation), by trial."""
+        return self.store.seconds()
+
+    @property
+    def stop_rules(self) -> dict[str, Any]:
+        """Stop rules of the last run, as keywords of `run`, without its time limit.
+
+        The `budget` is the largest number of policies that was asked for so far.
+        """
+        return recorded_rules(self.store.facts())
+
+    @property
+    def running_process(self) -> int | None:
+        """Number of the process that runs the study now; None if there is none."""
+        runner = self.store.runner()
+        return None if runner is None else runner.process
+
+    def policy_path(self, number: int) -> Path:
+        """Return the file of the policy with this id."""
+        return self.files.path(number)
+
+    def policy_state(self, trial: Trial) -> FileState:
+        """Compare a policy file with the record; nothing but a file of the study is opened."""
+        return self.files.state(trial)
+
+    def _standing(self, seconds_per_policy: float | None) -> Standing:
+        """Return where the study stands, for stop rules."""
+        rows, known = self.selector.rows, self.return_range
+        curve = np.fmax.accumulate(rows.returns, axis=0) if len(rows) else rows.returns
+        finished = [t.id for t in self.trials if t.row is not None]
+
+        def failed() -> set[int]:
+            ids = set(self.selector.failed_runs())
+            return {position for position, number in enumerate(finished) if number in ids}
+
+        return Standing(
+            performances=[mean_of(best) for best in curve],
+            span=self.return_span,
+            best_possible=known is not None
+            and len(rows) > 0
+            and bool((rows.best >= known[1]).all()),
+            seconds_per_policy=seconds_per_policy,
+            steps=self.steps,
+            batch=self.configuration.batch,
+            remaining_gain=self.remaining_gain,
+            range_known=known is not None,
+            failed=failed,
         )
-        self.selector.record(*trials)
+
+
+@contextmanager
+def _helpers(processes: int | None) -> Iterator[EvaluationHelpers | None]:
+    """Make the processes that share evaluations with this one.
+
+    Args:
+        processes: Number of them with this one; as many as there are cores if left out.
+
+    Raises:
+        StudyError: If that is not a whole number >= 1.
+    """
+    from sdmbtl.execution.machine import available_cores
+    from sdmbtl.training.evaluation import EvaluationHelpers
+
+    count = available_cores() if processes is None else processes
+    if check_int("eval_processes", count, low=1, error=StudyError) == 1:
+        yield None
+        return
+    with EvaluationHelpers(count - 1) as helpers:
+        yield helpers
+
+
+def _number(trial: Trial | int) -> int:
+    return trial if isinstance(trial, int) else trial.id

@@ -1,8 +1,7 @@
-"""Whether the code that a study names may be imported: if it was made here, or is trusted."""
+"""Trust in the code that a study names: it is imported if the study was made here, or is trusted."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -18,13 +17,8 @@ if TYPE_CHECKING:
 ORIGIN = "origin"
 
 
-def new_origin() -> dict[str, str]:
-    """The fact that tells a new study from all others."""
-    return {ORIGIN: secrets.token_hex(16)}
-
-
 def named_code(configuration: Configuration) -> list[str]:
-    """What training and evaluating in a study would import, call or write to, in words."""
+    """List what training and evaluating in a study would import, call or write to."""
     family, trainer = configuration.family, configuration.trainer
     if family is None and trainer is None:
         return []
@@ -35,7 +29,7 @@ def named_code(configuration: Configuration) -> list[str]:
 
 
 class StudyTrust:
-    """Whether what a study names may be imported.
+    """Decides whether the code that a study names may be imported.
 
     Args:
         path: Directory of the study.
@@ -59,12 +53,12 @@ class StudyTrust:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is named, or it is trusted."""
+        """True if nothing is named, or it is trusted."""
         return self._given or is_own(self.path, self._identity) or not self.code
 
     @property
     def code(self) -> list[str]:
-        """What would be imported, called or written to, in words."""
+        """Descriptions of what would be imported, called or written to."""
         return named_code(self._configuration)
 
     def check(self) -> None:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float
-from sdmbtl.errors import LimitError, TrainerError
-from sdmbtl.files import obstacle, write_atomically
+from sdmbtl.errors import LimitError, StudyError, TrainerError
+from sdmbtl.files import unsafe_path_reason, write_atomically
 from sdmbtl.foreign import DAMAGED, parse_json, read_npz
 from sdmbtl.policies import policy_bytes
 from sdmbtl.software import CORE, TRAINING, versions
@@ -80,9 +80,23 @@ class Checkpoints:
             identity.update(b"" if job.parent is None else policy_bytes(job.parent))
         return Checkpoint(self.folder / f"{identity.hexdigest()[:32]}.npz", self.seconds)
 
+    def check(self) -> None:
+        """Refuse what is not a file in the place of checkpoints: it would be waited for.
+
+        Raises:
+            StudyError: If there is any.
+        """
+        for path in [self.folder / "any", *self.folder.glob("*.npz")]:
+            found = unsafe_path_reason(path, self.folder.parent)
+            if found is not None:
+                raise StudyError(
+                    f"Cannot use {str(self.folder)!r}: {found}. Move it away, then: sdmbtl resume "
+                    f"{self.folder.parent}"
+                )
+
     def clear(self) -> None:
         """Delete all checkpoints, when what they were for is recorded; not through a link."""
-        if obstacle(self.folder / "any", self.folder.parent) is not None:
+        if unsafe_path_reason(self.folder / "any", self.folder.parent) is not None:
             return
         for path in self.folder.glob("*.npz"):
             path.unlink(missing_ok=True)

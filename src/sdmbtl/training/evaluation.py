@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from functools import lru_cache, partial
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,24 +15,39 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.environments.registry import can_be_made_anywhere
-from sdmbtl.errors import ContextError, TrainerError, TrainingError
-from sdmbtl.parallel import Heartbeat, Workers
+from sdmbtl.errors import ContextError, TrainerError, TrainingError, WorkerLostError
+from sdmbtl.execution import ProcessExecutor
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
 from sdmbtl.training.base import Evaluation, Trainer
 from sdmbtl.training.progress import EvaluationProgress, ProgressError
 from sdmbtl.training.rollout import LANES
 from sdmbtl.training.spec import TrainerSpec
 
-_DIED = (
-    "A worker process died in an evaluation, perhaps for lack of memory, or because the "
-    "environment crashed. Nothing that was recorded is lost."
-)
-
-#: An evaluation that is shared has at least about so many parts.
+#: An evaluation that is shared has at least about this many parts.
 FEWEST_PARTS = 8
 
-#: Evaluates the contexts with these numbers.
-_Play = Callable[[Sequence[int]], Evaluation]
+#: Evaluations of this many seconds pay for the start of processes, which import all they need.
+START_SECONDS = 3.0
+
+#: Seconds between two calls of the progress callback while helpers work.
+REPORT_EVERY = 0.2
+
+
+class EvaluationHelpers(ProcessExecutor):
+    """Processes that share evaluations with this one; started once that pays.
+
+    As a context manager it ends them at once: what they still do is of no use.
+    """
+
+    _seconds_alone = 0.0
+
+    def pay(self, seconds: float) -> bool:
+        """Tell whether helpers pay for this many seconds of work; small work adds up."""
+        self._seconds_alone += seconds
+        return self._seconds_alone > START_SECONDS
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown(wait=False, cancel_futures=True)
 
 
 def evaluate(
@@ -43,7 +59,7 @@ def evaluate(
     seed: int,
     only: Sequence[int] | None = None,
     progress: EvaluationProgress | None = None,
-    workers: Workers | None = None,
+    helpers: EvaluationHelpers | None = None,
 ) -> Evaluation:
     """Play a policy on contexts.
 
@@ -51,14 +67,14 @@ def evaluate(
     NaN in the result, with its error; the others are not affected.
 
     Args:
-        spec: With what it was trained.
+        spec: What it was trained with.
         policy: See `Trainer.evaluate`, as for what follows.
         contexts: (n, D) contexts.
         episodes: Number of episodes on each.
-        seed: The same seed gives the same episodes, in however many processes.
+        seed: The same seed gives the same episodes, in any number of processes.
         only: Numbers of the contexts to evaluate.
         progress: Called now and then; what it raises passes through.
-        workers: Processes that take a share where that pays; this process alone if left out.
+        helpers: Processes that take a share where that pays; this process alone if left out.
 
     Raises:
         TrainerError: If the set-up is wrong, so that no evaluation could succeed.
@@ -69,85 +85,89 @@ def evaluate(
     trainer = spec.make_trainer()
     vectors = trainer.usable_contexts(contexts)
     numbers = range(len(vectors)) if only is None else only
-    returns = np.full((len(vectors), episodes), np.nan)
-    errors: dict[int, str] = {}
+    whole = Evaluation(np.full((len(vectors), episodes), np.nan))
     done = 0
 
-    def report(count: int, _: int) -> None:
-        _report(progress, done + count, len(numbers))
+    def report(count: int = 0, _: int = 0) -> None:
+        if progress is not None:
+            try:
+                progress(done + count, len(numbers))
+            except Exception as error:  # which is not one of the evaluation
+                raise ProgressError(error) from error
 
-    what = vectors, episodes, seed
-    here = partial(_evaluate_part, trainer, policy, report, *what)
-    elsewhere = partial(_evaluate_elsewhere, spec.to_dict(), policy_bytes(policy), *what)
-    shared = workers if _can_be_shared(trainer) else None
+    def play(part: Sequence[int]) -> Evaluation:
+        return _play_part(trainer, policy, vectors, episodes, seed, part, report)
+
+    if not trainer.evaluates_on_host or not can_be_made_anywhere(trainer.family):
+        helpers = None
+    shared = spec.to_dict(), policy_bytes(policy), vectors, episodes, seed
     try:
-        parts = _play_parts(numbers, episodes, here, elsewhere, shared, partial(report, 0, 0))
-        for part, played in parts:
-            returns[list(part)] = played.returns[list(part)]
-            errors |= played.errors
+        for part, played in _play_parts(numbers, episodes, play, helpers, shared, report):
+            whole.returns[list(part)] = played.returns[list(part)]
+            whole.errors.update(played.errors)
             done += len(part)
-            report(0, len(numbers))
+            report()
     except ProgressError as error:
         raise error.cause from None
-    except BrokenProcessPool as error:
-        raise TrainingError(_DIED) from error
-    return Evaluation(returns, dict(sorted(errors.items())))
-
-
-def _report(progress: EvaluationProgress | None, done: int, total: int) -> None:
-    """Call the callback; what it raises is not an error of the evaluation."""
-    if progress is not None:
-        try:
-            progress(done, total)
-        except Exception as error:
-            raise ProgressError(error) from error
-
-
-def _can_be_shared(trainer: Trainer) -> bool:
-    return trainer.evaluates_on_host and can_be_made_anywhere(trainer.family)
+    except WorkerLostError as error:
+        raise TrainingError(
+            "A worker process died in an evaluation, perhaps for lack of memory, or because the "
+            f"environment crashed: {error} Nothing that was recorded is lost."
+        ) from error
+    return Evaluation(whole.returns, dict(sorted(whole.errors.items())))
 
 
 def _play_parts(
     numbers: Sequence[int],
     episodes: int,
-    play_here: _Play,
-    play_elsewhere: _Play,
-    workers: Workers | None,
-    heartbeat: Heartbeat,
+    play: Callable[[Sequence[int]], Evaluation],
+    helpers: EvaluationHelpers | None,
+    shared: tuple[Any, ...],
+    report: Callable[[], None],
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
-    # As many as are played side by side; fewer if there are few, of which each may take minutes.
+    # As many as are played at once; fewer if there are few, of which each may take minutes.
     least = min(max(LANES // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
-    if workers is not None and not workers.started and len(numbers) > least:
+    if helpers is not None and not helpers.pay(0.0) and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()
-        yield first, play_here(first)
+        yield first, play(first)
         seconds = (time.monotonic() - begun) * len(numbers) / len(first)
-        if not workers.worth_starting(seconds):
-            workers = None
-    if workers is None or len(numbers) <= least:
-        yield numbers, play_here(numbers)
+        if not helpers.pay(seconds):
+            helpers = None
+    if helpers is None or len(numbers) <= least:
+        yield numbers, play(numbers)
         return
-    parts = _split(numbers, least, workers.processes + 1)
-    yield from workers.compute_all(play_elsewhere, parts, play_here, heartbeat)
+    todo, waiting = deque(_split(numbers, least, helpers.workers + 1)), dict[Future[Any], Any]()
+    while todo or waiting:
+        # A few ahead of the helpers; this process does its share meanwhile.
+        while todo and len(waiting) < 2 * helpers.workers:
+            waiting[helpers.submit(_play_elsewhere, *shared, todo[0])] = todo.popleft()
+        if todo:
+            yield todo[0], play(todo.popleft())
+        else:
+            wait(waiting, REPORT_EVERY, return_when=FIRST_COMPLETED)
+            report()
+        for future in [future for future in waiting if future.done()]:
+            yield waiting.pop(future), future.result()
 
 
 def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:
-    """Parts that become smaller, so that all processes end at about the same time."""
+    """Cut into parts that become smaller, so that all processes end at about the same time."""
     while len(numbers):
-        size = least * math.ceil(len(numbers) / (2 * processes * least))  # no lane is left alone
+        size = least * math.ceil(len(numbers) / (2 * processes * least))
         yield numbers[:size]
         numbers = numbers[size:]
 
 
-def _evaluate_part(
+def _play_part(
     trainer: Trainer,
     policy: Policy,
-    progress: EvaluationProgress | None,
     contexts: NDArray[np.float64],
     episodes: int,
     seed: int,
     only: Sequence[int],
+    progress: EvaluationProgress | None = None,
 ) -> Evaluation:
     """Evaluate some of the contexts; whatever goes wrong is an error on a context."""
     try:
@@ -156,7 +176,7 @@ def _evaluate_part(
         )
     except (TrainerError, ContextError):
         raise
-    except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 (whatever an environment may raise)
         nothing = np.full((len(contexts), episodes), np.nan)
         return Evaluation(nothing, dict.fromkeys(only, f"{type(error).__name__}: {error}"))
     returns, errors = played.returns.copy(), dict(played.errors)
@@ -169,7 +189,7 @@ def _evaluate_part(
     return Evaluation(returns, errors)
 
 
-def _evaluate_elsewhere(
+def _play_elsewhere(
     spec: dict[str, Any],
     policy: bytes,
     contexts: NDArray[np.float64],
@@ -177,12 +197,12 @@ def _evaluate_elsewhere(
     seed: int,
     only: Sequence[int],
 ) -> Evaluation:
-    """What a worker process does; it makes trainer and policy once."""
+    """Evaluate in a helper, which makes trainer and policy once."""
     trainer = TrainerSpec.from_dict(spec).make_trainer()
-    return _evaluate_part(trainer, load_once(policy), None, contexts, episodes, seed, only)
+    return _play_part(trainer, load_once(policy), contexts, episodes, seed, only)
 
 
 @lru_cache(maxsize=1)
 def load_once(content: bytes) -> Policy:
-    """The policy in the bytes of a file; the last one is kept, as it is asked for again."""
+    """Return the policy in the bytes of a file; the last one is kept."""
     return policy_from_bytes(content)

@@ -1,6 +1,7 @@
 """Training and evaluation as tasks: functions of data that any process can be sent.
 
-What goes in and comes out are numbers, texts, bytes, arrays, and lists and dicts of these.
+What goes in and comes out are numbers, texts, bytes, arrays, and lists and dicts of these. Only
+within one process a specification may be given as it is.
 """
 
 from __future__ import annotations
@@ -13,33 +14,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.execution.reporting import report
+from sdmbtl.execution import report
 from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.training.base import Training, TrainingJob
 from sdmbtl.training.checkpoint import Checkpoints
-from sdmbtl.training.evaluation import evaluate, load_once
+from sdmbtl.training.evaluation import EvaluationHelpers, evaluate, load_once
 from sdmbtl.training.progress import Report
 from sdmbtl.training.random_actions import play_as_trained
 from sdmbtl.training.spec import Failure, TrainerSpec, train
 
+#: A specification, or the same as data.
+Spec = TrainerSpec | dict[str, Any]
+
 
 def train_task(
-    spec: dict[str, Any],
-    jobs: Sequence[Mapping[str, Any]],
-    checkpoints: tuple[str, float] | None = None,
+    spec: Spec, jobs: Sequence[Mapping[str, Any]], checkpoints: tuple[str, float] | None = None
 ) -> list[dict[str, Any]]:
-    """Train policies side by side; see `train`.
+    """Train policies together; see `train`.
 
     Args:
-        spec: `TrainerSpec.to_dict()`.
+        spec: What is trained and how.
         jobs: Each as `job_to_data` gives it.
         checkpoints: Folder, in a study's directory, and seconds of the checkpoints; None for none.
             A machine on which that directory is not keeps none: nobody would delete them.
 
     Returns:
-        For each job what `training_from_data` reads.
+        For each job data for `training_from_data`.
     """
-    specification = TrainerSpec.from_dict(spec)
     kept = None
     if checkpoints is not None and Path(checkpoints[0]).parent.is_dir():
         kept = Checkpoints(Path(checkpoints[0]), checkpoints[1])
@@ -50,54 +51,55 @@ def train_task(
         evaluations.extend(progress.evaluations)
         report(asdict(replace(progress, evaluations=tuple(evaluations))))
 
-    results = train(specification, [job_from_data(job) for job in jobs], tell, kept)
+    results = train(_as_spec(spec), [_job_from_data(job) for job in jobs], tell, kept)
     return [_training_to_data(result) for result in results]
 
 
 def evaluate_task(
-    spec: dict[str, Any],
+    spec: Spec,
     policy: bytes,
     contexts: NDArray[np.float64],
     numbers: Sequence[int],
     episodes: int,
     seed: int,
+    helpers: EvaluationHelpers | None = None,
 ) -> dict[str, Any]:
     """Evaluate a policy on some contexts; see `evaluate`.
 
     Args:
-        spec: `TrainerSpec.to_dict()`.
+        spec: What it was trained with.
         policy: Bytes of a policy file.
-        contexts: (n, D) all contexts, among which those that are evaluated have their numbers: what
-            comes out depends on the number, not on which others are evaluated beside.
-        numbers: Which of them to evaluate.
+        contexts: (n, D) all contexts. The episodes on a context follow from its number among them.
+        numbers: Numbers of those to evaluate.
         episodes: Number of episodes on each.
         seed: As for `evaluate`.
+        helpers: Processes that take a share, if this is not one of them.
 
     Returns:
         "returns", (len(numbers), episodes), and "errors" by the number of the context.
     """
     played = evaluate(
-        TrainerSpec.from_dict(spec),
+        _as_spec(spec),
         load_once(policy),
         contexts,
         episodes=episodes,
         seed=seed,
         only=numbers,
         progress=lambda done, _: report({"done": done}),
+        helpers=helpers,
     )
     return {"returns": played.returns[list(numbers)], "errors": dict(played.errors)}
 
 
 def random_actions_task(
-    spec: dict[str, Any], contexts: NDArray[np.float64], episodes: int, most_steps: int, seed: int
+    spec: Spec, contexts: NDArray[np.float64], episodes: int, most_steps: int, seed: int
 ) -> NDArray[np.float64]:
     """Take random actions; see `play_as_trained`."""
-    trainer = TrainerSpec.from_dict(spec).make_trainer()
-    return play_as_trained(trainer, contexts, episodes, most_steps, seed)
+    return play_as_trained(_as_spec(spec).make_trainer(), contexts, episodes, most_steps, seed)
 
 
 def job_to_data(job: TrainingJob) -> dict[str, Any]:
-    """A job as data."""
+    """Return a job as data."""
     return {
         "contexts": np.array(job.contexts),
         "seed": job.seed,
@@ -107,18 +109,21 @@ def job_to_data(job: TrainingJob) -> dict[str, Any]:
     }
 
 
-def job_from_data(data: Mapping[str, Any]) -> TrainingJob:
-    """The job that `job_to_data` described."""
-    parent = data["parent"]
-    return TrainingJob(**{**data, "parent": None if parent is None else policy_from_bytes(parent)})
-
-
 def training_from_data(data: Mapping[str, Any]) -> Training | Failure:
-    """What `train_task` returned for a job."""
+    """Read what `train_task` returned for a job."""
     if "error" in data:
         return Failure(**data)
     curve = [(int(steps), float(value)) for steps, value in data["curve"]]
     return Training(**{**data, "policy": policy_from_bytes(data["policy"]), "curve": curve})
+
+
+def _as_spec(spec: Spec) -> TrainerSpec:
+    return spec if isinstance(spec, TrainerSpec) else TrainerSpec.from_dict(spec)
+
+
+def _job_from_data(data: Mapping[str, Any]) -> TrainingJob:
+    parent = data["parent"]
+    return TrainingJob(**{**data, "parent": None if parent is None else policy_from_bytes(parent)})
 
 
 def _training_to_data(result: Training | Failure) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Interval
-from sdmbtl.studies.gaps import find_corner, find_gaps
+from sdmbtl.transfer.gaps import find_corner, find_gaps
 
 GRID = ContextSpace(length=range(6), mass=[0.1, 1.0, 10.0], wind=[0.0, 1.0])
 

@@ -1,7 +1,9 @@
-"""How a selector does on the seeds of a data set, and on matrices that are drawn from them."""
+"""Measurements of selectors on a data set: CPU time, and performance on resampled matrices."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,12 +16,52 @@ from sdmbtl_lab.matrices import TransferDataset
 
 
 @dataclass(frozen=True)
+class CpuTime:
+    """CPU time of selectors on one data set, training not included.
+
+    Attributes:
+        data: Name of the data set.
+        targets: Number of targets.
+        seconds: Selector -> (K,) seconds of each round: an ask and its tell.
+    """
+
+    data: str
+    targets: int
+    seconds: Mapping[str, NDArray[np.float64]]
+
+
+def measure_cpu_time(
+    dataset: TransferDataset, selectors: Sequence[str], *, policies: int
+) -> CpuTime:
+    """Time selectors on the mean matrix of a data set.
+
+    Args:
+        dataset: The data set.
+        selectors: Their names.
+        policies: Number of rounds, at most that of the targets.
+    """
+    returns = dataset.matrices.normalised().mean()
+    found = {}
+    for name in selectors:
+        selector = make_selector(name, dataset.space, seed=0)
+        seconds = np.empty(policies)
+        for number in range(policies):
+            began = time.process_time()
+            trial = selector.ask()
+            index = dataset.space.nearest(trial.context) if trial.index is None else trial.index
+            selector.tell(trial, returns[index])
+            seconds[number] = time.process_time() - began
+        found[name] = seconds
+    return CpuTime(dataset.name, len(dataset.space), found)
+
+
+@dataclass(frozen=True)
 class Distribution:
     """Performance of a selector, with the range of returns of the data set as 0 to 1.
 
     Attributes:
         selector: Its name.
-        policies: With so many policies.
+        policies: Number of policies.
         real: (W,) on the matrix of each seed.
         drawn: (n,) on matrices whose rows come from one of the seeds each.
     """
@@ -36,7 +78,7 @@ def measure_distribution(
     """Run a selector on every seed of a data set, and on matrices drawn from them.
 
     Args:
-        dataset: With two seeds at least, otherwise all drawn ones are the same.
+        dataset: A data set with at least two seeds.
         selector: Its name.
         policies: Number of policies.
         matrices: Number of matrices to draw.

@@ -1,0 +1,70 @@
+"""The policy files of a study: written completely or not at all, known by their SHA-256."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import Literal
+
+from sdmbtl.files import unsafe_path_reason, write_atomically
+from sdmbtl.foreign import MAX_BYTES
+from sdmbtl.policies import Policy, load_policy
+from sdmbtl.selectors import Trial
+from sdmbtl.studies.store import cannot_write
+
+FileState = Literal["intact", "missing", "damaged"]
+
+
+class PolicyFiles:
+    """The policies of a study on disk.
+
+    Args:
+        root: Directory of the study.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def path(self, number: int) -> Path:
+        """Return the file of the policy with this id."""
+        return self.root / "policies" / f"{number:04d}.safetensors"
+
+    def load(self, number: int) -> Policy:
+        """Read a policy."""
+        return load_policy(self.path(number))
+
+    def write(self, number: int, content: bytes) -> str:
+        """Write a policy file and return its SHA-256.
+
+        Raises:
+            StudyError: If it cannot be written.
+        """
+        path = self.path(number)
+        found = unsafe_path_reason(path, self.root)
+        if found is not None:
+            way_out = f"Move it away, or run: sdmbtl doctor {self.root} --repair"
+            raise cannot_write(path, f"{found}. {way_out}", self.root)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            write_atomically(path, content)
+        except OSError as error:
+            raise cannot_write(path, error.strerror or error, self.root) from None
+        return hashlib.sha256(content).hexdigest()
+
+    def state(self, trial: Trial) -> FileState:
+        """Compare a policy file with its SHA-256 on record; only a file in its place is opened."""
+        path = self.path(trial.id)
+        if unsafe_path_reason(path, self.root) is not None:
+            return "damaged"
+        try:
+            with path.open("rb") as file:
+                if os.fstat(file.fileno()).st_size > MAX_BYTES:
+                    return "damaged"
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return "missing"
+        except OSError:  # the disk fails, or it is not ours to read
+            return "damaged"
+        expected = None if trial.run is None else trial.run.policy_sha256
+        return "intact" if digest == expected else "damaged"
