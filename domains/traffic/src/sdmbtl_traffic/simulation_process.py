@@ -161,6 +161,7 @@ def serve(connection: Connection) -> None:
         simulation = Simulation(connection.recv())
         while True:
             method, arguments = connection.recv()
+            answer: tuple[Any, bool, str | None]
             try:
                 answer = getattr(simulation, method)(*arguments), simulation.is_over, None
             except Exception as error:  # noqa: BLE001 - whatever SUMO may raise
