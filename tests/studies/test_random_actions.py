@@ -105,7 +105,7 @@ TINY = {
     "num_steps": 8,
     "update_epochs": 1,
     "eval_episodes": 1,
-    "hyperparameters": {"policy_kwargs": {"net_arch": [2]}},
+    "policy_kwargs": {"net_arch": [2]},
 }
 
 

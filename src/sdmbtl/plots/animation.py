@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from sdmbtl.environments.batched_world import BatchedWorld
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError, MissingPackageError
 from sdmbtl.files import write_atomically
@@ -57,9 +56,11 @@ def film_episode(
     Raises:
         FamilyError: If it cannot be drawn.
     """
-    world, full = family.build_world(), family.full_context(context)
-    if world is not None:
-        yield from _film_world(world, actor, full, seed)
+    vector_env, full = family.make_vector_env(), family.full_context(context)
+    if vector_env is not None:
+        with closing(vector_env):
+            for step, (picture, total) in enumerate(vector_env.film(actor, full, seed), start=1):
+                yield Shot(picture, total, step)
         return
     with closing(family.make(full, render_mode="rgb_array")) as env:
         observation, _ = env.reset(seed=seed)
@@ -76,19 +77,6 @@ def film_episode(
                 return
             observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
             total, step, is_over = total + reward, step + 1, terminated or truncated
-
-
-def _film_world(
-    world: BatchedWorld, actor: Actor, context: dict[str, float], seed: int
-) -> Iterator[Shot]:
-    with closing(world):
-        now, is_over = world.reset([context], [seed]), False
-        gained, gone, step = 0.0, 0, 0
-        while not is_over:
-            made = world.step(np.asarray(actor.act(now.obs), np.float32))
-            now, is_over, step = made.now, made.is_over, step + 1
-            gained, gone = gained + float(made.reward.sum()), gone + int(made.gone.sum())
-            yield Shot(world.render(0), gained / max(gone + len(now.slots), 1), step)
 
 
 def show_episode(

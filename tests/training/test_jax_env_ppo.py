@@ -8,7 +8,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.training import TrainerSpec, TrainingJob, make_trainer, train
-from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo import JaxEnvPPO
 from sdmbtl.training.rollout import evaluate_in_gymnasium
 
 QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
@@ -74,24 +74,24 @@ def test_blocks_of_an_evaluation_do_not_matter(learned, monkeypatch):
     trainer, training, _ = learned
     contexts = trainer.space.targets
     returns = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
-    monkeypatch.setattr("sdmbtl.training.ppo.batched_trainer.EPISODES_AT_ONCE", 8)
+    monkeypatch.setattr("sdmbtl.training.ppo.jax_env.EPISODES_AT_ONCE", 8)
     again = trainer.evaluate(training.policy, contexts, episodes=5, seed=2).complete()
     assert np.array_equal(returns, again)
 
 
-def test_processes_and_chunks():
-    """Two chunks in two processes are the two chunks in one."""
+def test_chunks_do_not_depend_on_each_other():
     space = cartpole().space
     jobs = [TrainingJob(space.targets[[i]], i) for i in range(4)]
     calls = []
-    alone = cartpole(chunk=2, processes=1, **QUICK).train(jobs)  # first: the others use its cache
-    spec = TrainerSpec.of(cartpole(chunk=2, processes=2, **QUICK))
-    split = train(spec, jobs, calls.append)
-    assert [policy_bytes(t.policy) for t in split] == [policy_bytes(t.policy) for t in alone]
-    assert [t.curve for t in split] == [t.curve for t in alone]
+    trainer = cartpole(chunk=2, **QUICK)
+    together = train(TrainerSpec.of(trainer), jobs, calls.append)
+    for numbers in ([0, 1], [2, 3]):
+        for number, alone in zip(numbers, trainer.train([jobs[n] for n in numbers]), strict=True):
+            assert policy_bytes(alone.policy) == policy_bytes(together[number].policy)
+            assert alone.curve == together[number].curve
     counts = dict.fromkeys((c.steps, c.total_steps) for c in calls if c.steps)
-    assert list(counts) == [(8192, 16384), (16384, 16384)]
-    assert len({policy_bytes(t.policy) for t in split}) == 4
+    assert list(counts)[-1] == (16384, 16384)
+    assert len({policy_bytes(t.policy) for t in together}) == 4
 
 
 def test_multi_task():
@@ -165,9 +165,9 @@ def test_unusable_options(options, text):
 def test_no_pure_function_twin():
     family = make_family("BipedalWalker")
     with pytest.raises(
-        TrainerError, match="BipedalWalker has no pure-function twin.*Use HostPPOTrainer"
+        TrainerError, match="BipedalWalker has no pure-function twin.*Use GymnasiumPPO"
     ):
-        BatchedPPOTrainer(family, family.space())
+        JaxEnvPPO(family, family.space())
 
 
 def test_jobs_must_fit_together():

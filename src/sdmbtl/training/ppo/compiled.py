@@ -1,8 +1,7 @@
-"""PPO in environments that are pure functions, for one policy or a batch of them.
+"""PPO in JAX environments, for one policy or a batch of them: everything here is compiled.
 
-Everything here is compiled by JAX. A training run is a `TrainState` that `FunctionalPPO.advance`
-takes a few iterations further; `FunctionalPPO.play` plays full episodes with the policy as it will
-be used.
+A training run is a `TrainState` that `CompiledPPO.advance` takes a few iterations further;
+`CompiledPPO.play` plays full episodes with the policy as it will be used.
 """
 
 from __future__ import annotations
@@ -17,11 +16,12 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from sdmbtl.environments.contextual import append_context
 from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.training.ppo.distributions import Categorical, Distribution, Gaussian
 from sdmbtl.training.ppo.learner import (
     Optimiser,
-    Played,
+    Trajectory,
     Transition,
     estimate_advantages,
     learn,
@@ -29,11 +29,11 @@ from sdmbtl.training.ppo.learner import (
     start_optimiser,
 )
 from sdmbtl.training.ppo.networks import (
-    Scaling,
+    RunningStats,
     Weights,
     forward,
     normalize,
-    update_scaling,
+    update_stats,
 )
 from sdmbtl.training.ppo.settings import PPOSettings
 
@@ -42,11 +42,11 @@ MOST_EVALUATED = 64
 
 
 class Tasks(NamedTuple):
-    """The M contexts that a policy is trained on.
+    """M contexts that a policy is trained on.
 
     Attributes:
         parameters: (M, P) for the environment.
-        coordinates: (M, C) as the policy sees them; C is 0 if it does not.
+        coordinates: (M, C) coordinates that the policy sees; C is 0 if it sees none.
     """
 
     parameters: jax.Array
@@ -58,7 +58,7 @@ class EnvState(NamedTuple):
 
     Attributes:
         state: (E, S) their physical states.
-        task: (E,) which of the contexts each has.
+        task: (E,) number of the context of each.
         elapsed_steps: (E,) steps since its last reset.
     """
 
@@ -71,24 +71,23 @@ class TrainState(NamedTuple):
     """Everything a training run needs to continue."""
 
     optimiser: Optimiser
-    scaling: Scaling
+    obs_stats: RunningStats
     env_state: EnvState
     key: jax.Array
-    best: tuple[Weights, Scaling]
+    best: tuple[Weights, RunningStats]
     best_return: jax.Array
 
 
-class FunctionalPPO:
+class CompiledPPO:
     """Trains policies in one functional environment.
 
     Args:
         environment: The physics.
         settings: The settings.
         n_coordinates: C, the number of context coordinates that a policy sees.
-        max_episode_steps: Length at which an episode is cut off, if that is before the
-            environment does it.
-        evaluated: The environment with the episodes that `play` plays, if they are others than
-            those of training.
+        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
+        evaluated: Environment with the episodes that `play` plays, if they differ from those of
+            training.
     """
 
     def __init__(
@@ -102,7 +101,6 @@ class FunctionalPPO:
         self.environment = environment
         self.max_steps = min(environment.max_steps, max_episode_steps or environment.max_steps)
         self.settings = settings
-        self.n_coordinates = n_coordinates
         self.n_inputs = environment.observation_size + n_coordinates
         self.distribution = _distribution_of(environment.actions)
         self.advance = jax.jit(self._advance)
@@ -112,31 +110,32 @@ class FunctionalPPO:
     # -- the beginning -----------------------------------------------------------------------
 
     def start(
-        self, tasks: Tasks, seeds: list[int], begin: Sequence[tuple[Weights, Scaling]]
+        self, tasks: Tasks, seeds: list[int], begin: Sequence[tuple[Weights, RunningStats]]
     ) -> TrainState:
-        """States of new training runs.
+        """Return the states of new training runs.
 
         Args:
             tasks: With a leading axis for the runs.
-            seeds: Of each run.
-            begin: What each begins with, by `PolicyForm.begin`. Either way Adam knows nothing yet,
-                and no policy is the best one yet.
+            seeds: Seed of each run.
+            begin: Weights and statistics of each, by `PolicyForm.begin`.
         """
-        weights, scaling = jax.tree.map(lambda *w: jnp.stack(w), *begin)
+        weights, obs_stats = jax.tree.map(lambda *w: jnp.stack(w), *begin)
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
 
-        def one(weights: Weights, scaling: Scaling, key: jax.Array, tasks: Tasks) -> TrainState:
+        def one(
+            weights: Weights, obs_stats: RunningStats, key: jax.Array, tasks: Tasks
+        ) -> TrainState:
             key, reset_key = jax.random.split(key)
             return TrainState(
                 optimiser=start_optimiser(weights),
-                scaling=scaling,
+                obs_stats=obs_stats,
                 env_state=self._reset(reset_key, self.settings.num_envs, tasks),
                 key=key,
-                best=(weights, scaling),
+                best=(weights, obs_stats),
                 best_return=jnp.float32(-jnp.inf),
             )
 
-        started: TrainState = jax.vmap(one)(weights, scaling, keys, tasks)
+        started: TrainState = jax.vmap(one)(weights, obs_stats, keys, tasks)
         return started
 
     # -- training ------------------------------------------------------------------------------
@@ -144,11 +143,11 @@ class FunctionalPPO:
     def _advance(
         self, states: TrainState, tasks: Tasks, iterations: jax.Array, total: jax.Array
     ) -> tuple[TrainState, jax.Array]:
-        """Some iterations further, then evaluate.
+        """Train for some iterations, then evaluate.
 
         Args:
-            states: Of B policies.
-            tasks: Of B policies.
+            states: States of B policies.
+            tasks: Tasks of B policies.
             iterations: (n,) numbers of the iterations.
             total: Iterations of the whole run; an array, so that runs of any length share what is
                 compiled.
@@ -165,14 +164,14 @@ class FunctionalPPO:
             def one(state: TrainState, tasks: Tasks) -> TrainState:
                 return self._iteration(state, tasks, shuffles, iteration / total)
 
-            return _apply_side_by_side(one, states, tasks), None
+            return _apply_to_each(one, states, tasks), None
 
         states, _ = jax.lax.scan(iterate, states, iterations)
         return self._evaluate(states, tasks)
 
     def _evaluate(self, states: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
-        """Evaluate B policies on their training contexts: the states, (B,) mean returns."""
-        kept: tuple[TrainState, jax.Array] = _apply_side_by_side(self._keep_best, states, tasks)
+        """Evaluate B policies on their training contexts; returns states and (B,) mean returns."""
+        kept: tuple[TrainState, jax.Array] = _apply_to_each(self._keep_best, states, tasks)
         return kept
 
     def _iteration(
@@ -181,8 +180,8 @@ class FunctionalPPO:
         """Play, then learn from what was seen.
 
         Args:
-            state: Of one policy.
-            tasks: Of one policy.
+            state: State of one policy.
+            tasks: Its tasks.
             shuffles: (update_epochs, batch_size) orders of the samples.
             share: Share of the run that is done.
         """
@@ -191,8 +190,10 @@ class FunctionalPPO:
         env_state, transitions, seen = self._rollout(state, tasks, play_key)
         flat = jax.tree.map(lambda x: x.reshape(settings.batch_size, *x.shape[2:]), transitions)
         optimiser = learn(state.optimiser, flat, shuffles, share, self.distribution, settings)
-        scaling = update_scaling(state.scaling, seen) if settings.norm_obs else state.scaling
-        return state._replace(optimiser=optimiser, scaling=scaling, env_state=env_state, key=key)
+        obs_stats = update_stats(state.obs_stats, seen) if settings.norm_obs else state.obs_stats
+        return state._replace(
+            optimiser=optimiser, obs_stats=obs_stats, env_state=env_state, key=key
+        )
 
     def _rollout(
         self, state: TrainState, tasks: Tasks, key: jax.Array
@@ -200,23 +201,24 @@ class FunctionalPPO:
         """Play every environment for some steps.
 
         Returns:
-            The environments afterwards, the transitions, the (n, O) observations as they were.
+            The environments afterwards, the transitions, (n, O) observations before normalisation.
         """
-        settings, environment = self.settings, self.environment
+        settings, environment, weights = self.settings, self.environment, state.optimiser.weights
 
         def step(env_state: EnvState, key: jax.Array) -> tuple[EnvState, tuple[jax.Array, ...]]:
             act_key, reset_key = jax.random.split(key)
             parameters = _take_rows(tasks.parameters, env_state.task)
             seen = self._observe(env_state.state, env_state.task, tasks)
-            obs = self._normalize(seen, state.scaling)
-            action, log_prob = self._sample_action(state.optimiser.weights, obs, act_key)
+            obs = self._normalize(seen, state.obs_stats)
+            outputs = forward(weights.actor, obs)
+            action, log_prob = self.distribution.sample(outputs, weights.log_std, act_key)
             next_state, reward, terminated = jax.vmap(environment.step)(
                 env_state.state, action, parameters
             )
             elapsed_steps = env_state.elapsed_steps + 1
             truncated = (elapsed_steps >= self.max_steps) & ~terminated
             next_seen = self._observe(next_state, env_state.task, tasks)
-            next_obs = self._normalize(next_seen, state.scaling)
+            next_obs = self._normalize(next_seen, state.obs_stats)
             fresh = self._reset(reset_key, settings.num_envs, tasks)
             done = terminated | truncated
             env_state = jax.tree.map(
@@ -229,39 +231,27 @@ class FunctionalPPO:
         keys = jax.random.split(key, settings.num_steps)
         env_state, played = jax.lax.scan(step, state.env_state, keys)
         seen, obs, action, log_prob, reward, terminated, done, next_obs = played
-        critic = state.optimiser.weights.critic
-        judged = Played(obs, next_obs, reward, terminated, done)
-        advantage, value_target = estimate_advantages(critic, judged, settings)
+        trajectory = Trajectory(obs, next_obs, reward, terminated, done)
+        advantage, value_target = estimate_advantages(weights.critic, trajectory, settings)
         transitions = Transition(obs, action, log_prob, advantage, value_target)
         return env_state, transitions, seen.reshape(-1, self.n_inputs)
 
-    # -- the policy ------------------------------------------------------------------------------
+    # -- observations ------------------------------------------------------------------------------
 
-    def _normalize(self, observations: jax.Array, scaling: Scaling) -> jax.Array:
-        return normalize(observations, scaling) if self.settings.norm_obs else observations
+    def _normalize(self, observations: jax.Array, obs_stats: RunningStats) -> jax.Array:
+        return normalize(observations, obs_stats) if self.settings.norm_obs else observations
 
     def _observe(self, states: jax.Array, task: jax.Array, tasks: Tasks) -> jax.Array:
-        """(E, O + C) observations with the context's coordinates, if they are seen."""
+        """Return (E, O + C) observations with the context's coordinates, if they are seen."""
         parameters = _take_rows(tasks.parameters, task)
         seen = jax.vmap(self.environment.observe)(states, parameters)
-        if not self.n_coordinates:
-            return seen
-        return jnp.concatenate([seen, _take_rows(tasks.coordinates, task)], axis=-1)
-
-    def _sample_action(
-        self, weights: Weights, obs: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Actions drawn by the policy for (E, I) observations, and their log probabilities."""
-        outputs = forward(weights.actor, obs)
-        return self.distribution.sample(outputs, weights.log_std, key)
-
-    def _best_action(self, weights: Weights, obs: jax.Array) -> jax.Array:
-        return self.distribution.best(forward(weights.actor, obs))
+        joined: jax.Array = append_context(seen, _take_rows(tasks.coordinates, task))
+        return joined
 
     # -- episodes ----------------------------------------------------------------------------------
 
     def _reset(self, key: jax.Array, n: int, tasks: Tasks) -> EnvState:
-        """New episodes, each in one of the contexts."""
+        """Begin n episodes, each in one of the contexts."""
         task = jnp.zeros(n, jnp.int32)
         if len(tasks.parameters) > 1:
             key, task_key = jax.random.split(key)
@@ -274,11 +264,11 @@ class FunctionalPPO:
         self,
         reset: Callable[[jax.Array, jax.Array], jax.Array],
         weights: Weights,
-        scaling: Scaling,
+        obs_stats: RunningStats,
         tasks: Tasks,
         keys: jax.Array,
     ) -> jax.Array:
-        """(n,) returns of one episode in each of n contexts, with an (n, 2) key for each."""
+        """Return the (n,) returns of one episode in each of n contexts, with an (n, 2) key each."""
         parameters = tasks.parameters
         states = jax.vmap(reset)(keys, parameters)
         each = jnp.arange(len(keys))
@@ -288,8 +278,8 @@ class FunctionalPPO:
 
         def step(carry: _Episodes) -> _Episodes:
             elapsed_steps, states, total, done = carry
-            obs = self._normalize(self._observe(states, each, tasks), scaling)
-            actions = self._best_action(weights, obs)
+            obs = self._normalize(self._observe(states, each, tasks), obs_stats)
+            actions = self.distribution.best(forward(weights.actor, obs))
             states, rewards, terminated = jax.vmap(self.environment.step)(
                 states, actions, parameters
             )
@@ -302,19 +292,19 @@ class FunctionalPPO:
     def _keep_best(self, state: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
         """Evaluate the policy on its training contexts; remember it if it is the best so far."""
         key, play_key = jax.random.split(state.key)
-        rows = self._evaluated_rows(len(tasks.parameters))
+        rows = self._evaluated_tasks(len(tasks.parameters))
         evaluated = jax.tree.map(lambda x: x[rows], tasks)
         keys = jax.random.split(play_key, len(rows))
         weights, reset = state.optimiser.weights, self.environment.reset
-        mean = self._play(reset, weights, state.scaling, evaluated, keys).mean()
+        mean = self._play(reset, weights, state.obs_stats, evaluated, keys).mean()
         better = mean >= state.best_return  # of equally good ones the one trained longer
-        now = (state.optimiser.weights, state.scaling)
+        now = (state.optimiser.weights, state.obs_stats)
         best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, state.best)
         best_return = jnp.where(better, mean, state.best_return)
         return state._replace(key=key, best=best, best_return=best_return), mean
 
-    def _evaluated_rows(self, n: int) -> NDArray[np.intp]:
-        """Which of n training contexts each episode of an evaluation is played in."""
+    def _evaluated_tasks(self, n: int) -> NDArray[np.intp]:
+        """Choose among n training contexts one for each episode of an evaluation."""
         if n == 1:
             return np.zeros(self.settings.eval_episodes, dtype=np.intp)
         # Evenly among all, the same each time: otherwise the random draw, and not the policy,
@@ -326,8 +316,8 @@ class FunctionalPPO:
 _Episodes = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
 
 
-def _apply_side_by_side(function: Callable[..., Any], *batches: Any) -> Any:
-    """A function of one policy, for B of them: arguments and results get a leading axis.
+def _apply_to_each(function: Callable[..., Any], *batches: Any) -> Any:
+    """Apply a function of one policy to B of them, with a leading axis for these.
 
     One policy alone is faster without that axis.
     """
@@ -338,7 +328,7 @@ def _apply_side_by_side(function: Callable[..., Any], *batches: Any) -> Any:
 
 
 def _take_rows(rows: jax.Array, index: jax.Array) -> jax.Array:
-    """(n, ...) rows by index; without a look-up if there is only one."""
+    """Take (n, ...) rows by index; without a look-up if there is only one."""
     if len(rows) == 1:
         return jnp.broadcast_to(rows[0], (len(index), *rows.shape[1:]))
     return rows[index]

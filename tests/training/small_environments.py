@@ -1,4 +1,4 @@
-"""Small real environments for the trainer on the host, importable by other processes."""
+"""Small real environments, importable by other processes."""
 
 import gymnasium
 import numpy as np
@@ -98,56 +98,3 @@ class Obliging(Walk):
     def reset(self, *, seed=None, options=None):
         self.goal = options["context"]["goal"]
         return super().reset(seed=seed)
-
-
-class Traffic:
-    """Vehicles that come and go: one that goes fast leaves early, and then another one comes.
-
-    A PettingZoo-style parallel environment with new names all the time. The reward of an agent is
-    the share of the road that it covers, so it should go fast (action 1).
-    """
-
-    def __init__(self, context):
-        self.length = context["length"]
-        self.agents = []
-
-    def observation_space(self, agent):
-        return spaces.Box(-1.0, 2.0, (2,), np.float32)
-
-    def action_space(self, agent):
-        return spaces.Discrete(2)
-
-    def reset(self, seed=None, options=None):
-        self.rng = np.random.default_rng(seed)
-        self.steps, self.count, self.at = 0, 0, {}
-        self._enter()
-        return self._observe(self.at), {agent: {} for agent in self.at}
-
-    def step(self, actions):
-        assert set(actions) == set(self.agents)
-        self.steps += 1
-        rewards, over = {}, self.steps >= 20
-        for agent, action in actions.items():
-            move = 1.0 if action else 0.25
-            rewards[agent] = move / self.length
-            self.at[agent] += move
-        left = {agent: self.at[agent] >= self.length for agent in actions}
-        observations = self._observe(actions)
-        for agent in actions:
-            if left[agent]:
-                del self.at[agent]
-        self.agents = [] if over else list(self.at)
-        if not over and (self.steps % 2 == 0 or not self.at) and len(self.at) < 3:
-            observations |= self._observe([self._enter()])
-        cut = {agent: over and not left[agent] for agent in actions}
-        return observations, rewards, left, cut, {agent: {} for agent in actions}
-
-    def _enter(self):
-        agent = f"vehicle {self.count}"
-        self.count += 1
-        self.at[agent] = 0.0
-        self.agents = list(self.at)
-        return agent
-
-    def _observe(self, agents):
-        return {a: np.array([self.at[a] / self.length, 0.5], np.float32) for a in agents}

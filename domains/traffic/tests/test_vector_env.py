@@ -1,17 +1,16 @@
-"""Training and evaluation in worlds of many episodes: real traffic, short episodes."""
+"""Training and evaluation in a vector environment: real traffic, short episodes."""
 
 import numpy as np
 import pytest
 
-from sdmbtl.errors import SimulationError, TrainerError
+from sdmbtl.errors import SimulationError
 from sdmbtl.policies import policy_bytes
-from sdmbtl.training import make_trainer
-from sdmbtl.training.base import TrainingJob
+from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.checkpoint import Checkpoint
-from sdmbtl.training.ppo.host_learner import list_samples
 from sdmbtl.training.random_actions import play_random_actions
-from sdmbtl.training.world_rollout import act_in_blocks
+from sdmbtl.training.rollout import episode_seed
 from sdmbtl_traffic.family import Traffic
+from sdmbtl_traffic.vector_env import act_in_blocks
 
 pytest.importorskip("libsumo")
 
@@ -86,19 +85,20 @@ def test_random_actions_that_do_not_come_to_an_end_are_not_known(family):
 def test_returns_are_means_over_agents_of_their_sums(family, trainer, training):
     targets = trainer.space.targets[:1]
     evaluated = trainer.evaluate(training.policy, targets, episodes=1, seed=1).returns[0, 0]
-    from sdmbtl.training.rollout import episode_seed
-
-    view = family.build_parallel(trainer.space.context(targets[0]))
-    seen, _ = view.reset(seed=episode_seed(1, 0, 0))
-    sums = dict.fromkeys(seen, 0.0)
-    while view.agents:
-        acting = list(view.agents)
-        taken = act_in_blocks(training.policy, np.array([seen[a] for a in acting]))
-        seen, rewards, *_ = view.step(dict(zip(acting, taken, strict=True)))
-        for agent, reward in rewards.items():
-            sums[agent] = sums.get(agent, 0.0) + reward
-    view.close()
-    assert evaluated == pytest.approx(np.mean(list(sums.values())), rel=1e-6)
+    env = family.make_vector_env()
+    now = env.reset([trainer.space.context(targets[0])], [episode_seed(1, 0, 0)])
+    current, sums, is_over = {}, [], False
+    while not is_over:
+        step = env.step(act_in_blocks(training.policy, now.obs))
+        for slot, reward, gone in zip(now.slots, step.reward, step.gone, strict=True):
+            current[slot] = current.get(slot, 0.0) + reward
+            if gone:
+                sums.append(current.pop(slot))
+        now, is_over = step.now, step.is_over
+        for slot in now.slots:
+            current.setdefault(slot, 0.0)
+    env.close()
+    assert evaluated == pytest.approx(np.mean([*sums, *current.values()]), rel=1e-6)
 
 
 def test_a_run_that_was_stopped_continues_to_the_same_bytes(
@@ -134,15 +134,15 @@ def test_a_context_on_which_the_simulation_fails_is_nan_and_the_others_are_not(
 ):
     targets = trainer.space.targets
     expected = trainer.evaluate(training.policy, targets, episodes=2, seed=1).returns
-    world = trainer._world
-    reset = world.reset
+    vector_env = trainer.vector_env(trainer.family)
+    reset = vector_env.reset
 
     def refuse(contexts, seeds):
         if any(context["inflow"] == 300.0 and context["green"] == 24.0 for context in contexts):
             raise SimulationError("out of petrol")
         return reset(contexts, seeds)
 
-    monkeypatch.setattr(world, "reset", refuse)
+    monkeypatch.setattr(vector_env, "reset", refuse)
     found = trainer.evaluate(training.policy, targets, episodes=2, seed=1)
     bad = np.flatnonzero((targets[:, 0] == 300.0) & (targets[:, 2] == 24.0)).tolist()
     assert sorted(found.errors) == bad
@@ -151,20 +151,3 @@ def test_a_context_on_which_the_simulation_fails_is_nan_and_the_others_are_not(
     assert np.isnan(found.returns[bad]).all()
     good = [n for n in range(len(targets)) if n not in bad]
     np.testing.assert_array_equal(found.returns[good], expected[good])
-
-
-def test_max_agents_is_the_familys(family):
-    with pytest.raises(TrainerError, match="itself has a limit of 10 agents at once"):
-        make_trainer("ppo", family, family.space(levels=2), max_agents=5)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_samples_are_those_who_acted_one_agent_after_another(seed):
-    rng = np.random.default_rng(seed)
-    present = rng.random((7, 5)) < rng.random()
-    rows, count = list_samples(present, 4)
-    assert count == present.sum()
-    assert len(rows) >= count
-    assert len(rows) % 4 == 0
-    expected = [t * 5 + s for s in range(5) for t in range(7) if present[t, s]]
-    assert rows[:count].tolist() == expected

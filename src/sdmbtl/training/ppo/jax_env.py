@@ -1,10 +1,10 @@
-"""Batched PPO: one context or hundreds at once, for environments that are pure functions."""
+"""PPO for JAX environments: one policy or many at once, compiled with their environments."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import lru_cache, partial
 from typing import Any, Literal
 
@@ -18,13 +18,13 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.errors import TrainerError, TrainingError
-from sdmbtl.parallel import available_cores
-from sdmbtl.policies import MlpPolicy, Policy
-from sdmbtl.training.base import Evaluation, Trainer, Training, TrainingJob
+from sdmbtl.policies import Policy
+from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
+from sdmbtl.training.job import Evaluation, Training, TrainingJob
 from sdmbtl.training.ppo.backend import start_backend
+from sdmbtl.training.ppo.compiled import CompiledPPO, Tasks, TrainState
 from sdmbtl.training.ppo.distributions import Gaussian
-from sdmbtl.training.ppo.functional import FunctionalPPO, Tasks, TrainState
 from sdmbtl.training.ppo.networks import arrays_of, from_arrays
 from sdmbtl.training.ppo.policy_form import PolicyForm
 from sdmbtl.training.ppo.settings import PPOSettings
@@ -34,25 +34,24 @@ from sdmbtl.training.progress import EvaluationProgress, Progress, Report
 EPISODES_AT_ONCE = 1024
 
 
-class BatchedPPOTrainer(Trainer):
-    """PPO with small networks, compiled by JAX.
+class JaxEnvPPO(Trainer):
+    """PPO with small networks; environments and learning are compiled by JAX.
 
     Args:
-        family: Environments that have a pure-function twin.
+        family: Environments with a JAX twin.
         space: The context space.
-        observe_context: Whether policies see their context; see `Trainer`.
-        max_episode_steps: A time limit: an episode is cut off after so many steps, if that is
-            before the environment does it.
+        observe_context: Append the context to observations; see `Trainer`.
+        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
         chunk: Policies trained side by side; about ten stay in the cache.
-        processes: Processes for several chunks; as many as there are cores if left out.
         **settings: Of `PPOSettings`.
 
     Raises:
-        TrainerError: If the family has no pure-function twin, or a setting is unusable.
+        TrainerError: If the family has no JAX twin, or a setting is unusable.
     """
 
     name = "ppo"
     starts_from_parent = True
+    evaluates_on_host = False
     settings_class = PPOSettings
 
     def __init__(
@@ -63,7 +62,6 @@ class BatchedPPOTrainer(Trainer):
         observe_context: bool = False,
         max_episode_steps: int | None = None,
         chunk: int = 8,
-        processes: int | None = None,
         **settings: Any,
     ) -> None:
         super().__init__(
@@ -72,12 +70,10 @@ class BatchedPPOTrainer(Trainer):
         environment = family.functional()
         if environment is None:
             raise TrainerError(
-                f"{family.name} has no pure-function twin, so it cannot be trained in batches. "
-                "Use HostPPOTrainer, as the trainer 'ppo' does."
+                f"{family.name} has no JAX twin, so it cannot be trained in batches. Use "
+                "GymnasiumPPO, as the trainer 'ppo' does."
             )
-        processes = available_cores() if processes is None else processes
         self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
-        self.processes = check_int("processes", processes, low=1, error=TrainerError)
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
         self.ppo_settings = PPOSettings(**settings)
@@ -97,10 +93,10 @@ class BatchedPPOTrainer(Trainer):
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data."""
-        settings = {**super().settings(), **asdict(self.ppo_settings)}
+        settings = {**super().settings(), **self.ppo_settings.to_dict()}
         if self.max_episode_steps is None:  # recipes and studies without one do not name it
             del settings["max_episode_steps"]
-        return {**settings, "hidden_sizes": list(self.ppo_settings.hidden_sizes)}
+        return settings
 
     def train_chunk(
         self,
@@ -172,7 +168,7 @@ class BatchedPPOTrainer(Trainer):
     ) -> Evaluation:
         """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
         episodes = check_int("episodes", episodes, low=1, error=TrainerError)
-        weights, scaling = self.form.read_policy(policy)
+        weights, obs_stats = self.form.read_policy(policy)
         repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
         total = len(repeated[0])
         keys = np.asarray(
@@ -187,7 +183,7 @@ class BatchedPPOTrainer(Trainer):
             # compilation.
             rows = todo[np.minimum(np.arange(first, first + size), len(todo) - 1)]
             block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
-            played = self._ppo.play(weights, scaling, block, jnp.asarray(keys[rows]))
+            played = self._ppo.play(weights, obs_stats, block, jnp.asarray(keys[rows]))
             returns[rows] = np.asarray(played)
             if progress is not None:
                 progress(min(first + size, len(todo)) // episodes, len(numbers))
@@ -217,30 +213,29 @@ class BatchedPPOTrainer(Trainer):
     def _make_training(
         self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
     ) -> Training:
-        """What became of one of the jobs."""
-        return Training(
-            policy=self._make_policy(states, number, job),
-            steps=steps,
-            source_return=float(states.best_return[number]),
-            curve=[(at, float(returns[number])) for at, returns in curve],
-        )
-
-    def _make_policy(self, states: TrainState, number: int, job: TrainingJob) -> MlpPolicy:
-        weights, scaling = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
-        values = (states.best_return[number], weights, scaling)
-        if not all(np.isfinite(x).all() for x in jax.tree.leaves(values)):
+        """Return the finished run of one of the jobs."""
+        weights, obs_stats = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
+        best_return = float(states.best_return[number])
+        if not all(
+            np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
+        ):
             raise TrainingError(
                 f"The training run on {self.shown(job)} with seed {job.seed} gave returns or "
                 "weights that are not finite. A smaller learning_rate may help."
             )
-        return self.form.make_policy(weights, scaling)
+        return Training(
+            policy=self.form.make_policy(weights, obs_stats),
+            steps=steps,
+            source_return=best_return,
+            curve=[(at, float(returns[number])) for at, returns in curve],
+        )
 
 
 _Curve = list[tuple[int, NDArray[np.float64]]]
 
 
 def _take_snapshot(states: TrainState, curve: _Curve, iterations: int) -> Snapshot:
-    """Everything that a chunk needs to continue after some iterations."""
+    """Return everything that a chunk needs to continue after some iterations."""
     data = {
         "iterations": iterations,
         "curve": [[steps, returns.tolist()] for steps, returns in curve],
@@ -249,7 +244,7 @@ def _take_snapshot(states: TrainState, curve: _Curve, iterations: int) -> Snapsh
 
 
 def _restore(saved: Snapshot, begun: TrainState) -> tuple[TrainState, _Curve, int]:
-    """The states, the curve and the iterations of a snapshot, in the form of new states."""
+    """Read states, curve and iterations from a snapshot, in the form of new states."""
     states = from_arrays(begun, "states", saved.arrays)
     curve = [(int(steps), np.array(returns)) for steps, returns in saved.data["curve"]]
     return states, curve, int(saved.data["iterations"])
@@ -262,11 +257,11 @@ def _compile(
     n_coordinates: int,
     max_episode_steps: int | None,
     evaluated: FunctionalEnvironment,
-) -> tuple[FunctionalPPO, set[tuple[object, ...]]]:
-    """The same functions for the same settings: compiling them, for each shape, takes seconds.
+) -> tuple[CompiledPPO, set[tuple[object, ...]]]:
+    """Return the same functions for the same settings: compiling them takes seconds.
 
     Returns:
         The functions, and the shapes of training runs for which they have been compiled.
     """
-    ppo = FunctionalPPO(environment, settings, n_coordinates, max_episode_steps, evaluated)
+    ppo = CompiledPPO(environment, settings, n_coordinates, max_episode_steps, evaluated)
     return ppo, set()

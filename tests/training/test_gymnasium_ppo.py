@@ -1,4 +1,4 @@
-"""PPO on the host: any spaces, agents that come and go, several processes, the same policies."""
+"""PPO on Gymnasium environments: any spaces, parents, time limits, failures."""
 
 import warnings
 
@@ -6,23 +6,19 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium import spaces
-from host_environments import Aim, Obliging, Traffic, Walk
+from small_environments import Aim, Obliging, Walk
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
-from sdmbtl.studies import Study
-from sdmbtl.training import TrainerSpec, TrainingJob, make_trainer, train
-from sdmbtl.training.ppo import BatchedPPOTrainer, HostPPOTrainer
-from sdmbtl.training.ppo.host_lanes import open_lanes
-from sdmbtl.training.ppo.host_settings import complete_settings
-from sdmbtl.training.ppo.lanes import Episodes, LaneState
-from sdmbtl.training.ppo.recommended import RECOMMENDED
-from sdmbtl.training.ppo.settings import PPOSettings
+from sdmbtl.training import TrainingJob, make_trainer
+from sdmbtl.training.ppo import GymnasiumPPO, JaxEnvPPO
+from sdmbtl.training.ppo.env_slots import EnvState
+from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_settings
 
 POLES = ContextSpace(length=[0.3, 0.9], masspole=[0.05, 0.5])
-CARTPOLE = "host_environments:make_cartpole"
+CARTPOLE = "small_environments:make_cartpole"
 SMALL = {
     "num_envs": 4,
     "num_steps": 16,
@@ -54,9 +50,9 @@ def trained():
 
 def test_the_form_follows_from_the_family():
     family = make_family("CartPole", space=POLES)
-    assert isinstance(make_trainer("auto", family, POLES), BatchedPPOTrainer)
+    assert isinstance(make_trainer("auto", family, POLES), JaxEnvPPO)
     trainer = made(CARTPOLE, POLES)
-    assert isinstance(trainer, HostPPOTrainer)
+    assert isinstance(trainer, GymnasiumPPO)
     assert trainer.name == "ppo"
 
 
@@ -75,45 +71,28 @@ def test_it_learns_gymnasiums_cartpole():
 
 def test_both_forms_share_policies(trained):
     """What one has trained, the other evaluates and continues."""
-    host, training = trained
-    batched = BatchedPPOTrainer(
-        make_family("CartPole", space=POLES), POLES, **{**SMALL, "norm_obs": True}
-    )
+    here, training = trained
+    batched = JaxEnvPPO(make_family("CartPole", space=POLES), POLES, **{**SMALL, "norm_obs": True})
     ours, theirs = (
         trainer.evaluate(training.policy, POLES.targets, episodes=60, seed=1).returns.mean()
-        for trainer in (host, batched)
+        for trainer in (here, batched)
     )
     assert np.isclose(ours, theirs, rtol=0.15)
-    weights, scaling = batched.form.begin(0, training.policy)
-    again = batched.form.make_policy(weights, scaling)
-    assert batched.form.bounds is host.form.bounds is None
-    child = host.begin(TrainingJob(POLES.targets, 0, parent=again))
-    assert np.allclose(child.learner.scaling.variance, scaling.variance)
-
-
-def test_processes_do_not_matter(trained):
-    alone = trained[1]
-    spread = train_one(cartpole(env_processes=2), POLES.targets)
-    assert policy_bytes(spread.policy) == policy_bytes(alone.policy)
-    assert spread.curve == alone.curve
+    weights, obs_stats = batched.form.begin(0, training.policy)
+    again = batched.form.make_policy(weights, obs_stats)
+    assert batched.form.bounds is here.form.bounds is None
+    child = here.begin(TrainingJob(POLES.targets, 0, parent=again))
+    assert np.allclose(child.learner.obs_stats.var, obs_stats.var)
 
 
 def test_the_context_is_observed():
     trainer = cartpole(observe_context=True)
-    lanes = trainer.open_lanes(TrainingJob(POLES.targets, 0))
-    lanes.start([LaneState() for _ in range(4)])
-    assert lanes.arrays.obs.shape[-1] == trainer.form.n_inputs == 4 + 2
-    for number, lane in enumerate(lanes._lanes):
-        expected = POLES.to_unit(POLES.vector(lane._context))
-        assert np.allclose(lanes.arrays.obs[0, number, 4:], expected)
-
-
-@pytest.mark.slow
-def test_several_jobs_in_several_processes():
-    jobs = [TrainingJob(POLES.targets[[i]], i) for i in range(2)]
-    spec = TrainerSpec.of(cartpole(processes=2))
-    for mine, expected in zip(train(spec, jobs), cartpole().train(jobs), strict=True):
-        assert policy_bytes(mine.policy) == policy_bytes(expected.policy)
+    slots = trainer.open_slots(TrainingJob(POLES.targets, 0))
+    slots.start([EnvState() for _ in range(4)])
+    assert slots.arrays.obs.shape[-1] == trainer.form.n_inputs == 4 + 2
+    for number, env in enumerate(slots._envs):
+        expected = POLES.to_unit(POLES.vector(env._context))
+        assert np.allclose(slots.arrays.obs[0, number, 4:], expected)
 
 
 # -- starting from a parent --------------------------------------------------------------
@@ -131,10 +110,10 @@ def test_a_parent_gives_weights_critic_and_statistics(trained):
     for (mine, _), (its, _) in zip(weights.critic, parent.critic, strict=True):
         assert np.array_equal(mine, its)
     assert not np.asarray(weights.log_std).any()
-    assert np.allclose(state.learner.scaling.mean, parent.shift)
-    assert float(state.learner.scaling.number) == parent.observations_seen
-    returns = state.learner.returns
-    inherited = (returns.mean[0], returns.variance[0], returns.number)
+    assert np.allclose(state.learner.obs_stats.mean, parent.shift)
+    assert float(state.learner.obs_stats.count) == parent.observations_seen
+    returns = state.learner.return_stats
+    inherited = (returns.mean[0], returns.var[0], returns.count)
     assert inherited == pytest.approx(parent.return_statistics)
     assert parent.return_statistics.mean > 1.0  # CartPole's rewards are all positive
 
@@ -201,7 +180,7 @@ def test_bounds_of_all_kinds():
     assert actions[1, 0, 0] > actions[0, 0, 0] + 4
     # A child begins with the same actions, up to rounding.
     child = trainer.begin(TrainingJob(space.targets[:1], 0, parent=again)).learner
-    same = trainer.form.make_policy(child.optimiser.weights, child.scaling)
+    same = trainer.form.make_policy(child.optimiser.weights, child.obs_stats)
     np.testing.assert_allclose(same.act(np.eye(2)), again.act(np.eye(2)), rtol=1e-5, atol=1e-5)
 
 
@@ -219,9 +198,6 @@ class Unreadable(Walk):
         (Odd, {}, "'ppo' cannot be used on .*Odd. Actions can be learned if.*Got Text"),
         (Unreadable, {}, "'ppo' cannot be used on .*Observations can be flattened if"),
         (Walk, {"observe_context": True}, "context can be appended to observations that are vec"),
-        (Walk, {"max_agents": 3}, "'max_agents' is for environments of several agents"),
-        (Traffic, {}, r"do not say how many agents.*Set 'max_agents'"),
-        (CARTPOLE, {"env_processes": 0}, "'env_processes' must be a whole number >= 1"),
         (CARTPOLE, {"norm_reward": 3}, "'norm_reward' must be true or false"),
         (CARTPOLE, {"num_step": 3}, "Unknown option 'num_step'.*Did you mean 'num_steps'"),
         (CARTPOLE, {"num_envs": 3, "num_steps": 5}, "must divide num_envs \\* num_steps = 15"),
@@ -236,36 +212,33 @@ def test_what_cannot_work_is_refused_at_once(factory, options, text):
 # -- environments ------------------------------------------------------------------------
 
 
-def lanes_of(factory, space, contexts, seed=3, **options):
+def slots_of(factory, space, contexts, **options):
     trainer = made(factory, space, **{**SMALL, **options})
-    agents = trainer.environment.agents
-    episodes = Episodes(trainer.family, space, np.array(contexts), seed, False, agents)
-    shape = trainer.environment.rollout_shape(trainer.ppo_settings, trainer.form.n_inputs)
-    return open_lanes(episodes, shape, 4, 1, parallel=trainer.environment.is_parallel)
+    return trainer.open_slots(TrainingJob(np.array(contexts), 3))
 
 
-def play_at_random(lanes, seed=0, steps=16):
+def play_at_random(slots, seed=0, steps=16):
     rng = np.random.default_rng(seed)
     for t in range(steps):
-        lanes.arrays.env_action[:] = rng.integers(0, 2, len(lanes.arrays.env_action)) + 3 * (
-            lanes.arrays.obs.shape[-1] > 4
+        slots.arrays.env_action[:] = rng.integers(0, 2, len(slots.arrays.env_action)) + 3 * (
+            slots.arrays.obs.shape[-1] > 4
         )
-        lanes.step(t)
+        slots.step(t)
 
 
 @pytest.mark.parametrize("kind", [Walk, Obliging])
 def test_environments_are_made_anew_only_for_another_context(kind):
     space = ContextSpace(goal=[1.0, 2.0])
-    lanes = lanes_of(kind, space, [[1.0], [2.0]])
+    slots = slots_of(kind, space, [[1.0], [2.0]])
     before = kind.made
-    lanes.start([LaneState() for _ in range(4)])
-    play_at_random(lanes)
-    episodes = sum(state.episode for state in lanes.states())
+    slots.start([EnvState() for _ in range(4)])
+    play_at_random(slots)
+    episodes = sum(state.episode for state in slots.states())
     assert episodes >= 4
     assert kind.made - before == 4 if kind is Obliging else 4 < kind.made - before <= 4 + episodes
-    goals = lanes.arrays.reward[lanes.arrays.terminated]
+    goals = slots.arrays.reward[slots.arrays.terminated]
     assert set(goals) == {1.0, 2.0}
-    lanes.close()
+    slots.close()
 
 
 def test_box2d_is_made_anew_for_each_episode():
@@ -280,110 +253,100 @@ def test_box2d_is_made_anew_for_each_episode():
         lander.use_of(object())
 
 
-@pytest.mark.parametrize(
-    ("factory", "space"),
-    [(CARTPOLE, POLES), (Traffic, ContextSpace(length=[3.0, 5.0]))],
-    ids=["one agent", "several"],
-)
-def test_lanes_continue_from_their_states(factory, space):
-    options = {"max_agents": 3} if factory is Traffic else {}
-    contexts = space.targets[[0, -1]]
-    first = lanes_of(factory, space, contexts, **options)
-    first.start([LaneState() for _ in range(4)])
+def test_environments_continue_from_their_states():
+    contexts = POLES.targets[[0, -1]]
+    first = slots_of(CARTPOLE, POLES, contexts)
+    first.start([EnvState() for _ in range(4)])
     play_at_random(first)
-    again = lanes_of(factory, space, contexts, **options)
+    again = slots_of(CARTPOLE, POLES, contexts)
     again.start(first.states())
-    assert np.array_equal(again.arrays.present[0], first.arrays.present[-1])
-    there = first.arrays.present[-1]
-    assert np.array_equal(again.arrays.obs[0][there], first.arrays.obs[-1][there])
-    first.arrays.obs[0], first.arrays.present[0] = first.arrays.obs[-1], first.arrays.present[-1]
-    for lanes in (first, again):
-        play_at_random(lanes, seed=1)
-    for name in ("reward", "terminated", "truncated", "present"):
+    assert np.array_equal(again.arrays.obs[0], first.arrays.obs[-1])
+    first.arrays.carry_over()
+    for slots in (first, again):
+        play_at_random(slots, seed=1)
+    for name in ("obs", "reward", "terminated", "truncated"):
         assert np.array_equal(getattr(first.arrays, name)[1:], getattr(again.arrays, name)[1:])
 
 
-def test_an_environment_that_fails_is_named():
-    class Fragile(Walk):
-        def step(self, action):
-            raise ZeroDivisionError("the wheel came off")
+# -- failures ----------------------------------------------------------------------------
 
+
+class Faulty(Walk):
+    """Fails in one of several ways, from its second step on."""
+
+    fault = "raise"
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def _observe(self):
+        return np.zeros(2, np.float32)
+
+    def step(self, action):
+        result = super().step(action)
+        if self.steps == 1:
+            return result
+        observation, reward, *rest = result
+        match self.fault:
+            case "raise":
+                raise ZeroDivisionError("the wheel came off")
+            case "exit":
+                raise SystemExit(0)
+            case "four values":
+                return observation, reward, *rest[:2]
+            case "reward":
+                return observation, np.ones(1), *rest
+            case "shape":
+                return np.zeros(1, np.float32), reward, *rest
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("raise", "ZeroDivisionError: the wheel came off"),
+        ("exit", "SystemExit"),
+        ("four values", "unpack"),
+        ("reward", "sequence|0-dimensional"),
+        ("shape", r"shape \(1,\), but .* \(2,\)"),
+    ],
+)
+def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
+    monkeypatch.setattr(Faulty, "fault", fault)
     space = ContextSpace(goal=[1.0, 2.0])
-    with pytest.raises(TrainingError, match=r"\{'goal': 1.0\}: ZeroDivisionError: the wheel"):
-        train_one(made(Fragile, space, **SMALL), space.targets[:1])
-
-
-def failing_step(context):
-    """Fails in every process."""
-    env = Walk(context)
-    env.step = lambda action: 1 / 0
-    return env
-
-
-def test_an_environment_that_fails_in_another_process_is_named():
-    space = ContextSpace(goal=[1.0, 2.0])
-    trainer = made("test_host_ppo:failing_step", space, **SMALL, env_processes=2)
-    with pytest.raises(TrainingError, match=r"context \{'goal': 1.0\}: ZeroDivisionError"):
+    trainer = made(Faulty, space, **SMALL)
+    pattern = rf"context \{{'goal': 1.0\}}: .*{text}.*test_gymnasium_ppo.py:\d+"
+    with pytest.raises(TrainingError, match=pattern):
         train_one(trainer, space.targets[:1])
+    monkeypatch.setattr(Faulty, "fault", "")
+    monkeypatch.setattr(Faulty, "step", Walk.step)
+    policy = train_one(trainer, space.targets[:1]).policy
+    monkeypatch.undo()
+    monkeypatch.setattr(Faulty, "fault", fault)
+    evaluation = trainer.evaluate(policy, space.targets, episodes=1, seed=0)
+    assert set(evaluation.errors) == {0, 1}
+    for goal, error in enumerate(evaluation.errors.values(), start=1):
+        assert f"{{'goal': {goal}.0}}" in error
+        assert "test_gymnasium_ppo.py:" in error
 
 
-# -- agents that come and go -------------------------------------------------------------
+class FaultyAtOnce(Faulty):
+    def step(self, action):
+        self.steps += 1
+        return super().step(action)
 
 
-def test_agents_have_a_slot_from_their_first_observation_to_their_last():
-    space = ContextSpace(length=[3.0, 5.0])
-    lanes = lanes_of(Traffic, space, [[3.0]], max_agents=3)
-    lanes.start([LaneState() for _ in range(4)])
-    play_at_random(lanes)
-    arrays = lanes.arrays
-    done = arrays.terminated | arrays.truncated
-    present = arrays.present
-    assert present.shape == (17, 12)
-    assert 0.2 < present.mean() < 0.95, "some slots are empty at times"
-    assert arrays.terminated.sum() > 10
-    assert not done[~present[:-1]].any(), "nobody leaves an empty slot"
-    assert not arrays.reward[~present[:-1]].any()
-    # Who leaves makes room: where a slot stays full, it is the same agent, or a new one at the
-    # beginning of the road.
-    left = done & present[1:]
-    assert left.any()
-    assert (arrays.obs[1:][left][:, 0] == 0.0).all()
-    stays = present[:-1] & ~done
-    assert present[1:][stays].all()
-    assert (arrays.obs[1:][stays][:, 0] > arrays.obs[:-1][stays][:, 0]).all()
-
-
-def test_a_policy_for_all_agents():
-    space = ContextSpace(length=[3.0, 5.0])
-    trainer = made(
-        Traffic, space, **{**SMALL, "total_timesteps": 6400, "max_agents": 3, "gamma": 0.5}
-    )
-    training = train_one(trainer, space.targets)
-    returns = trainer.evaluate(training.policy, space.targets, episodes=2, seed=0).complete()
-    assert returns.shape == (2, 2)
-    assert training.policy.act(np.array([0.5, 0.5])) == 1
-    # Going fast, all vehicles but those that the end of the episode cuts off cover the road.
-    assert (returns > 0.8).all()
-    few = made(Traffic, space, **{**SMALL, "max_agents": 1})
-    with pytest.raises(TrainingError, match="more agents at once than 'max_agents' = 1"):
-        train_one(few, space.targets)
-
-
-def test_a_study_of_several_agents(tmp_path):
-    space = ContextSpace(length=[3.0, 5.0])
-    options = {**SMALL, "total_timesteps": 640, "max_agents": 3, "gamma": 0.5}
-    study = Study.open(
-        tmp_path / "study", "host_environments:Traffic", space=space, trainer_options=options
-    )
-    study.run(budget=1, rules=[])
-    assert study.trainer.name == "ppo"
-    assert ((study.returns > 0) & (study.returns <= 1)).all()
-
-
-def test_an_environment_of_several_agents_is_no_gymnasium_one():
-    family = FactoryFamily(Traffic, ContextSpace(length=[3.0, 5.0]))
-    with pytest.raises(FamilyError, match="environments of several agents.*family.build"):
-        family.make()
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("raise", "ZeroDivisionError: the wheel came off"),
+        ("four values", r"step\(\) must return .* Got 4 values"),
+        ("reward", r"reward must be a number. Got an array of shape \(1,\)"),
+        ("shape", r"must have the shape \(2,\) of its space. Got \(1,\)"),
+    ],
+)
+def test_a_first_step_that_fails_is_refused_before_training(monkeypatch, fault, text):
+    monkeypatch.setattr(Faulty, "fault", fault)
+    trainer = made(FaultyAtOnce, ContextSpace(goal=[1.0, 2.0]), **SMALL)
+    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}.*test_gymnasium_ppo.py:\d+"):
+        trainer.check_environment()
 
 
 # -- settings ----------------------------------------------------------------------------
@@ -400,7 +363,7 @@ def test_an_environment_of_several_agents_is_no_gymnasium_one():
     ],
 )
 def test_the_rollout_follows_from_the_steps(given, num_steps):
-    flat = made(CARTPOLE, POLES).environment.observations
+    flat = made(CARTPOLE, POLES)._observations
     settings = complete_settings(given, None, flat)
     assert settings["num_steps"] == num_steps
     assert settings["norm_obs"] is True
@@ -417,7 +380,7 @@ def test_recommended_settings_come_after_those_of_the_user():
     settings = make_trainer("ppo", family, space, gamma=0.8, total_timesteps=30_000).settings()
     assert (settings["gamma"], settings["learning_rate"]) == (0.8, 1e-3)
     assert settings["num_steps"] == 128, "follows from the steps"
-    flat = made(CARTPOLE, POLES).environment.observations
+    flat = made(CARTPOLE, POLES)._observations
     for name in RECOMMENDED:
         assert name in gymnasium.registry
         settings = complete_settings({}, name, flat)
@@ -433,6 +396,6 @@ def test_few_updates_are_a_warning(caplog):
 
 
 def test_rewards_that_are_not_numbers():
-    trainer = made("host_environments:make_worthless", POLES, **SMALL, total_timesteps=640)
+    trainer = made("small_environments:make_worthless", POLES, **SMALL, total_timesteps=640)
     with pytest.raises(TrainingError, match="weights are not finite after.*smaller learning_rate"):
         train_one(trainer, POLES.targets[:1])
