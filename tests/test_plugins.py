@@ -15,6 +15,7 @@ import typer
 
 from sdmbtl.environments.pendulum import Pendulum
 from sdmbtl.selectors import RandomSelector
+from sdmbtl.training import Trainer
 
 
 class Moon(Pendulum):
@@ -27,7 +28,7 @@ class Dice(RandomSelector):
     """Random choice under another name."""
 
 
-class Patience:
+class Patience(Trainer):
     """A trainer that is never trained with."""
 
     name = "patience"
@@ -104,9 +105,12 @@ from typer.testing import CliRunner
 from sdmbtl import ContextSpace, make_selector
 from sdmbtl.cli import app
 from sdmbtl.environments import make_family
+from sdmbtl.training import trainer_names
+from sdmbtl.training.registry import trainer_class
 
+print("patience" in trainer_names(), trainer_class("patience").__name__)
 print(make_family("Moon").name, type(make_selector("dice", ContextSpace(x=range(3)))).__name__)
-for arguments in (["moon", "greet"], ["environments"]):
+for arguments in (["moon", "greet"], ["environments"], ["trainers"]):
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     print(result.output)
@@ -118,7 +122,7 @@ for arguments in (["moon", "greet"], ["environments"]):
         text=True,
     )
     assert made.returncode == 0, made.stderr
-    assert made.stdout.startswith("Moon Dice\nhello from a plug-in\n")
+    assert made.stdout.startswith("True Patience\nMoon Dice\nhello from a plug-in\n")
     assert "Moon" in made.stdout.split("plug-in\n", 1)[1]
     broken = [line for line in made.stderr.splitlines() if "cannot be loaded" in line]
     assert len(broken) == len(set(broken)), "each is named once"
