@@ -53,7 +53,7 @@ from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
 from sdmbtl.studies.trust import StudyTrust
-from sdmbtl.transfer import as_episodes, bounded, mean_of
+from sdmbtl.transfer import as_episodes, mean_of
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -618,7 +618,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`, `.forecasts()`.
+        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
 
         Each is drawn on `ax`, or on a figure of its own, and returns the Matplotlib axes.
         """
@@ -716,7 +716,7 @@ class Study:
         returns = self.selector.rows.returns
         seen = returns[np.isfinite(returns)]
         with np.errstate(over="ignore"):
-            return bounded(float(np.ptp(seen))) if len(seen) else 0.0
+            return float(np.ptp(seen)) if len(seen) else 0.0
 
     def share(self, value: float) -> float | None:
         """Return a return as a share of the range of returns; None if either is not known."""
