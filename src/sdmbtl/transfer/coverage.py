@@ -1,7 +1,8 @@
-"""How well the targets are covered: on average, at the low end, and near the best."""
+"""Coverage of the targets: on average, at the low end, and near the best."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Coverage:
-    """How well targets are covered, in shares of the range of returns.
+    """Coverage of targets, in shares of the range of returns.
 
     Attributes:
         mean: Mean over the targets.
@@ -50,10 +51,24 @@ class Coverage:
         }
 
 
+def share_of_range(value: float, returns: tuple[float, float] | None) -> float | None:
+    """Return a return as a share of the range of returns; None if either is not known.
+
+    The share of a mean best return is the coverage: this is the only formula for it.
+
+    >>> share_of_range(75.0, (-100.0, 400.0))
+    0.35
+    """
+    if returns is None or math.isnan(value):
+        return None
+    low, high = returns
+    return (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: extreme returns would overflow
+
+
 def coverage_of(
     best: ArrayLike, seen: ArrayLike, known: tuple[float, float] | None = None
 ) -> Coverage | None:
-    """How well targets are covered by the best policy for each.
+    """Return the coverage of targets by the best policy for each.
 
     Args:
         best: (N,) return on each target, NaN where not evaluated.
@@ -83,8 +98,8 @@ def coverage_of(
     worst = values[: max(1, int(np.ceil(WORST * len(values) - _ROUNDING)))]
     limit = everything.max() - (NEAR + _ROUNDING) * width
     return Coverage(
-        mean=float((values.mean() - low) / width),
-        worst_tenth=float((worst.mean() - low) / width),
+        mean=share_of_range(float(values.mean()), (low, high)) or 0.0,
+        worst_tenth=share_of_range(float(worst.mean()), (low, high)) or 0.0,
         near_best=float((values >= limit).mean()),
         targets=len(values),
         returns=returns,
