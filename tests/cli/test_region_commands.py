@@ -20,7 +20,7 @@ def regions(tmp_path_factory, command, tiny):
 def test_a_run_shows_regions_parents_and_steps(regions, command):
     path, result = regions
     study = Study.open(path)
-    texts = [study.space.in_words(trial.source) for trial in study.trials]
+    texts = [study.space.describe(trial.source) for trial in study.trials]
     assert texts[0].startswith("whole space, ")
     assert texts[0].endswith(" steps")
     assert texts[1].startswith("whole space, from policy 0, ")

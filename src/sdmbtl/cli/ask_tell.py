@@ -106,7 +106,7 @@ def ask(
     console = note_console()
     for trial in trials:
         if console.is_terminal:
-            console.print(Text(f"Train on {study.space.in_words(trial.source)}"))
+            console.print(Text(f"Train on {study.space.describe(trial.source)}"))
             console.print(Text(f"Why: {trial.reason}"))
             command = f"sdmbtl tell {quote(str(study.path))} ROW.json --id {trial.id}"
             console.print(Text(f"Then: {command}"), soft_wrap=True)
@@ -222,7 +222,7 @@ def tell(
     if forget:
         trial = study.forget(_named_policy(study, reports[0]), reason=reason)
         again = f"sdmbtl tell {quote(str(path))} ROW.json --id {trial.id} --replace"
-        source = study.space.in_words(trial.source)
+        source = study.space.describe(trial.source)
         recorded = [f"Policy {trial.id}, {source}: forgotten; its row is kept. Undo: {again}"]
     else:
         status: Literal["finished", "failed", "cancelled"] = (
@@ -336,7 +336,7 @@ def _tell_rows(
             lease = study.store.leases().get(trial.id)
             is_late = lease is not None and row.get("lease", lease.token) != lease.token
             became = "stale, because its lease had expired" if is_late else "was reported before"
-        recorded.append(f"Policy {trial.id}, {study.space.in_words(trial.source)}: {became}.")
+        recorded.append(f"Policy {trial.id}, {study.space.describe(trial.source)}: {became}.")
     return recorded
 
 
@@ -366,8 +366,8 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         trial = _check_lease(study, number, row.get("lease"))
         if source is not None and not _has_source(study, trial, source):
             raise ArgumentError(
-                f"Policy {number} is the one for {study.space.in_words(trial.source)}, but "
-                f"the row is for {study.space.in_words(source)}. Correct the id or the context."
+                f"Policy {number} is the one for {study.space.describe(trial.source)}, but "
+                f"the row is for {study.space.describe(source)}. Correct the id or the context."
             )
         return number
     if source is not None:
@@ -381,7 +381,7 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
             f"No policy is pending. Ask for one with 'sdmbtl ask {quote(str(study.path))}', or "
             "give the context of a policy that was trained without being asked for: --context."
         )
-    listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
+    listed = "".join(f"\n  --id {t.id}  {study.space.describe(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Name one:{listed}")
 
 

@@ -13,7 +13,7 @@ the same member, its mean stays as it was measured.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.transfer import bounded
 
 #: Folds at most. Two choose with few episodes and are too cautious; with many, the choices differ
 #: by the very episode that was left out, and the correction becomes noisy.
@@ -59,16 +58,6 @@ class Estimate:
     def expected(self) -> float:
         """The corrected mean return of the member chosen."""
         return float(self.predicted[0] - self.selection_bias)
-
-    def times(self, scale: float) -> Estimate:
-        """The same in other units: of returns that were divided by the scale before."""
-        return replace(
-            self,
-            predicted=self.predicted * scale,
-            selection_bias=bounded(self.selection_bias * scale),
-            uncertainty=bounded(self.uncertainty * scale),
-            interpolation_error=bounded(self.interpolation_error * scale),
-        )
 
 
 @dataclass(frozen=True)

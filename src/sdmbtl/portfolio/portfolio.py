@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_float, check_return_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
-from sdmbtl.contexts.target_list import SAME_CONTEXT
+from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
 from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
@@ -24,7 +24,11 @@ from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
+<<<<<<< HEAD
 from sdmbtl.transfer import bounded, mean_of, scale_of, share_of_range
+=======
+from sdmbtl.transfer import mean_of
+>>>>>>> main
 from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted, coverage_text, figure
 
@@ -103,9 +107,7 @@ class Portfolio:
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
         #: What returns are divided by to be computed with; 1 for usual ones.
-        self._scale = scale_of(*(m.returns for m in checked))
-        width = None if self._width is None else self._width / self._scale
-        self._evaluations = Evaluations(space, [m.returns / self._scale for m in checked], width)
+        self._evaluations = Evaluations(space, [m.returns for m in checked], self._width)
 
     # -- members -------------------------------------------------------------------------
 
@@ -145,7 +147,7 @@ class Portfolio:
         unit = self.space.to_unit(vector) if target is None else self.space.unit_targets[target]
         # A dimension of one value has no length: any other value counts as one box length.
         jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
-        estimate = self._evaluations.estimate(unit, jump=float(jumps)).times(self._scale)
+        estimate = self._evaluations.estimate(unit, jump=float(jumps))
         member = self.members[estimate.positions[0]]
         ids = [self.members[position].id for position in estimate.positions]
         return Choice(
@@ -244,17 +246,17 @@ class Portfolio:
     @property
     def means(self) -> NDArray[np.float64]:
         """(k, N) mean return of each policy on each target, NaN where not evaluated."""
-        return np.asarray(self._evaluations.means * self._scale)
+        return self._evaluations.means
 
     @property
     def best_means(self) -> NDArray[np.float64]:
         """(N,) best mean on each target, as measured: on the average too high."""
-        return self._evaluations.best_means * self._scale
+        return self._evaluations.best_means
 
     @property
     def expected_returns(self) -> NDArray[np.float64]:
         """(N,) what `choose` expects on each target; NaN where no policy was evaluated."""
-        return self._evaluations.expected_returns * self._scale
+        return self._evaluations.expected_returns
 
     @cached_property
     def best_policies(self) -> NDArray[np.intp]:
@@ -286,15 +288,20 @@ class Portfolio:
                 f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "
                 "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
             )
-        allowed = tolerance * ((self._width or 0.0) / self._scale)
+        allowed = tolerance * (self._width or 0.0)
         kept = smallest_cover(self._evaluations.means, allowed)
         return Portfolio(self.space, [self.members[p] for p in kept], **self._settings)
 
     # -- in words ------------------------------------------------------------------------
 
     def trained_on(self, member: int) -> str:
+<<<<<<< HEAD
         """Return the context or the region that a member was trained on, in words."""
         words = self.space.in_words(self[member].source.where)
+=======
+        """The context or the region that a member was trained on, in words."""
+        words = self.space.describe(self[member].source.where)
+>>>>>>> main
         return f"the {words}" if self.space.is_whole(self[member].source) else words
 
     def table(self) -> list[dict[str, Any]]:
@@ -386,7 +393,7 @@ class Portfolio:
         if not math.isnan(estimate.uncertainty):
             # Student's t: few episodes do not show their own spread well.
             quantile = scipy.special.stdtrit(estimate.degrees, (1 + CONFIDENCE) / 2)
-            margin = bounded(float(quantile) * estimate.uncertainty)
+            margin = float(quantile) * estimate.uncertainty
         low, high = self.return_range or (-math.inf, math.inf)
         return (
             min(max(expected - margin, low), expected),

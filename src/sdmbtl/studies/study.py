@@ -53,7 +53,11 @@ from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
 from sdmbtl.studies.trust import StudyTrust
+<<<<<<< HEAD
 from sdmbtl.transfer import as_episodes, bounded, mean_of, share_of_range
+=======
+from sdmbtl.transfer import as_episodes, mean_of
+>>>>>>> main
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -716,7 +720,7 @@ class Study:
         returns = self.selector.rows.returns
         seen = returns[np.isfinite(returns)]
         with np.errstate(over="ignore"):
-            return bounded(float(np.ptp(seen))) if len(seen) else 0.0
+            return float(np.ptp(seen)) if len(seen) else 0.0
 
     def share(self, value: float) -> float | None:
         """Return a return as a share of the range of returns; None if either is not known."""

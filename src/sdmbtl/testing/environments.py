@@ -1,4 +1,4 @@
-"""What every family of environments must do, as checks that raise FamilyError with a sentence."""
+"""Conformance checks of environment families; each raises FamilyError with a sentence."""
 
 from sdmbtl.environments.checks import check_environment, environment_checks
 

@@ -1,4 +1,4 @@
-"""Coverage of the targets: on average, at the low end, and near the best."""
+"""Coverage: the mean best return, and its low end, as shares of the range of returns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from sdmbtl.transfer.scale import scale_of
 
 #: The worst targets are this share of them, at least one.
 WORST = 0.1
@@ -29,7 +27,7 @@ class Coverage:
         near_best: Share of the targets within 5 % of the range of the best known return.
         targets: Number of targets that this is about: the evaluated ones.
         returns: The range: its lowest and its highest return.
-        known: Whether that is the known range, not that of the returns seen.
+        known: True if that is the known range, False if that of the returns seen.
     """
 
     mean: float
@@ -40,7 +38,7 @@ class Coverage:
     known: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Return the coverage as JSON data."""
         return {
             "coverage": self.mean,
             "worst_tenth": self.worst_tenth,
@@ -68,7 +66,7 @@ def share_of_range(value: float, returns: tuple[float, float] | None) -> float |
 def coverage_of(
     best: ArrayLike, seen: ArrayLike, known: tuple[float, float] | None = None
 ) -> Coverage | None:
-    """Return the coverage of targets by the best policy for each.
+    """Compute the coverage of targets by the best policy for each.
 
     Args:
         best: (N,) return on each target, NaN where not evaluated.
@@ -89,10 +87,7 @@ def coverage_of(
         return None
     everything = np.concatenate([values, _evaluated(seen)])
     returns = known or (float(everything.min()), float(everything.max()))
-    scale = scale_of(everything, returns)
-    low, high = returns[0] / scale, returns[1] / scale
-    values, everything = values / scale, everything / scale
-    width = high - low
+    low, width = returns[0], returns[1] - returns[0]
     if not width > 0:
         return None
     worst = values[: max(1, int(np.ceil(WORST * len(values) - _ROUNDING)))]
@@ -108,6 +103,6 @@ def coverage_of(
 
 
 def _evaluated(returns: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The returns that are there, in one line."""
+    """Return the evaluated returns, flattened."""
     values = np.asarray(returns, dtype=np.float64).ravel()
     return values[~np.isnan(values)]
