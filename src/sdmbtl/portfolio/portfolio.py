@@ -24,11 +24,7 @@ from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
-<<<<<<< HEAD
-from sdmbtl.transfer import bounded, mean_of, scale_of, share_of_range
-=======
-from sdmbtl.transfer import mean_of
->>>>>>> main
+from sdmbtl.transfer import mean_of, share_of_range
 from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted, coverage_text, figure
 
@@ -295,13 +291,8 @@ class Portfolio:
     # -- in words ------------------------------------------------------------------------
 
     def trained_on(self, member: int) -> str:
-<<<<<<< HEAD
         """Return the context or the region that a member was trained on, in words."""
-        words = self.space.in_words(self[member].source.where)
-=======
-        """The context or the region that a member was trained on, in words."""
         words = self.space.describe(self[member].source.where)
->>>>>>> main
         return f"the {words}" if self.space.is_whole(self[member].source) else words
 
     def table(self) -> list[dict[str, Any]]:

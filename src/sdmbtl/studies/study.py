@@ -53,11 +53,7 @@ from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
 from sdmbtl.studies.trust import StudyTrust
-<<<<<<< HEAD
-from sdmbtl.transfer import as_episodes, bounded, mean_of, share_of_range
-=======
-from sdmbtl.transfer import as_episodes, mean_of
->>>>>>> main
+from sdmbtl.transfer import as_episodes, mean_of, share_of_range
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:

@@ -19,9 +19,5 @@ __all__ = [
     "coverage_of",
     "estimate_slopes",
     "mean_of",
-<<<<<<< HEAD
-    "scale_of",
     "share_of_range",
-=======
->>>>>>> main
 ]

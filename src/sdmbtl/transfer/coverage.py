@@ -60,7 +60,7 @@ def share_of_range(value: float, returns: tuple[float, float] | None) -> float |
     if returns is None or math.isnan(value):
         return None
     low, high = returns
-    return (value / 2 - low / 2) / (high / 2 - low / 2)  # halves: extreme returns would overflow
+    return (value - low) / (high - low)
 
 
 def coverage_of(
@@ -87,14 +87,14 @@ def coverage_of(
         return None
     everything = np.concatenate([values, _evaluated(seen)])
     returns = known or (float(everything.min()), float(everything.max()))
-    low, width = returns[0], returns[1] - returns[0]
+    width = returns[1] - returns[0]
     if not width > 0:
         return None
     worst = values[: max(1, int(np.ceil(WORST * len(values) - _ROUNDING)))]
     limit = everything.max() - (NEAR + _ROUNDING) * width
     return Coverage(
-        mean=share_of_range(float(values.mean()), (low, high)) or 0.0,
-        worst_tenth=share_of_range(float(worst.mean()), (low, high)) or 0.0,
+        mean=share_of_range(float(values.mean()), returns) or 0.0,
+        worst_tenth=share_of_range(float(worst.mean()), returns) or 0.0,
         near_best=float((values >= limit).mean()),
         targets=len(values),
         returns=returns,
