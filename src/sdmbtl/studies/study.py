@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import check_float, check_int, share_of_range
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
 from sdmbtl.portfolio import Portfolio
@@ -53,7 +53,7 @@ from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
 from sdmbtl.studies.trust import StudyTrust
-from sdmbtl.transfer import as_episodes, mean_of
+from sdmbtl.transfer import as_episodes, mean_of, share_of_range
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
