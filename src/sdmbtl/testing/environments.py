@@ -1,4 +1,4 @@
-"""Checks of a family of environments, for tests: each raises FamilyError with a sentence."""
+"""Conformance checks of environment families; each raises FamilyError with a sentence."""
 
 from sdmbtl.environments.checks import check_contextual_env, environment_checks
 

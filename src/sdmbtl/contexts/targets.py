@@ -1,17 +1,17 @@
-"""Targets that are given as a list: read, and checked against the dimensions."""
+"""Targets: reading and checking lists of them, the size of grids, and finding one by its values."""
 
 from __future__ import annotations
 
 import base64
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.checks import MAX_COUNT, check_int
-from sdmbtl.contexts.lookup import first_of_each
 from sdmbtl.errors import ContextError
 from sdmbtl.wording import shown_context
 
@@ -64,16 +64,10 @@ def check_distinct(space: ContextSpace) -> None:
         return
     number = int(repeated[0])
     same = int(first[number])
-    shown = shown_context(space.target(number))
-    if not np.array_equal(space.targets[same], space.targets[number]):
-        raise ContextError(
-            f"Targets must be distinct. Targets {same} and {number}, "
-            f"{shown_context(space.target(same))} and {shown}, are the same on the scale of "
-            "their dimensions. Drop one of them, or give dimensions with scale='steps' or "
-            "'log'."
-        )
     raise ContextError(
-        f"Targets must be distinct. Targets {same} and {number} are both {shown}. Drop one of them."
+        f"Targets must be distinct. Targets {same} and {number}, "
+        f"{shown_context(space.target(same))} and {shown_context(space.target(number))}, are the "
+        "same on the scale of their dimensions. Drop one of them, or use another scale."
     )
 
 
@@ -86,7 +80,7 @@ def targets_as_json(targets: NDArray[np.float64]) -> Any:
 
 
 def targets_from_json(data: Any) -> Any:
-    """What `targets_as_json` was given; anything but such a text stays as it is.
+    """Read back what `targets_as_json` made; anything else stays as it is.
 
     Raises:
         ContextError: If the text does not hold as many numbers as it should.
@@ -138,3 +132,83 @@ def _check_bounds(space: ContextSpace, array: NDArray[np.float64]) -> None:
             f"Target {number} has {name}={array[number, d]:g}, outside its bounds "
             f"[{low:g}, {high:g}]. Widen the dimension or drop the target."
         )
+
+
+def check_grid(levels: Sequence[int]) -> None:
+    """Refuse a grid of too many targets, given the number of values of each dimension.
+
+    Raises:
+        ContextError: If there are more combinations than `MAX_COUNT`.
+    """
+    if math.prod(levels) > MAX_COUNT:
+        raise ContextError(
+            f"A grid of {' x '.join(map(str, levels))} targets is too large: at most "
+            f"{MAX_COUNT:,} are allowed. Use fewer levels, or a sample of the space."
+        )
+
+
+class GridLookup:
+    """Index of the target of a grid that has certain values.
+
+    Args:
+        columns: Values of each dimension, the last one varying fastest.
+    """
+
+    def __init__(self, columns: Sequence[NDArray[np.float64]]) -> None:
+        self._places = [
+            {value: place for place, value in enumerate(column.tolist())} for column in columns
+        ]
+
+    def find(self, vector: NDArray[np.float64]) -> int | None:
+        """Index of the target with exactly these (D,) values, None if there is none."""
+        index = 0
+        for places, value in zip(self._places, vector.tolist(), strict=True):
+            place = places.get(value)
+            if place is None:
+                return None
+            index = index * len(places) + place
+        return index
+
+
+class ListLookup:
+    """Index of the target of a list that has certain values.
+
+    Args:
+        targets: (N, D) the targets.
+    """
+
+    def __init__(self, targets: NDArray[np.float64]) -> None:
+        self._targets = targets
+        keys = row_keys(targets)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def find(self, vector: NDArray[np.float64]) -> int | None:
+        """Index of the target with exactly these (D,) values, None if there is none."""
+        key = row_keys(vector[None])[0]
+        start, stop = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, "right")
+        for index in self._order[start:stop]:
+            if np.array_equal(self._targets[index], vector):
+                return int(index)
+        return None
+
+
+def row_keys(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """(N,) a number for each row: the same for rows that are equal, hardly ever for others."""
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # -0.0 is 0.0
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column in bits.T:
+        keys ^= column
+        keys *= np.uint64(0x9E3779B97F4A7C15)  # odd: no two numbers become the same
+        keys ^= keys >> np.uint64(32)
+    return keys
+
+
+def first_of_each(rows: NDArray[np.float64]) -> NDArray[np.intp]:
+    """(N,) for each row the number of the first one that is equal to it: its own, if all differ."""
+    numbers = np.arange(len(rows))
+    ordered = np.sort(row_keys(rows))
+    if not (ordered[1:] == ordered[:-1]).any():
+        return numbers
+    _, first, inverse = np.unique(rows + 0.0, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[inverse.ravel()])

@@ -8,10 +8,12 @@ from typing import Any
 from sdmbtl.checks import short_text
 from sdmbtl.errors import ModelError
 from sdmbtl.json_data import made_from_json
-from sdmbtl.selectors.models.additive_model import AdditiveModel
-from sdmbtl.selectors.models.additive_quality_model import AdditiveQualityModel
+from sdmbtl.selectors.models.linear_gap_model import (
+    AdditiveModel,
+    AdditiveQualityModel,
+    MountainModel,
+)
 from sdmbtl.selectors.models.model import RowModel
-from sdmbtl.selectors.models.mountain_model import MountainModel
 from sdmbtl.selectors.models.plateau_model import PlateauModel
 from sdmbtl.selectors.models.unstructured_model import UnstructuredModel
 
