@@ -1,6 +1,6 @@
 """Transfer: rows J(pi_x, ·) as observed, what they cover, the linear gap, the decomposition."""
 
-from sdmbtl.transfer.coverage import Coverage, coverage_of
+from sdmbtl.transfer.coverage import Coverage, coverage_of, share_of_range
 from sdmbtl.transfer.decomposition import Decomposition, SobolHoeffding
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.rows import ObservedRows, as_episodes, as_row, mean_of
@@ -19,4 +19,5 @@ __all__ = [
     "coverage_of",
     "estimate_slopes",
     "mean_of",
+    "share_of_range",
 ]

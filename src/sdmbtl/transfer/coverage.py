@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,10 +49,24 @@ class Coverage:
         }
 
 
+def share_of_range(value: float, returns: tuple[float, float] | None) -> float | None:
+    """Return a return as a share of the range of returns; None if either is not known.
+
+    The share of a mean best return is the coverage: this is the only formula for it.
+
+    >>> share_of_range(75.0, (-100.0, 400.0))
+    0.35
+    """
+    if returns is None or math.isnan(value):
+        return None
+    low, high = returns
+    return (value - low) / (high - low)
+
+
 def coverage_of(
     best: ArrayLike, seen: ArrayLike, known: tuple[float, float] | None = None
 ) -> Coverage | None:
-    """Compute the coverage of targets by the best policy for each: the one formula for it.
+    """Compute the coverage of targets by the best policy for each.
 
     Args:
         best: (N,) return on each target, NaN where not evaluated.
@@ -72,14 +87,14 @@ def coverage_of(
         return None
     everything = np.concatenate([values, _evaluated(seen)])
     returns = known or (float(everything.min()), float(everything.max()))
-    low, width = returns[0], returns[1] - returns[0]
+    width = returns[1] - returns[0]
     if not width > 0:
         return None
     worst = values[: max(1, int(np.ceil(WORST * len(values) - _ROUNDING)))]
     limit = everything.max() - (NEAR + _ROUNDING) * width
     return Coverage(
-        mean=float((values.mean() - low) / width),
-        worst_tenth=float((worst.mean() - low) / width),
+        mean=share_of_range(float(values.mean()), returns) or 0.0,
+        worst_tenth=share_of_range(float(worst.mean()), returns) or 0.0,
         near_best=float((values >= limit).mean()),
         targets=len(values),
         returns=returns,
