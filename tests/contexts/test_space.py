@@ -199,17 +199,6 @@ class TestStorage:
         assert again.targets.tolist() == space.targets.tolist()
         assert again.unit_targets.tolist() == space.unit_targets.tolist()
 
-    @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, unique=True))
-    def test_json_round_trip_of_a_list(self, targets):
-        space = ContextSpace(
-            np.array(targets) / 7 + 0.1, a=Interval(0.1, 20), b=Interval(0.1, 20, "log")
-        )
-        again = ContextSpace.from_dict(json.loads(json.dumps(space.to_dict())))
-        assert again == space
-        assert hash(again) == hash(space)
-        assert again.targets.tolist() == space.targets.tolist()
-        assert not again.is_grid
-
     @pytest.mark.parametrize(
         "data",
         [

@@ -202,7 +202,9 @@ class ContextSpace:
 
     def _vector(self, context: ContextLike) -> NDArray[np.float64]:
         """Turn a context into a vector; an array is one already, checked where it came in."""
-        return context if isinstance(context, np.ndarray) else self.vector(context)
+        if isinstance(context, np.ndarray):
+            return np.asarray(context, dtype=np.float64)
+        return self.vector(context)
 
     def context(self, vector: ArrayLike) -> dict[str, float]:
         """Turn a (D,) vector into a context by name."""

@@ -86,7 +86,7 @@ class ObservedRows:
     ) -> ObservedRows:
         """Return these rows and one more."""
         own = [np.nan if source_return is None else source_return]
-        one = ObservedRows(self.space, [source], [row], own)
+        one = ObservedRows(self.space, [self.space.vector(source)], [as_row(row, self.space)], own)
         arrays = [np.concatenate([getattr(self, n), getattr(one, n)]) for n in _ARRAYS]
         return self._of(arrays)
 
