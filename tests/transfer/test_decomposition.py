@@ -14,7 +14,6 @@ MATRICES = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
     lambda shape: hnp.arrays(np.float64, shape, elements=NUMBERS)
 )
 SQUARES = st.integers(1, 6).flatmap(lambda n: hnp.arrays(np.float64, (n, n), elements=NUMBERS))
-X = np.linspace(0.0, 1.0, 5)
 
 
 class TestDefinition1:

@@ -20,7 +20,6 @@ ALONG_DIMENSIONS = PlateauModel(combine_up_to=0)
 NONE = np.inf
 REACHES = np.array([*USUAL.reaches, NONE])
 NO_LIMIT, START = len(REACHES) - 1, USUAL.reaches.index(0.8)
-AXES = np.eye(2)
 #: a, b, a + b and a - b.
 ALL = combine_directions(2, combined=True)
 
