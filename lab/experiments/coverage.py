@@ -1,6 +1,6 @@
 """Measure the coverage of CartPole's spaces by a few policies, chosen in different ways.
 
-    python lab/experiments/coverage.py [--seeds 5] [--work runs/coverage] [--only auto]
+    python lab/experiments/coverage.py [--seeds 5] [--work runs/coverage] [--only predictive]
 
 On `wide` (8 x 8 x 8 targets): the selectors of single contexts, the targets in turn, policies that
 see the context, and multi-task training (one policy that sees the context, trained on all targets
@@ -96,7 +96,7 @@ def multi_task_coverage(name: str, seed: int, work: Path) -> dict[str, Any]:
 
 
 METHODS = {
-    "auto": partial(study_coverage, selector="auto"),
+    "predictive": partial(study_coverage, selector="predictive"),
     "m/gp-mbtl": partial(study_coverage, selector="m/gp-mbtl"),
     "random": partial(study_coverage, selector="random"),
     "independent": partial(study_coverage, selector="independent"),

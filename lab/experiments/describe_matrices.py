@@ -1,8 +1,8 @@
 """Write docs/matrices.md, its figures and results/anatomy.json from the transfer matrices.
 
-python lab/experiments/describe_matrices.py             # those that ship with the package: a minute
+python lab/experiments/describe_matrices.py             # the shipped ones: a minute
 python lab/experiments/describe_matrices.py PATH...     # others
-python lab/experiments/describe_matrices.py --check     # only say whether the document is up to date
+python lab/experiments/describe_matrices.py --check     # fail if the page is out of date
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 # Matrices of this size gain nothing from threads, and lose much where the cores are busy.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from experiment import ROOT, markdown_table
 from sdmbtl.json_data import as_json
 from sdmbtl.plots import save_figure
 from sdmbtl_lab.figures import matrix_figure
 from sdmbtl_lab.matrices import TransferDataset, load_matrix, matrix_names
 from sdmbtl_lab.matrices.anatomy import anatomy
 
-ROOT = Path(__file__).parents[2]
 #: Steps for each policy in the paper, where it has the environment.
 PAPER_STEPS = {"CartPole": 5_000_000, "BipedalWalker": 5_000_000}
-#: What a return is.
+#: Meaning of a return.
 MEANINGS = {
     "CartPole": "the number of steps until the pole falls or the cart leaves the track, at most "
     "500",
@@ -42,7 +42,7 @@ MEANINGS = {
     "[crop.md](crop.md))",
     "BipedalWalker": "the way walked, minus the cost of the motors, minus 100 for a fall",
 }
-#: What a policy can do that has more than a return where it was trained: the return, and the words.
+#: Family -> a return above which a policy is able to do something, and what.
 ABLE = {"BipedalWalker": (200.0, "walk")}
 ROUNDS = (1, 3, 6, 12)
 DIGITS = 5
@@ -50,10 +50,10 @@ DIGITS = 5
 INTRODUCTION = """\
 # Transfer matrices of real training
 
-Every data set on this page is a family of environments in which *every* context was trained on and
-*every* policy was run on every context. `returns[seed, source, target]` is the mean return of the
-policy trained on context `source` when it runs on context `target`. With such a matrix, any way of
-choosing contexts can be tried in a second, without training anything.
+Each data set on this page is a family of environments in which *every* context was trained on and
+*every* policy was evaluated on every context. `returns[seed, source, target]` is the mean return of
+the policy trained on context `source`, evaluated on context `target`. With such a matrix, any
+selector can be tried in a second, without training anything.
 
 ```python
 from sdmbtl_lab.matrices import load_matrix
@@ -61,52 +61,44 @@ from sdmbtl_lab.matrices import load_matrix
 dataset = load_matrix("{example}")
 dataset.returns  # (seeds, contexts, contexts)
 dataset.space  # the contexts, with names and units
-dataset.card  # how the data were made
+dataset.card  # provenance
 ```
 
-`sdmbtl lab describe {example}` prints what stands here, `--figures DIR` draws it. Page, figures and
-`results/anatomy.json` are made by `python lab/experiments/describe_matrices.py`; the data by
-`python lab/experiments/make_matrices.py`. The data have the licence of the package (MIT, see `LICENSE`).
-Matrices whose sources are regions are described in [regions.md](regions.md).
+`sdmbtl lab describe {example}` prints the numbers of this page; `--figures DIR` draws them.
+`python lab/experiments/make_matrices.py` makes the data, `python
+lab/experiments/describe_matrices.py` this page. The data have the licence of the package (MIT).
+[Regions](regions.md) describes matrices whose sources are regions.
 
-**How to read the numbers.** Returns are scaled for each data set, so that 0 is its lowest and 1
-its highest return. *f, g, h* are the shares of the variance of the returns (mean over the seeds)
-that come from the policy alone, from the target alone, and from how the two fit; with few seeds
-f holds part of the noise between training runs. *Distance R²* is
-how much of h a weighted distance between source and target explains: 1 for a perfect mountain.
-*Seeds agree* is the correlation between two seeds of the mean returns of the policies: near 0,
-which policy is good is chance. *Oracle* and *random* are the mean over the targets of the best
-return that six policies reach, chosen with the matrix known or at random; the *margin* between
-them is what the greedy oracle wins. *Own* is the mean return of the policies where they were
-trained, *best* that of the best policy for each target.
+**Numbers.** Returns are scaled for each data set: 0 is the lowest and 1 the highest.
 
-**How to read the figures.** Above, the mean return of each policy over all targets, and of each
-target over all policies, over the contexts. In the middle, how the return changes with the
-difference of source and target in each dimension: blue as it is, orange without the differences
-between policies, dotted what the best-fitting distance would give. A mountain has its top at 0 and
-falls alike on both sides. Below, the matrix itself, the mean returns of the same sources trained
-with two seeds, and the performance of few policies.
+- *f, g, h*: shares of the variance of the returns that come from the policy alone, from the target
+  alone, and from how the two fit. With few seeds, f holds part of the noise between training runs.
+- *Distance R²*: the part of h that a weighted distance between source and target explains; 1 for a
+  perfect mountain.
+- *Seeds agree*: correlation between two seeds of the mean returns of the policies. Near 0, good
+  policies are good by chance.
+- *Oracle*, *random*: mean best return of six policies, chosen with the matrix known or at random.
+  The *margin* is their difference.
+- *Own*: mean return of the policies where they were trained. *Best*: that of the best policy for
+  each target.
+
+**Figures.** Top: mean return of each policy over all targets, and of each target over all policies.
+Middle: change of the return with the difference of source and target in each dimension; blue as
+measured, orange without the differences between policies, dotted for the best-fitting distance. A
+mountain has its top at 0 and falls equally on both sides. Bottom: the matrix, the mean returns of
+the same sources trained with two seeds, and the performance of few policies.
 """
 
 
 def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
-    """Measure and draw data sets.
-
-    Args:
-        names: Names or paths of the data sets.
-        figures: Directory of the figures.
-
-    Returns:
-        Card and anatomy of each.
-    """
+    """Measure and draw data sets; return card and anatomy of each."""
     figures.mkdir(parents=True, exist_ok=True)
     results = []
     for name in names:
         dataset = load_matrix(name)
         found = anatomy(dataset)
-        path = figures / f"matrix-{dataset.name}.png"
-        save_figure(matrix_figure(dataset, found), path)
-        print(f"{dataset.name}: {path.stat().st_size / 1000:.0f} kB")
+        save_figure(matrix_figure(dataset, found), figures / f"matrix-{dataset.name}.png")
+        print(dataset.name, flush=True)
         results.append(
             {
                 "card": _short_card(dataset),
@@ -118,7 +110,7 @@ def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
 
 
 def _count_able(dataset: TransferDataset) -> dict[str, Any] | None:
-    """How many policies can do in their own context what the environment is about."""
+    """Count the policies that solve their own context, where that is defined."""
     family = dataset.card.get("recipe", {}).get("family", {}).get("name")
     if family not in ABLE:
         return None
@@ -128,7 +120,7 @@ def _count_able(dataset: TransferDataset) -> dict[str, Any] | None:
 
 
 def _short_card(dataset: TransferDataset) -> dict[str, Any]:
-    """The card without the values of the contexts, which are in the data."""
+    """Return the card without the values of the contexts, which are in the data."""
     card = json.loads(json.dumps(dict(dataset.card)))
     recipe = card.get("recipe", {})
     recipe.pop("targets", None)
@@ -140,7 +132,7 @@ def _short_card(dataset: TransferDataset) -> dict[str, Any]:
 
 
 def document(results: list[dict[str, Any]]) -> str:
-    """The text of docs/matrices.md."""
+    """Return the text of docs/matrices.md."""
     parts = [
         INTRODUCTION.format(example=results[0]["anatomy"]["name"]).strip(),
         "## Summary",
@@ -152,12 +144,10 @@ def document(results: list[dict[str, Any]]) -> str:
 
 
 def summary_table(found: list[dict[str, Any]]) -> str:
-    """One row for each data set."""
-    lines = [
-        "| data set | contexts | seeds | f, g, h | distance R² | seeds agree | own, best | "
-        "oracle | random | margin | Mountain |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
-    ]
+    """Return the table with one row for each data set."""
+    heads = ["data set", "contexts", "seeds", "f, g, h", "distance R²", "seeds agree", "own, best"]
+    heads += ["oracle", "random", "margin", "Mountain"]
+    rows = []
     for one in found:
         few, shares = one["few_policies"], one["shares"]
         k = few["margin_round"] - 1
@@ -168,18 +158,18 @@ def summary_table(found: list[dict[str, Any]]) -> str:
             ", ".join(f"{100 * share:.0f} %" for share in shares.values()),
             _number(one["gap"]["mountain_r2"], 2),
             _number(one["run_variance"]["row_correlation"], 2),
-            f"{one['training']['own']:.2f}, {one['training']['best']:.2f}",
+            f"{few['own']:.2f}, {few['everything']:.2f}",
             f"{few['oracle'][k]:.3f}",
             f"{few['random'][k]:.3f}",
             f"{few['margin']:.3f}",
             "yes" if one["detection"]["structure"] == "mountain" else "no",
         ]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append(cells)
+    return markdown_table(heads, rows)
 
 
 def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | None) -> list[str]:
-    """The parts of the document about one data set."""
+    """Return the parts of the document about one data set."""
     name = found["name"]
     lines = card_lines(card, found)
     if able is not None:
@@ -192,8 +182,6 @@ def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | 
     return [
         f"## {name}",
         "\n".join(f"- {line}" for line in lines),
-        "**Findings**",
-        "\n".join(f"- {sentence}" for sentence in found["findings"]),
         dimension_table(found),
         few_policies_table(found),
         f"![{name}: maps, curves, matrix, two seeds and few policies](figures/matrix-{name}.png)",
@@ -201,7 +189,7 @@ def section(card: dict[str, Any], found: dict[str, Any], able: dict[str, Any] | 
 
 
 def card_lines(card: dict[str, Any], found: dict[str, Any]) -> list[str]:
-    """How the data were made."""
+    """Return the provenance of the data."""
     recipe, size = card.get("recipe", {}), found["size"]
     lines = [f"**Contexts:** {size['contexts']}, {_dimensions(size['dimensions'])}."]
     family = recipe.get("family", {}).get("name")
@@ -280,37 +268,29 @@ def _versions(card: dict[str, Any]) -> str:
 
 
 def dimension_table(found: dict[str, Any]) -> str:
-    """What each dimension does."""
-    lines = [
-        "| dimension | f | g | source below target | source above target | weight of distance |",
-        "| --- | --- | --- | ---: | ---: | ---: |",
-    ]
-    gap = found["gap"]
+    """Return the table of dimensions."""
+    heads = ["dimension", "f", "g", "source below target", "source above target"]
+    rows, gap = [], found["gap"]
     for d, dimension in enumerate(found["size"]["dimensions"]):
         effects = [found[part]["main_effects"][d] for part in ("quality", "difficulty")]
         cells = [f"`{dimension['name']}`", *(f"{e['shape']} {e['swing']:.3f}" for e in effects)]
-        cells += [f"{gap[side][d]:+.3f}" for side in ("left", "right", "weights")]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        rows.append([*cells, *(f"{gap[side][d]:+.3f}" for side in ("left", "right", "weights"))])
+    return markdown_table([*heads, "weight of distance"], rows, labels=3)
 
 
 def few_policies_table(found: dict[str, Any]) -> str:
-    """How far few policies get."""
+    """Return the table of the performance of few policies."""
     few = found["few_policies"]
     rounds = [k for k in ROUNDS if k <= len(few["oracle"])]
-    head = [f"{k} {'policy' if k == 1 else 'policies'}" for k in rounds]
-    lines = [
-        f"| mean best return | {' | '.join(head)} | all {found['size']['contexts']} |",
-        f"| --- |{' ---: |' * (len(rounds) + 1)}",
+    rows = [
+        [key, *(f"{few[key][k - 1]:.3f}" for k in rounds), f"{few['everything']:.3f}"]
+        for key in ("oracle", "random")
     ]
-    for key in ("oracle", "random"):
-        cells = [f"{few[key][k - 1]:.3f}" for k in rounds]
-        lines.append(f"| {key} | {' | '.join(cells)} | {few['everything']:.3f} |")
     policies = {int(k): value for k, value in few["multi_task"].items()}
     if any(k in policies for k in rounds):
-        cells = [_number(policies.get(k), 3) for k in rounds]
-        lines.append(f"| multi-task, same steps | {' | '.join(cells)} | – |")
-    return "\n".join(lines)
+        rows.append(["multi-task, same steps", *(_number(policies.get(k), 3) for k in rounds), "–"])
+    heads = [f"{k} {'policy' if k == 1 else 'policies'}" for k in rounds]
+    return markdown_table(["mean best return", *heads, f"all {found['size']['contexts']}"], rows)
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -322,19 +302,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("data", nargs="*", help="names or paths; all that ship if left out")
     parser.add_argument("--out", type=Path, default=ROOT, help="write docs and results below this")
-    parser.add_argument("--check", action="store_true", help="only say whether all is up to date")
+    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
     given = parser.parse_args(arguments)
     page, kept = given.out / "docs" / "matrices.md", given.out / "results" / "anatomy.json"
     if given.check:
         if page.read_text() != document(json.loads(kept.read_text())):
-            sys.exit(
-                f"{page} is not what {kept} says. Run: python lab/experiments/describe_matrices.py"
-            )
+            sys.exit(f"{page} does not match {kept}. Run: make tables")
         return
-    names = given.data or list(matrix_names())
-    if not names:
-        sys.exit("No matrices ship with the package yet. Give the paths of some.")
-    results = measure_all(names, page.parent / "figures")
+    results = measure_all(given.data or matrix_names(), page.parent / "figures")
     kept.parent.mkdir(parents=True, exist_ok=True)
     lines = ",\n".join(json.dumps(result, separators=(",", ":")) for result in results)
     kept.write_text(f"[\n{lines}\n]\n")

@@ -114,7 +114,7 @@ def play_season(policy: Policy, family: Any) -> Any:
 
 def draw_crossing() -> None:
     """Animate the same vehicles driven by SUMO's IDM (above) and by a trained policy (below)."""
-    from sdmbtl.animation import save_animation
+    from sdmbtl.plots.animation import save_animation
     from sdmbtl_traffic.crossing import STEP
 
     family: Any = make_family("Traffic", horizon=END)
@@ -127,10 +127,10 @@ def draw_crossing() -> None:
 
 def drive(family: Any, policy: Policy, driver: str) -> Iterator[NDArray[np.uint8]]:
     """Yield the pictures of an episode, one per step."""
-    from sdmbtl.training.world_rollout import act_in_blocks
     from sdmbtl_traffic.crossing import STEP
+    from sdmbtl_traffic.vector_env import act_in_blocks
 
-    world = family.build_world()
+    world = family.make_vector_env()
     world.driver = driver
     now, is_over = world.reset([family.full_context({})], [SEED]), False
     time = family.warm_up * STEP

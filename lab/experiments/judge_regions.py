@@ -3,9 +3,9 @@
     python lab/experiments/judge_regions.py [--data regions-pendulum] [--out FILE.json]
 
 Coverage against total steps of `generalist-first`, of one generalist that is continued, of single
-contexts chosen by `auto` and at random, of random regions, and of the Myopic Oracle over points
-and over regions. Every selector runs once for each generalist from scratch of each seed. A proposal
-is answered with the nearest source of the data set: this compares selectors, while
+contexts chosen by `predictive` and at random, of random regions, and of the Myopic Oracle over
+points and over regions. Every selector runs once for each generalist from scratch of each seed. The
+nearest source of the data set answers a proposal: this compares selectors, while
 against_generalists.py measures what they reach. Coverage uses the returns by which policies are
 chosen, so it is slightly too high, most of all for the oracles.
 
@@ -103,7 +103,7 @@ METHODS: dict[str, Method] = {
     ),
     "generalist": continue_generalist,
     "regions: random": run_selector(lambda d, s: RandomRegions(d.space, seed=s)),
-    "points: auto": run_selector(lambda d, s: make_selector("auto", d.space, seed=s)),
+    "points: predictive": run_selector(lambda d, s: make_selector("predictive", d.space, seed=s)),
     "points: random": run_selector(lambda d, s: make_selector("random", d.space, seed=s)),
     "oracle: points": ask_oracle(points=True),
     "oracle: regions": ask_oracle(points=False),

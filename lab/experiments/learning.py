@@ -72,7 +72,8 @@ TASKS = {
             "num_steps": 1024,
             "gamma": 0.9,
             "learning_rate": 1e-3,
-            "hyperparameters": {"use_sde": True, "sde_sample_freq": 4},
+            "use_sde": True,
+            "sde_sample_freq": 4,
         },
     ),
     "LunarLander-v3": Task(
@@ -105,13 +106,11 @@ TASKS = {
             "ent_coef": 0.00229519,
             "vf_coef": 0.835671,
             "max_grad_norm": 0.7,
-            "hyperparameters": {
-                "policy_kwargs": {
-                    "log_std_init": -2,
-                    "ortho_init": False,
-                    "activation_fn": "torch.nn.ReLU",
-                    "net_arch": {"pi": [256, 256], "vf": [256, 256]},
-                }
+            "policy_kwargs": {
+                "log_std_init": -2,
+                "ortho_init": False,
+                "activation_fn": "torch.nn.ReLU",
+                "net_arch": {"pi": [256, 256], "vf": [256, 256]},
             },
         },
         most_seeds=2,

@@ -146,9 +146,9 @@ def ship(names: list[str], out: Path) -> None:
             continue
         recipe = out / name / "recipe.json"
         dataset = (
-            RegionFactory(out / name, RegionRecipe.read(recipe)).finished()
+            RegionFactory(out / name, RegionRecipe.load(recipe)).finished()
             if name in REGIONS
-            else MatrixFactory(out / name, MatrixRecipe.read(recipe)).finished()
+            else MatrixFactory(out / name, MatrixRecipe.load(recipe)).finished()
         )
         path = folder() / f"{name}.npz"
         dataset.save(path)

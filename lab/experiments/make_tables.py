@@ -30,7 +30,7 @@ MARKED = re.compile(
 )
 #: The paper's selectors, and those of single contexts that are compared.
 PAPER = ("gp-mbtl", "m-mbtl", "m/gp-mbtl")
-COMPARED = ("m-mbtl", "gp-mbtl", "m/gp-mbtl", "auto")
+COMPARED = ("m-mbtl", "gp-mbtl", "m/gp-mbtl", "predictive")
 #: Dimensions and noise of the synthetic tables that the paper prints.
 PUBLISHED = ((3, 0), (3, 5), (3, 30), (5, 5), (7, 5))
 #: Parts of the scoreboard that have an aggregate, in words.
@@ -44,10 +44,10 @@ PARTS = {
     "real": "real data sets",
 }
 #: Columns and numbers of policies of the tables of real matrices.
-REAL_SHOWN, REAL_K = (RANDOM, MULTI_TASK, "m/gp-mbtl", "auto", MYOPIC), (6, 12)
+REAL_SHOWN, REAL_K = (RANDOM, MULTI_TASK, "m/gp-mbtl", "predictive", MYOPIC), (6, 12)
 #: Rows of the coverage table: name in the result file -> title.
 COVERAGE = {
-    "auto": "`auto`",
+    "predictive": "`predictive`",
     "m/gp-mbtl": "`m/gp-mbtl`",
     "random": "`random`",
     "independent": "`independent`: the targets in turn",
@@ -79,7 +79,7 @@ TOOLS = {
     "Optuna GP": "GP",
     "Optuna GP, told the gain": "GP, gain",
     "m/gp-mbtl": "`m/gp-mbtl`",
-    "auto": "`auto`",
+    "predictive": "`predictive`",
     "myopic-oracle": "oracle",
 }
 #: Data sets with a smaller gap between oracle and random choice are left out of the shares.
@@ -106,7 +106,7 @@ def scores_table() -> str:
 def variations_table() -> str:
     """Show the mean normalised performance on both sets of variations."""
     rows = []
-    for part, use in {"development": "used to tune `auto`", "check": "kept apart"}.items():
+    for part, use in {"development": "used to tune `predictive`", "check": "kept apart"}.items():
         problems = _part(part).problems
         scores = (
             [found.mean for p in problems if (found := p.statistics(n, p.rounds, "score"))]
@@ -214,9 +214,9 @@ def cost_table() -> str:
             return max(figures[figure] for figures in kinds[name].values())
 
         cells = [f"{highest(name, 'median_ms'):,.0f} ms" for name in COMPARED]
-        memory = f"{highest('auto', 'peak_mib'):.0f} MiB"
+        memory = f"{highest('predictive', 'peak_mib'):.0f} MiB"
         rows.append([str(measured["targets"]), *cells, memory])
-    return markdown_table(["targets", *_titles(COMPARED), "memory, `auto`"], rows, labels=0)
+    return markdown_table(["targets", *_titles(COMPARED), "memory, `predictive`"], rows, labels=0)
 
 
 def scaling_table() -> str:
@@ -277,7 +277,7 @@ def coverage_table() -> str:
         seeds = measured[method].values()
         found = [mean_and_interval([s["coverage"][k] for s in seeds]) for k in ("4", "8", "12")]
         rows.append([name, *(f"{mean:.3f} ± {width:.3f}" for mean, width in found)])
-    first = f"CartPole `wide`, 512 targets, {len(measured['auto'])} seeds"
+    first = f"CartPole `wide`, 512 targets, {len(measured['predictive'])} seeds"
     return markdown_table([first, "4 policies", "8 policies", "12 policies"], rows)
 
 

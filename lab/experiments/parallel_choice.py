@@ -176,7 +176,7 @@ def draw(result: dict[str, Any]) -> None:
 def main() -> None:
     """Simulate, write and draw."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--selector", default="auto")
+    parser.add_argument("--selector", default="predictive")
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--draw", action="store_true", help="only draw the figure")
     parser.add_argument("--out", type=Path)

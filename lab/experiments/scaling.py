@@ -6,8 +6,8 @@ python lab/experiments/scaling.py --draw         # the figure alone, from the re
 
 Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process of its own
 for each selector and size: grids in three dimensions, lists of evenly spread targets in ten.
-Study: the same with `auto` in a study. Quality: on a grid of 22 x 22 x 22 targets, choices on all
-targets compared with choices on samples of them; performance is the mean best return of all
+Study: the same with `predictive` in a study. Quality: on a grid of 22 x 22 x 22 targets, choices on
+all targets compared with choices on samples of them; performance is the mean best return of all
 targets, as a share of the range of returns and of the gap between random choice and the oracle.
 """
 
@@ -34,7 +34,7 @@ from sdmbtl_lab.benchmarks.synthetic import CONSTANT, GRIDS, LEFT_SLOPES, RIGHT_
 from sdmbtl_lab.matrices.margins import expected_random_curve, oracle_curve
 from selection_speed import warm_up
 
-SELECTORS = ("auto", "m/gp-mbtl", "m-mbtl", "gp-mbtl", "generalist-first", "random")
+SELECTORS = ("predictive", "m/gp-mbtl", "m-mbtl", "gp-mbtl", "generalist-first", "random")
 #: Numbers of targets; in three dimensions the nearest grid with as many values in each.
 SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 DIMENSIONS = (3, 10)
@@ -46,7 +46,7 @@ NOISE = 5.0
 HIGHEST = 7.0
 #: The comparison of quality: values in each dimension, rounds, sizes of the samples, selectors.
 VALUES, QUALITY_ROUNDS, SAMPLES = 22, 15, (USUAL_SAMPLING.size, 1024)
-COMPARED = ("auto", "m/gp-mbtl", "gp-mbtl")
+COMPARED = ("predictive", "m/gp-mbtl", "gp-mbtl")
 
 
 def make_space(targets: int, dimensions: int) -> ContextSpace:
@@ -98,12 +98,14 @@ def measure_selector(selector: str, targets: int, dimensions: int) -> dict[str, 
 
 def measure_study(targets: int, dimensions: int) -> dict[str, Any]:
     """Measure opening a study, its rounds, and opening it again, in this process."""
-    warm_up("auto")
+    warm_up("predictive")
     space = make_space(targets, dimensions)
     highest = float(CONSTANT + 3.0 * HIGHEST * dimensions + 10 * NOISE)
     with tempfile.TemporaryDirectory() as folder:
         start = time.process_time()
-        study = Study.open(folder, space=space, selector="auto", return_range=(-highest, highest))
+        study = Study.open(
+            folder, space=space, selector="predictive", return_range=(-highest, highest)
+        )
         opened = time.process_time() - start
         seconds = time_rounds(study, space, STUDY_ROUNDS)
         peak = peak_mib()

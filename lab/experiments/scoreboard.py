@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
+from sdmbtl_lab.cli.bar import WorkBar
 
 from experiment import RESULTS
 from sdmbtl_lab.benchmarks import (
@@ -25,11 +26,10 @@ from sdmbtl_lab.benchmarks import (
     real_benchmark,
     synthetic_benchmark,
 )
-from sdmbtl_lab.cli.bar import WorkBar
 from variations import CHECK, DEVELOPMENT
 
 FOLDER = RESULTS / "selectors"
-SELECTORS = ("auto", "m/gp-mbtl", "gp-mbtl", "m-mbtl")
+SELECTORS = ("predictive", "m/gp-mbtl", "gp-mbtl", "m-mbtl")
 #: Part -> dimensions and noise of the paper's configurations.
 SYNTHETIC = {
     "synthetic-3d-noise0": (3, 0.0),

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -30,8 +29,8 @@ import numpy as np
 from experiment import read_result, save_result
 from sdmbtl import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
-from sdmbtl.training import Trainer, TrainerSpec, TrainingJob, make_trainer, train
-from sdmbtl.training.ppo import HostPPOTrainer
+from sdmbtl.training import Trainer, TrainingJob, make_trainer
+from sdmbtl.training.ppo import GymnasiumPPO
 
 SB3_STEPS = 49_152
 HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3", "BipedalWalker")
@@ -39,12 +38,6 @@ HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3", "Bip
 OURS = {"BipedalWalker": "BipedalWalker-v3"}
 #: The same for all in the part "host"; hidden layers of 64 and 64 units with tanh.
 NUM_ENVS, NUM_STEPS, MINIBATCH, EPOCHS = 8, 256, 64, 10
-
-
-def cpu_seconds() -> float:
-    """Of this process and of the children that have ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def stable_baselines_rate() -> float:
@@ -84,7 +77,7 @@ def host_training(environment: str) -> Callable[[int], float]:
     if environment in OURS:
         family = make_family(environment)
         space = family.space()
-    trainer = HostPPOTrainer(
+    trainer = GymnasiumPPO(
         family,
         space,
         total_timesteps=NUM_ENVS * NUM_STEPS * 1000,
@@ -95,13 +88,13 @@ def host_training(environment: str) -> Callable[[int], float]:
     )
     usual = [[family.defaults[name] for name in space.names]]
     job = TrainingJob(np.array(usual), 0)
-    state, lanes = trainer.begin(job), trainer.open_lanes(job)
-    lanes.start(state.lanes)
+    state, slots = trainer.begin(job), trainer.open_slots(job)
+    slots.start(state.env_states)
 
     def train_for(iterations: int) -> float:
         begun = time.process_time()
         for _ in range(iterations):
-            trainer.iterate(state, lanes, job, 1000)
+            trainer.iterate(state, slots, job, 1000)
         return time.process_time() - begun
 
     return train_for
@@ -158,8 +151,7 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
     """Environments that are pure functions: in turns, so that all see the same machine."""
     family = make_family("CartPole")
     space = family.space("paper")
-    alone = make_trainer("ppo", family, space, processes=1)
-    several = make_trainer("ppo", family, space)
+    alone = make_trainer("ppo", family, space)
     step = len(space) // contexts
     jobs = [TrainingJob(space.targets[[i * step]], i) for i in range(contexts)]
     # Whole chunks and the last, shorter one are compiled by themselves.
@@ -174,9 +166,6 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
         measured["one"].append(batched_rate(alone, jobs[:1]))
     measured["many"].append(batched_rate(alone, jobs))
     measured["sb3"].append(stable_baselines_rate())
-    wall, cpu = time.monotonic(), cpu_seconds()
-    train(TrainerSpec.of(several), jobs)
-    wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
     base = statistics.median(measured["sb3"])
     one, many = statistics.median(measured["one"]), statistics.median(measured["many"])
     return {
@@ -186,12 +175,6 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
         "ratio_one": one / base,
         "ratio_many": many / base,
         "warm_up_cpu_seconds": compiling,
-        "both_cores": {
-            "wall_seconds": wall,
-            "cpu_seconds": cpu,
-            "cores_used": cpu / wall,
-            "steps_per_wall_second": len(jobs) * several.settings()["total_timesteps"] / wall,
-        },
         "evaluation_steps_per_cpu_second": evaluation_rate(alone, jobs[0]),
     }
 

@@ -82,6 +82,28 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
 
 
+def clock(seconds: float) -> str:
+    """Format a time as on a clock.
+
+    >>> clock(21), clock(605), clock(9000)
+    ('0:21', '10:05', '2:30:00')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def short_count(number: int) -> str:
+    """Format a number of steps in few characters.
+
+    >>> short_count(4096), short_count(30_720), short_count(2_500_000)
+    ('4,096', '30.7k', '2.5M')
+    """
+    if number < 10_000:
+        return f"{number:,}"
+    return f"{number / 1e6:.3g}M" if number >= 999_500 else f"{number / 1e3:.3g}k"
+
+
 def figure(value: float | None, digits: str = ".4g") -> str:
     """Format a number; a dash if there is none."""
     return "-" if value is None or math.isnan(value) else format(value, digits)

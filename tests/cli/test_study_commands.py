@@ -16,7 +16,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.errors import StudyError
 from sdmbtl.parallel import Workers
 from sdmbtl.studies import Study, evaluation
-from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo import JaxEnvPPO
 
 CONTEXT = {"length", "masscart", "masspole"}
 
@@ -176,14 +176,14 @@ def test_the_number_of_processes_for_evaluations(number, command, copied, monkey
 
 def test_a_failed_attempt_is_shown(command, tiny, tmp_path, monkeypatch):
     failures = iter([FloatingPointError("the weights exploded")])
-    train = BatchedPPOTrainer.train_chunk
+    train = JaxEnvPPO.train_chunk
 
     def sometimes(self, jobs, *more):
         for failure in failures:
             raise failure
         return train(self, jobs, *more)
 
-    monkeypatch.setattr(BatchedPPOTrainer, "train_chunk", sometimes)
+    monkeypatch.setattr(JaxEnvPPO, "train_chunk", sometimes)
     result = command(
         "run", "CartPole", "--space", tiny, *QUICK, "--budget", 1, "--out", tmp_path / "s"
     )
@@ -198,7 +198,7 @@ def test_contexts_that_failed_may_be_tried_again(command, tiny, tmp_path, monkey
 
     arguments = ["--space", tiny, *QUICK, "--budget", 2, "--out", tmp_path / "s"]
     with monkeypatch.context() as patched:
-        patched.setattr(BatchedPPOTrainer, "train_chunk", never)
+        patched.setattr(JaxEnvPPO, "train_chunk", never)
         text = command.error("run", "CartPole", *arguments, "--retries", 0)
     assert "attempt 1 failed, the context is given up: FloatingPointError: the weights" in text
     assert "--retry-failed" in text

@@ -18,7 +18,7 @@ def test_settings_with_defaults_and_meanings(command):
     assert "\ngamma = 0.99  (Pendulum: 0.9)\n    Discount factor\n" in text
     assert "\nnum_steps = not set  (Pendulum: 1024)\n" in text
     settings = {s["name"]: s for s in command.json("trainers", "sb3", "--algorithm", "DQN")}
-    assert settings["hyperparameters.exploration_fraction"]["default"] == 0.1
+    assert settings["exploration_fraction"]["default"] == 0.1
     assert command.json("trainers", "auto", "CartPole") == command.json(
         "trainers", "ppo", "CartPole"
     )

@@ -34,11 +34,12 @@ def test_slices_and_a_curve(space, slices):
     figure = portfolio_figure(portfolio(space))
     *maps, curve = figure.axes
     assert len(maps) == slices
-    assert sum(len(axes.lines) for axes in maps) == 2, "a star for each policy"
+    stars = 2 if space.n_dimensions <= 3 else 0  # which are not at the middle of the others
+    assert sum(len(axes.lines) for axes in maps) == stars
     across = 0 if space.n_dimensions == 2 else 1
     assert maps[0].images[0].get_array().shape[:2] == space.shape[across : across + 2][::-1]
     assert curve.lines[0].get_ydata()[-1] == pytest.approx(
-        np.max([m.returns[:, 0] for m in portfolio(space)], axis=0).mean() / 10
+        np.max([m.returns[:, 0] for m in portfolio(space)], axis=0).mean() * 10
     )
 
 
@@ -47,8 +48,10 @@ def test_colours_say_who_serves_and_how_well():
     picture = portfolio_figure(portfolio(space)).axes[0].images[0].get_array()
     ends = picture[0, 0], picture[-1, -1]
     assert not np.allclose(*ends), "two policies, two colours"
-    middle = picture[1, 2]
-    assert middle.mean() > max(end.mean() for end in ends), "paler where nobody does well"
+    axes = portfolio_figure(portfolio(space)).axes[0]
+    hatched = {(patch.get_x() + 0.5, patch.get_y() + 0.5) for patch in axes.patches}
+    assert (2.0, 1.0) in hatched, "hatched where nobody does well"
+    assert not {(0.0, 0.0), (4.0, 3.0)} & hatched
 
 
 def test_the_file_keeps_the_colours(tmp_path):
@@ -78,7 +81,11 @@ def shown(figure):
     """For each slice its title, and the numbers and outlines in it."""
     *maps, _ = figure.axes
     return {
-        axes.get_title(): ([text.get_text() for text in axes.texts], axes.patches) for axes in maps
+        axes.get_title(): (
+            [text.get_text() for text in axes.texts],
+            [patch for patch in axes.patches if not patch.get_hatch()],
+        )
+        for axes in maps
     }
 
 
@@ -98,10 +105,7 @@ def test_a_region_is_drawn_in_the_slices_that_it_reaches():
     assert outline.get_y() == pytest.approx(-0.44), "the edge of the map"
     assert outline.get_y() + outline.get_height() == 1.0
     (legend,) = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == [
-        "0: whole space",
-        "trained on this region",
-    ]
+    assert [text.get_text() for text in legend.get_texts()] == ["0", "badly covered"]
 
 
 def test_a_region_between_two_levels_is_in_the_nearest_slice():
@@ -128,19 +132,11 @@ def test_the_curve_is_over_steps_where_all_are_known():
     kinds = [text.get_text() for text in curve.get_legend().get_texts()]
     assert kinds == ["generalist", "specialist"]
     assert curve.lines[1].get_marker() != curve.lines[2].get_marker()
-    assert 0.5 <= curve.get_ylim()[0] < 0.6, "the rise can be seen"
 
     not_known = of_sources(GRID, GRID.whole(), region)
     without_parent = Portfolio(GRID, [known[1]], return_range=(0.0, 10.0))
     for portfolio in (not_known, without_parent):
         assert portfolio_figure(portfolio).axes[-1].get_xlabel() == "policies"
-
-
-def test_points_alone_need_no_legend():
-    figure = portfolio_figure(portfolio(GRID))
-    assert not figure.legends
-    assert figure.axes[-1].get_legend() is None
-    assert figure.axes[-1].get_ylim()[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from report_studies import SPACES, told_study
 
 from sdmbtl import ContextSpace
 from sdmbtl.contexts import Source
 from sdmbtl.errors import FigureError, StudyError
+from sdmbtl.palette import policy_colour
 from sdmbtl.plots import save_axes
 from sdmbtl.selectors.trial import TrainingRun
 
@@ -32,7 +34,7 @@ def test_they_are_drawn_where_one_wants(study, name):
 def test_coverage_is_that_of_the_status(study):
     drawn = study.plot.coverage().lines[0]
     assert drawn.get_xdata().tolist() == [1, 2, 3, 4]
-    expected = [entry["coverage"] for entry in study.status()["rounds"]]
+    expected = [100 * entry["coverage"] for entry in study.status()["rounds"]]
     assert drawn.get_ydata().tolist() == expected
 
 
@@ -96,10 +98,11 @@ def test_colours_say_who_serves_and_how_well(tmp_path):
     study.tell(Source.at([2.0, 4.0], width=0.5), [0, 0, 0, 0, 9, 9])
     axes = study.plot.map()
     picture = axes.images[0].get_array()  # rows are b, columns are a
-    assert np.allclose(picture[0, 0], picture[1, 0])
-    assert not np.allclose(picture[0, 0], picture[0, 2]), "another policy"
-    assert picture[1, 1].mean() > picture[0, 0].mean(), "paler where it does badly"
-    assert len(axes.patches) == 1, "the region; not the whole space"
+    assert np.allclose(picture[0, 0], to_rgb(policy_colour(0)))
+    assert np.allclose(picture[0, 2], to_rgb(policy_colour(1)))
+    hatched = [patch.get_xy() for patch in axes.patches if patch.get_hatch()]
+    assert hatched == [(0.5, 0.5)], "where it does badly"
+    assert len(axes.patches) == 2, "and the region; not the whole space"
 
 
 def test_what_cannot_be_drawn_is_said(tmp_path, study):

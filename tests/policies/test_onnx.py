@@ -7,9 +7,8 @@ import onnxruntime
 import pytest
 from gymnasium import spaces
 
-from sdmbtl.errors import MissingPackageError, PolicyError, PortfolioError
+from sdmbtl.errors import MissingPackageError, PolicyError
 from sdmbtl.policies import MlpPolicy
-from sdmbtl.portfolio import Member
 
 RNG = np.random.default_rng(0)
 
@@ -53,9 +52,6 @@ def test_it_acts_as_the_policy(name):
 def test_what_cannot_be_written_is_refused(monkeypatch):
     with pytest.raises(PolicyError, match="This policy has MultiBinary"):
         make(6, action_space=spaces.MultiBinary(3)).to_onnx()
-    member = Member(3, {}, None, np.zeros((1, 1)))
-    with pytest.raises(PortfolioError, match="Policy 3 was trained elsewhere"):
-        member.to_onnx()
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
     with pytest.raises(MissingPackageError, match=r"sdmbtl\[onnx\]"):
         POLICIES["discrete"].to_onnx()

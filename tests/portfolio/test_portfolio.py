@@ -58,11 +58,11 @@ class TestMembers:
             (np.ones(4), r"shape \(4, episodes\), .* Got shape \(4,\) .* returns\[:, None\]"),
             (np.ones((5, 2)), r"Got shape \(5, 2\) instead.$"),
             (np.ones((4, 2, 2)), r"Got shape \(4, 2, 2\) instead.$"),
-            ([["x"]] * 4, r"policy 3 must be numbers. Got \[\['x'\]"),
+            ([["x"]] * 4, "policy 3 must be numbers"),
             ([[1.0], [1.0, 2.0], [1.0], [1.0]], "must be numbers"),
-            ([[1.0], [1.0], [math.inf], [1.0]], "infinite one on target 2"),
-            (np.full((4, 2), NAN), "Policy 3 was evaluated on no target"),
-            (np.ones((4, 0)), "Policy 3 was evaluated on no target"),
+            ([[1.0], [1.0], [math.inf], [1.0]], "policy 3 must be finite"),
+            (np.full((4, 2), NAN), "at least one target"),
+            (np.ones((4, 0)), "at least one target"),
         ],
     )
     def test_returns_that_are_none(self, returns, message):
@@ -121,7 +121,7 @@ class TestCoverage:
         portfolio = on_line(
             [1.0, 5.0, NAN, 4.0], [3.0, 4.0, NAN, 1.0], [0.0, 0.0, NAN, 0.0], return_range=(-2, 8)
         )
-        summary = "3 policies, 4 targets: coverage 0.600, expected mean return 4"
+        summary = "3 policies, 4 targets: coverage 60.0 %, expected mean return 4"
         assert repr(portfolio) == f"Portfolio({summary})"
         assert portfolio.describe().splitlines() == [
             summary,
@@ -152,11 +152,8 @@ class TestCoverage:
         assert portfolio.trained_on(0) == "the whole space"
 
     def test_one_policy_without_a_range(self):
-        assert (
-            repr(on_line([1.0, 2.0, 3.0, 4.0]))
-            == "Portfolio(1 policy, 4 targets: expected mean return 2.5)"
-        )
-        assert "not evaluated" not in on_line([1.0] * 4).describe()
+        shown = repr(on_line([1.0, 2.0, 3.0, 4.0]))
+        assert shown == "Portfolio(1 policy, 4 targets: expected mean return 2.5)"
 
 
 class TestSmallest:
@@ -274,19 +271,6 @@ class TestActing:
         actor = ContextPolicy(linear_policy(1.0, 1.0), np.array([2 / 3]))
         assert actor.act(np.array([[-1], [0]])).tolist() == [0, 1]
 
-    def test_observations_keep_their_type(self):
-        seen = []
-
-        class Watching(type(linear_policy(1.0))):
-            def act(self, observation):
-                seen.append(observation)
-
-        watching = Watching([np.eye(2)], [np.zeros(2)], np.zeros(2), np.ones(2))
-        for dtype in (np.float32, np.float64):
-            ContextPolicy(watching, np.array([0.25])).act(np.array([1.5], dtype=dtype))
-            assert seen[-1].dtype == dtype
-            assert seen[-1].tolist() == [1.5, 0.25]
-
     def test_the_same_as_the_environment_shows_it(self):
         """The wrapper appends what the environment would append."""
         space = CARTPOLE.space()
@@ -329,17 +313,6 @@ class TestActing:
             total += reward
             done = terminated or truncated
         assert total == portfolio.choose(context).expected_return == 500.0
-
-    def test_options_of_the_family(self):
-        family = make_family("cartpole", physics="carl").settings()
-        portfolio = Portfolio(
-            ContextSpace(length=[0.5]),
-            [member(0, [1.0], space=ContextSpace(length=[0.5]))],
-            family=family,
-        )
-        assert portfolio.make_env([0.5]).family.physics == "carl"
-        assert portfolio.family == family
-        assert portfolio.family is not family
 
     def test_unknown_environments(self):
         with pytest.raises(PortfolioError, match="does not know how its environments are made"):

@@ -11,7 +11,6 @@ import os
 import pickle
 import shutil
 import sqlite3
-import zipfile
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -248,22 +247,15 @@ STUDIES = [
         family={"name": "CartPole", "options": {}},
         trainer={"name": "canary:make", "settings": {}},
     ),
-    study_case("a policy class", **sb3(policy="canary:Policy")),
-    study_case(
-        "a policy class without environments",
-        (("portfolio", "@"), *STUDY),
-        trainer={"name": "sb3", "settings": {"policy": "canary:Policy"}},
-    ),
     study_case("environments without a trainer", family={"name": "canary:make", "options": {}}),
     study_case("a policy class of Python", **sb3(policy="subprocess:Popen")),
     study_case("callbacks", **sb3(callbacks=["canary:make", "os:system"])),
     study_case("callbacks as a text", **sb3(callbacks="canary:make")),
-    study_case("a log outside", **sb3(tensorboard_log="outside")),
     study_case(
         "a class in the arguments",
-        **sb3(hyperparameters={"policy_kwargs": {"activation_fn": "canary.make"}}),
+        **sb3(policy_kwargs={"activation_fn": "canary.make"}),
     ),
-    study_case("a class of buffers", **sb3(hyperparameters={"replay_buffer_class": "canary.make"})),
+    study_case("a class of buffers", **sb3(replay_buffer_class="canary.make")),
     study_case("an unknown setting", **sb3(canary="canary:make")),
     study_case("a selector by name", selector={"name": "canary:make", "options": {}}),
     study_case("a selector that is none", selector="canary:make"),
@@ -550,35 +542,3 @@ EVERY = [*STUDIES, *PORTFOLIOS, *MATRICES, *SPACES, *GYM_SPACES, *JSON_ROWS]
 
 
 # -- archives of Stable-Baselines3 ---------------------------------------------------------
-
-
-def archive(path, **content):
-    """An archive as model.save() writes it, with these files."""
-    with zipfile.ZipFile(path, "w") as file:
-        for name, data in content.items():
-            file.writestr(name.replace("_pth", ".pth"), data)
-    return path
-
-
-def torch_pickle(value):
-    import torch
-
-    found = io.BytesIO()
-    torch.save(value, found)
-    return found.getvalue()
-
-
-def archives():
-    """Contents of archives that try to run something."""
-    import torch
-
-    return {
-        "a bomb for weights": {"policy_pth": torch_pickle(Bomb())},
-        "a bomb among weights": {"policy_pth": torch_pickle({"a": torch.zeros(1), "b": Bomb()})},
-        "an old pickle": {"policy_pth": pickle.dumps(Bomb(), protocol=2)},
-        "a function": {"policy_pth": torch_pickle({"a": os.system})},
-        "texts": {"policy_pth": torch_pickle({"a": ESCAPES})},
-        "a bomb for the data": {"policy_pth": torch_pickle({}), "data": pickle.dumps(Bomb())},
-        "nothing": {"data": b""},
-        "no weights": {"policy_pth": b"\x80"},
-    }

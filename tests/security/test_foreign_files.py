@@ -8,12 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from foreign_files import CANARY, EVERY, ROWS, Bomb, archive, archives, base_study
+from foreign_files import CANARY, EVERY, ROWS, Bomb, base_study
 from typer.testing import CliRunner
 
 from sdmbtl.cli import app
-from sdmbtl.environments import make_family
-from sdmbtl.errors import PolicyError
 
 SPACE = "[dimensions.length]\nvalues = [0.3, 0.6]\n[dimensions.masspole]\nvalues = [0.1, 0.2]\n"
 
@@ -103,19 +101,6 @@ def read_foreign_file(case, commands, place, base):
     assert "canary" not in sys.modules
 
 
-@pytest.mark.parametrize("name", archives())
-def test_archives_of_stable_baselines(name, place):
-    from sdmbtl.policies.stable_baselines import StableBaselinesPolicy
-
-    path = archive(place / "it.zip", **archives()[name])
-    problems = []
-    with watched(problems), pytest.raises(PolicyError) as error:
-        StableBaselinesPolicy.from_archive(path, make_family("CartPole"))
-    assert problems == []
-    assert str(error.value).isprintable()
-    assert list((place / "outside").iterdir()) == []
-
-
 def test_the_watch_sees_what_would_happen(place):
     """The campaign can fail: each kind of harm is noticed when it happens."""
     problems = []
@@ -134,9 +119,9 @@ def test_the_watch_sees_what_would_happen(place):
 
 
 def test_how_much_is_tried(capsys):
-    cases = len(EVERY) + len(archives())
-    readings = sum(len(case.commands) for case in EVERY) + len(archives())
-    first = sum(len(case.commands[:FIRST]) for case in EVERY) + len(archives())
+    cases = len(EVERY)
+    readings = sum(len(case.commands) for case in EVERY)
+    first = sum(len(case.commands[:FIRST]) for case in EVERY)
     with capsys.disabled():
         print(f"\n{cases} foreign files, read {readings} times; without slow tests {first} times")
     assert cases >= 60

@@ -178,7 +178,7 @@ class PortfolioManifest(Subject):
         manifest.write_text(mutated_text(manifest.read_text(), rng))
 
     def read(self, path):
-        portfolio = Portfolio.load(path, skip_damaged=True)
+        portfolio = Portfolio.load(path)
         portfolio.choose({"a": 1.5})
 
 

@@ -6,7 +6,7 @@ import pytest
 from gymnasium import spaces
 
 from sdmbtl import ContextSpace
-from sdmbtl.callbacks import LineDisplay
+from sdmbtl.callbacks import RunProgress
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.errors import TrainingError, WorkerLostError
 from sdmbtl.execution import SerialExecutor, TaskFuture
@@ -105,7 +105,7 @@ TINY = {
     "num_steps": 8,
     "update_epochs": 1,
     "eval_episodes": 1,
-    "hyperparameters": {"policy_kwargs": {"net_arch": [2]}},
+    "policy_kwargs": {"net_arch": [2]},
 }
 
 
@@ -235,9 +235,7 @@ def test_such_a_policy_is_named(coins, tmp_path, monkeypatch, choice, where):
     lines = status_lines(study.snapshot())
     assert any(line.startswith("No better than random actions: policy 0.") for line in lines)
     assert f"random actions {100 * study.random_actions.mean / 104:.1f} %" in lines
-    lines = []
-    LineDisplay(study, lines.append, every=None)(events[-1])
-    said = lines[1].strip()
+    said = RunProgress(study).take(events[-1])[1].removeprefix("  ! ")
     assert said == events[-1].warning
     assert said.startswith(f"policy 0 does no better in its own {where} than random actions do (m")
     assert "(--steps)" in said

@@ -41,7 +41,7 @@ from sdmbtl.studies import (
 )
 from sdmbtl.studies.doctor import examine
 from sdmbtl.training import Failure
-from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo import JaxEnvPPO
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 
@@ -793,7 +793,7 @@ def test_the_database_comes_first(tmp_path, monkeypatch):
 def test_everything_is_made_once(tmp_path, monkeypatch):
     made = []
     arguments = {"space": ContextSpace(length=[0.2, 1.0]), "trainer_options": TRAINER}
-    for kind in (RandomSelector, Configuration, CartPole, BatchedPPOTrainer):
+    for kind in (RandomSelector, Configuration, CartPole, JaxEnvPPO):
         original = kind.__init__
 
         @wraps(original)  # a trainer's settings are read off its signature
@@ -809,7 +809,7 @@ def test_everything_is_made_once(tmp_path, monkeypatch):
         "RandomSelector": 1,
         "Configuration": 3,  # as given, as it will be read back, and as it is read
         "CartPole": 1,
-        "BatchedPPOTrainer": 1,
+        "JaxEnvPPO": 1,
     }
     made.clear()
     connected.clear()

@@ -59,7 +59,7 @@ def test_notebooks_show_a_study_and_its_portfolio(tmp_path):
     html = study._repr_html_()
     assert html.count("<tr>") == 4
     assert study.trials[2].reason in html
-    assert f"{study.status()['coverage']:.4g}" in html
+    assert f"{100 * study.status()['coverage']:.1f} %" in html
     served = study.portfolio().table()
     html = study.portfolio()._repr_html_()
     assert all(f"<td>{row['targets']}</td>" in html for row in served)

@@ -17,7 +17,7 @@ PPO = {
     "hidden_sizes": [8],
 }
 TINY = {
-    "ppo": {**PPO, "eval_every": 4, "eval_episodes": 2, "chunk": 1, "processes": 1},
+    "ppo": {**PPO, "eval_every": 4, "eval_episodes": 2, "chunk": 1},
     "sb3": {
         "total_timesteps": 128,
         "num_envs": 2,
@@ -37,11 +37,11 @@ def test_trainer(name, check):
 
 @pytest.mark.parametrize("check", trainer_checks(), ids=lambda check: check.__name__)
 @pytest.mark.parametrize("environment", ["make_cartpole", "make_leaning_pendulum"])
-def test_trainer_on_the_host(environment, check):
+def test_ppo_on_gymnasium_environments(environment, check):
     """Where there are no pure functions, with discrete and with continuous actions."""
 
     def make(family, space):
-        own = FactoryFamily(f"host_environments:{environment}", space)
+        own = FactoryFamily(f"small_environments:{environment}", space)
         own.positive = family.positive
         settings = {**PPO, "num_steps": 16, "eval_every": 8, "eval_episodes": 1}
         return make_trainer("ppo", own, space, **settings)

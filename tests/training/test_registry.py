@@ -52,14 +52,14 @@ def test_options_come_before_the_recommended_ones():
     trainer = made(total_timesteps=77, gamma=0.5)
     assert trainer.settings() == {**usual, "total_timesteps": 77, "gamma": 0.5}
     assert usual["gamma"] == 0.98
-    pendulum = made(family="Pendulum", hyperparameters={"sde_sample_freq": 9})
-    assert pendulum.hyperparameters == {"use_sde": True, "sde_sample_freq": 9}
+    pendulum = made(family="Pendulum", sde_sample_freq=9).settings()
+    assert (pendulum["use_sde"], pendulum["sde_sample_freq"]) == (True, 9)
     assert made().settings() == usual, "the family's settings must not change"
 
 
 def test_recommended_settings_are_for_their_algorithm():
     assert made(algorithm="PPO").settings() == made().settings()
-    other = made(algorithm="DQN", hyperparameters={"buffer_size": 50})
+    other = made(algorithm="DQN", buffer_size=50)
     assert other.algorithm_arguments() == {"buffer_size": 50, "learning_starts": 100}
 
 

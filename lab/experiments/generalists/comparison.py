@@ -20,10 +20,10 @@ TITLES = {
     "prioritised": "prioritised: the same, contexts as PLR",
     "committee": "committee: one policy for each of K groups",
     "cover": "cover: K medoids",
-    "points: auto": "points: `auto`",
-    "points: m/gp-mbtl": "points: `m/gp-mbtl`",
-    "points: random": "points: random",
-    "regions: random": "regions: random",
+    "points: predictive": "single contexts: `predictive`",
+    "points: m/gp-mbtl": "single contexts: `m/gp-mbtl`",
+    "points: random": "single contexts: random",
+    "regions: random": "random regions",
 }
 #: Marks of the table of leads.
 LEAD_MARKS = (2, 4, 8, 12)
@@ -31,7 +31,7 @@ LEAD_MARKS = (2, 4, 8, 12)
 FIRST_DATA = ("CartPole wide", "CartPole forces")
 FIRST_MARKS = (1, 2, 4, 12)
 FIRST_METHODS = (
-    *(OURS, "generalist", "multi-task", "prioritised", "points: auto", "points: m/gp-mbtl"),
+    *(OURS, "generalist", "multi-task", "prioritised", "points: predictive", "points: m/gp-mbtl"),
     "points: random",
 )
 #: What stands for other tools in the table of alternatives, and its marks.

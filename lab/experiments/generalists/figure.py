@@ -20,7 +20,7 @@ STYLES = {
     "generalist": (BLUE, "-", "s"),
     "prioritised": (BLUE, "--", "D"),
     "multi-task": (BLUE, ":", "v"),
-    "points: auto": (GREEN, "-", "s"),
+    "points: predictive": (GREEN, "-", "s"),
     "points: m/gp-mbtl": (GREEN, "--", "D"),
     "points: random": (GREEN, ":", "v"),
     "committee": (GREY, "-", "s"),

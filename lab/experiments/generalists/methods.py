@@ -215,9 +215,9 @@ def _portfolio(
     return Measured(fresh_rows(data, trainer, policies, recorded, members, seed))
 
 
-def auto_points(data: DataSet, seeds: Sequence[int], work: Path) -> Results:
-    """Points from scratch, chosen by the default selector of points."""
-    return _studies(data, seeds, work, selector="auto", width=0, init="scratch")
+def predictive_points(data: DataSet, seeds: Sequence[int], work: Path) -> Results:
+    """Train on single contexts from scratch, chosen by `predictive`."""
+    return _studies(data, seeds, work, selector="predictive", width=0, init="scratch")
 
 
 def paper_points(data: DataSet, seeds: Sequence[int], work: Path) -> Results:
@@ -294,7 +294,7 @@ METHODS = (
     Method("regions: random", random_regions),
     Method("cover", cover),
     Method("committee", committee),
-    Method("points: auto", auto_points),
+    Method("points: predictive", predictive_points),
     Method("points: m/gp-mbtl", paper_points),
     Method("generalist-first", generalist_first, keyed=True),
 )

@@ -14,7 +14,7 @@ from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.lock import exclusive
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import Evaluation, TrainingJob, make_trainer
-from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo import JaxEnvPPO
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl_lab.matrices import factory, load_matrix, software, units
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
@@ -379,14 +379,14 @@ class TestFailures:
         """Let runs fail whose first policy has one of these seeds."""
 
         def fail(seeds):
-            train = BatchedPPOTrainer.train_chunk
+            train = JaxEnvPPO.train_chunk
 
             def maybe(self, jobs, *more):
                 if jobs[0].seed in seeds:
                     raise TrainingError(f"Seed {jobs[0].seed} is not finite.")
                 return train(self, jobs, *more)
 
-            monkeypatch.setattr(BatchedPPOTrainer, "train_chunk", maybe)
+            monkeypatch.setattr(JaxEnvPPO, "train_chunk", maybe)
 
         return fail
 
@@ -417,7 +417,7 @@ class TestFailures:
 
     def test_returns_that_are_not_finite_are_a_failure(self, tmp_path, recipe, monkeypatch):
         monkeypatch.setattr(
-            BatchedPPOTrainer,
+            JaxEnvPPO,
             "evaluate",
             lambda self, policy, contexts, **_: Evaluation(np.full((8, 2), np.inf)),
         )

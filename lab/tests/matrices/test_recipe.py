@@ -8,7 +8,7 @@ import pytest
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import MatrixError
 from sdmbtl.training import make_trainer
-from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo import JaxEnvPPO
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
 
@@ -67,7 +67,7 @@ class TestValues:
         )
 
     def test_trainer_of_ones_own(self):
-        class Mine(BatchedPPOTrainer):
+        class Mine(JaxEnvPPO):
             name = "mine"
 
         family = make_family("CartPole")

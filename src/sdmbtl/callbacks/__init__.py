@@ -1,11 +1,9 @@
-"""Callbacks: who is told what happens in a study. Displays, TensorBoard, your own."""
+"""Callbacks: displays of a run, TensorBoard, your own."""
 
 from sdmbtl.callbacks.callback_list import CallbackList
-from sdmbtl.callbacks.choice import make_displays
-from sdmbtl.callbacks.display import RunDisplay
+from sdmbtl.callbacks.displays import LineDisplay, NotebookDisplay, make_displays
 from sdmbtl.callbacks.event import Callback, Event, Pace, Stage
-from sdmbtl.callbacks.line_display import LineDisplay
-from sdmbtl.callbacks.notebook_display import NotebookDisplay
+from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.callbacks.tensorboard import TensorBoardWriter
 
 __all__ = [
@@ -15,7 +13,7 @@ __all__ = [
     "LineDisplay",
     "NotebookDisplay",
     "Pace",
-    "RunDisplay",
+    "RunProgress",
     "Stage",
     "TensorBoardWriter",
     "make_displays",

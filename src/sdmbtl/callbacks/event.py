@@ -1,4 +1,4 @@
-"""What happens in a study, as it is told to callbacks."""
+"""Events of a study, which callbacks are called with."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Stage = Literal[
 
 @dataclass(frozen=True)
 class Event:
-    """What happens in a study, reported as it happens.
+    """Something that happens in a study.
 
     Attributes:
         stage: "asked": a context was chosen. "compiling": training waits for its code.
@@ -42,14 +42,14 @@ class Event:
         trial: The policy it is about, as recorded; of several that are trained side by side the
             first, until they are saved.
         steps: Environment steps done, while training; targets done, while evaluating.
-        total_steps: How many there will be; 0 if that is not known.
+        total_steps: Their number at the end; 0 if that is not known.
         mean_return: Latest mean return, while training.
         steps_per_second: Of this training run without its compilation; NaN until that is known.
         policies: Number of policies that are trained side by side.
         evaluations: Steps and mean return of evaluations on the training contexts that were made
             since the last event; of a training run that continues, of all so far.
         metrics: Numbers of the training itself by name; see `Report`.
-        warning: What is wrong with a finished policy, if anything seems to be.
+        warning: A problem of a finished policy, if there seems to be one.
     """
 
     stage: Stage
@@ -65,7 +65,7 @@ class Event:
 
     @classmethod
     def of(cls, report: Report, trial: Trial, steps_per_second: float, policies: int) -> Event:
-        """What the trainer reports of a training run."""
+        """Make the event of a trainer's report on a training run."""
         return cls(
             report.stage,
             trial,
@@ -100,7 +100,7 @@ class Pace:
         self._first: tuple[int, float] | None = None
 
     def steps_per_second(self, steps: int) -> float:
-        """The pace at a report of so many steps; NaN at the first one."""
+        """Return the pace at a report of this many steps; NaN at the first one."""
         now = time.monotonic()
         if self._first is None:
             self._first = (steps, now) if steps else None

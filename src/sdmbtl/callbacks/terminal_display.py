@@ -10,76 +10,49 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sdmbtl.callbacks.display import RunDisplay, activity
-
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from sdmbtl.callbacks.event import Event
-    from sdmbtl.studies import Study
+    from sdmbtl.callbacks.progress import RunProgress
 
 BAR_WIDTH = 24
 
 
-class TerminalDisplay(RunDisplay):
-    """Shows a line for each policy, and below what happens now, drawn anew four times a second.
+class TerminalDisplay:
+    """Shows a line for each policy, and the current activity below, drawn four times a second.
 
     Args:
-        study: The study that is run.
+        progress: The progress of the run.
         console: The terminal.
-        budget: Policies to be finished in all, if known.
-        time_limit: Seconds for this run, if limited.
     """
 
-    def __init__(
-        self,
-        study: Study,
-        console: Console,
-        *,
-        budget: int | None = None,
-        time_limit: float | None = None,
-    ) -> None:
-        super().__init__(study, budget=budget, time_limit=time_limit)
-        self._console = console
+    def __init__(self, progress: RunProgress, console: Console) -> None:
+        self._progress, self._console = progress, console
         self._live = Live(get_renderable=self.picture, console=console, transient=True)
 
     def __enter__(self) -> Self:
+        self._console.print(Text(self._progress.header(), style="dim"))
         self._live.start(refresh=True)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
-    def add_line(self, number: str, *parts: str, warning: bool = False) -> None:
-        """Print beside its number, if too long part by part."""
-        text = "  ".join(parts)
-        if len(number) + 2 + len(text) > self._console.width:
-            text = "\n".join(parts)
-        row = Table.grid(padding=(0, 2, 0, 0))
-        row.add_row(Text(number), Text(text, style="yellow" if warning else ""))
-        self._console.print(row)
-
-    def update(self) -> None:
-        """Nothing to do: a thread draws."""
+    def __call__(self, event: Event) -> None:
+        """Print the lines of an event; a thread draws the rest."""
+        for line in self._progress.take(event):
+            warning = line.lstrip().startswith("!")
+            self._console.print(Text(line, style="yellow" if warning else ""))
 
     def picture(self) -> RenderableType:
-        """What happens now."""
-        event, footer = self.current_event(), Text(self.footer(), style="dim")
-        if event is None:
-            return Group(Text("choosing a context ..."), footer)
-        return Group(
-            Text(self.headline(event), style="bold"),
-            Text(f"{event.trial.strategy}: {event.trial.reason}"),
-            *self._activity(event),
-            footer,
-        )
-
-    def _activity(self, event: Event) -> list[RenderableType]:
-        if event.stage not in ("training", "continued", "evaluating") or not event.total_steps:
-            return [Text(activity(event))]
-        row = Table.grid(padding=(0, 1, 0, 0))
-        row.add_row(
-            ProgressBar(event.total_steps, event.steps, width=BAR_WIDTH), Text(activity(event))
-        )
-        figures = self.figures(event)
-        return [row, Text(", ".join(figures))] if figures else [row]
+        """Return a picture of the current activity."""
+        progress = self._progress
+        lines: list[RenderableType] = [Text(progress.current_row(), style="bold")]
+        if progress.event is not None:
+            activity, share = Text(progress.activity()), progress.share_done()
+            row = Table.grid(padding=(0, 1, 0, 0))
+            bar = [] if share is None else [ProgressBar(1.0, share, width=BAR_WIDTH)]
+            row.add_row(Text("   "), *bar, activity)
+            lines += [row, Text(f"     {progress.why()}", style="dim")]
+        return Group(*lines, Text(f" {progress.footer()}", style="dim"))

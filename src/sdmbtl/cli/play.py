@@ -24,7 +24,7 @@ from sdmbtl.cli.portfolio import PortfolioArgument, open_portfolio
 from sdmbtl.wording import counted, shown_context
 
 if TYPE_CHECKING:
-    from sdmbtl.animation import Shot
+    from sdmbtl.plots.animation import Shot
     from sdmbtl.portfolio import Portfolio
 
 #: Pictures per second of an environment that does not name its own rate.
@@ -59,7 +59,7 @@ def play(
 
     Dimensions that --context leaves out are in the middle of the space.
     """
-    from sdmbtl.animation import film_episode, film_side_by_side, save_animation, show_episode
+    from sdmbtl.plots.animation import film_episode, film_side_by_side, save_animation, show_episode
 
     if not window:
         check_output(out)

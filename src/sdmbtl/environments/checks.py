@@ -20,8 +20,6 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.in_unison import InUnison
-from sdmbtl.environments.parallel import close_env, is_parallel_env
 from sdmbtl.environments.registry import has_known_name, make_family
 from sdmbtl.errors import ContextError, FamilyError
 
@@ -146,29 +144,11 @@ def check_environment(
 def read_family(
     environments: object, space: SpaceLike | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
-    """What is to be checked as a family, and the contexts to check it with.
-
-    Environments of several agents are checked with all agents acting in unison.
+    """Read what is to be checked as a family, and the contexts to check it with.
 
     Raises:
         FamilyError: If it is not a family, or a function without a space.
     """
-    family, contexts = _read_family(environments, space)
-    env: Any = family.build(family.full_context(contexts.middle()), None)
-    close_env(env)
-    if not is_parallel_env(env):
-        return family, contexts
-
-    def build(context: dict[str, float]) -> gymnasium.Env[Any, Any]:
-        made: Any = family.build(family.full_context(context), None)
-        return InUnison(made, family.use_of(made))
-
-    return FactoryFamily(build, contexts), contexts
-
-
-def _read_family(
-    environments: object, space: SpaceLike | None
-) -> tuple[EnvironmentFamily, ContextSpace]:
     if isinstance(environments, str):
         environments = make_family(environments, space=space)
         space = None
@@ -320,19 +300,19 @@ def check_gymnasium_has_no_objection(
 def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
     """What to say of an environment whose episodes might never end; None if they do.
 
-    One with a time limit of Gymnasium's is not played, nor one of several agents.
+    One with a time limit of Gymnasium's is not played.
     """
     context = space.middle()
     env = family.build(family.full_context(context), None)
     try:
-        if is_parallel_env(env) or _has_time_limit(env):
+        if _has_time_limit(env):
             return None
         env.action_space.seed(SEED)
         actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))
         if any(terminated or truncated for *_, terminated, truncated in _steps(env, actions)):
             return None
     finally:
-        close_env(env)
+        env.close()
     return (
         f"The environment {family.name!r} has no time limit: in the context {context} an episode "
         f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "

@@ -11,7 +11,6 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.parallel import is_parallel_env
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
@@ -81,12 +80,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         self.family = family
         self._context = family.full_context({} if context is None else context)
         self._env = family.build(dict(self._context), render_mode)
-        if is_parallel_env(self._env):
-            raise FamilyError(
-                f"{family.name!r} makes environments of several agents, which are not a "
-                "gymnasium.Env. family.build(context, None) makes one; the trainer 'ppo' trains "
-                "in them."
-            )
         self._is_new = True
         self._asked_mode = render_mode
         self.metadata = self._env.metadata
@@ -100,6 +93,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def context(self) -> dict[str, float]:
         """The context in force, with every feature."""
         return dict(self._context)
+
+    @property
+    def observes_context(self) -> bool:
+        """True if observations end with the context."""
+        return self._observed is not None
 
     @property
     def inner(self) -> gymnasium.Env[Any, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, cast, get_args
+from typing import Any, get_args
 
 import gymnasium
 
@@ -13,7 +13,6 @@ from sdmbtl.by_name import import_by_name
 from sdmbtl.checks import known_name, short_text
 from sdmbtl.contexts import SpaceLike, read_space
 from sdmbtl.environments.family import BuiltFor, EnvironmentFamily, refuse_places
-from sdmbtl.environments.parallel import is_parallel_env
 from sdmbtl.errors import FamilyError
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
@@ -88,11 +87,11 @@ class FactoryFamily(EnvironmentFamily):
             raise FamilyError(
                 f"{self.name!r} failed for the context {context}: {type(error).__name__}: {error}"
             ) from error
-        if not isinstance(env, gymnasium.Env) and not is_parallel_env(env):
+        if not isinstance(env, gymnasium.Env):
             raise FamilyError(
                 f"{self.name!r} must return a gymnasium.Env. Got {short_text(env)} instead."
             )
-        return cast("gymnasium.Env[Any, Any]", env)
+        return env
 
     def made_by(self) -> object:
         """The factory."""

@@ -20,7 +20,6 @@ import gymnasium
 
 from sdmbtl.by_name import search_current_directory
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import close_env
 from sdmbtl.fingerprint import module_fingerprints, text_fingerprint
 from sdmbtl.json_data import differences
 from sdmbtl.software import versions
@@ -43,11 +42,10 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
         "packages": the versions of what it comes from.
     """
     env: Any = family.build(family.full_context(context), None)
-    # One of several agents has neither of the two, or has them empty.
     maker, made = _plain(family.made_by()), type(getattr(env, "unwrapped", env))
     known = getattr(env, "spec", None)
     spec = {} if known is None else _describe(known)
-    close_env(env)
+    env.close()
     return {
         "source": {**_source(made), **_source(maker)},
         "data": family.data_fingerprints(),

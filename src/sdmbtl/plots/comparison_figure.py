@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sdmbtl.plots.colours import POLICIES
+from sdmbtl.plots.colours import LINES
 
 if TYPE_CHECKING:
     from sdmbtl.studies.comparison import Comparison
@@ -17,7 +17,7 @@ SIZE = (7.0, 4.4)
 
 
 def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
-    """A line for each method, with bands of 95 % where it has several seeds.
+    """Draw a line for each method, with bands of 95 % where it has several seeds.
 
     Args:
         comparison: The methods.
@@ -25,7 +25,7 @@ def draw_comparison(comparison: Comparison, ax: Axes | None = None) -> Axes:
     """
     axes = Figure(SIZE, layout="constrained").subplots() if ax is None else ax
     for number, method in enumerate(comparison.methods):
-        colour = POLICIES[number % len(POLICIES)]
+        colour = LINES[number % len(LINES)]
         end = min(curve.cost[-1] for curve in method.curves)
         begin = max(curve.cost[0] for curve in method.curves)
         costs = np.unique(np.concatenate([curve.cost for curve in method.curves]))

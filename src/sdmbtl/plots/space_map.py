@@ -1,140 +1,114 @@
-"""The context space of a study: which policy serves which target, and how well."""
+"""The context space: the best policy for each target, gaps, and what policies were trained on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.patches import Patch
+from matplotlib.patches import Patch, Rectangle
+from matplotlib.patheffects import withStroke
 from numpy.typing import NDArray
 
-from sdmbtl.checks import known_name
-from sdmbtl.errors import StudyError
-from sdmbtl.plots.colours import GREY, POLICIES
-from sdmbtl.plots.grid_axes import draw_number, draw_outline, levels_of, reaches, span, units_of
+from sdmbtl.contexts import ContextSpace, Levels, Source
+from sdmbtl.contexts.regions import EDGE, unit_box
+from sdmbtl.palette import policy_colour
+from sdmbtl.plots.colours import BLACK, GREY
 
-if TYPE_CHECKING:
-    from sdmbtl.contexts import ContextLike, ContextSpace, Dimension
-    from sdmbtl.selectors import Trial
-    from sdmbtl.studies import Study
-
-#: How much of its colour a target keeps that no policy does well on.
-PALEST = 0.14
-#: With more levels than this, some of them are named on an axis.
+#: An axis with more levels than this has labels at some of them.
 MOST_NAMED = 8
+#: The legend has at most this many policies.
+MOST_LISTED = 12
+#: Distance of an outline from the edge of the map, in cells.
+INSET = 0.06
 
 Floats = NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
 class SpaceMap:
-    """A map of a study's context space; see `StudyPlots.map`.
+    """A map of a context space.
 
-    Args:
-        study: The study, with a finished policy.
-        x: The dimension across.
-        y: The dimension up.
-        at: A context in the slice.
+    On the axes of a slice the levels of a grid are 0, 1, ... in ascending order.
 
-    Raises:
-        StudyError: If there is no such dimension, or both are the same.
+    Attributes:
+        space: The context space.
+        serving: (N,) id of the best policy on each target; -1 if there is none.
+        gaps: (N,) which targets are badly covered; they are hatched.
+        sources: What each policy was trained on, by id.
     """
 
-    def __init__(
-        self,
-        study: Study,
-        x: str | None = None,
-        y: str | None = None,
-        at: ContextLike | None = None,
-    ) -> None:
-        self.study, self.space = study, study.space
-        self.x, self.y = _axes_of(self.space, x, y)
-        self.best: Floats = np.asarray(study.selector.rows.best)
-        self.who = study.selector.best_trials
-        self.target = int(np.nanargmin(self.best)) if at is None else self.space.nearest(at)
-        served = [t for t in study.trials if (self.who == t.id).any()]
-        self.colours = {t.id: POLICIES[i % len(POLICIES)] for i, t in enumerate(served)}
-
-    def draw(self, axes: Axes) -> None:
-        """Draw it."""
-        if self.space.n_dimensions == 1:
-            self._draw_lines(axes)
-            return
-        if self.space.is_grid:
-            self._draw_slice(axes)
-        else:
-            self._draw_points(axes)
-        self._draw_legend(axes)
+    space: ContextSpace
+    serving: NDArray[np.intp]
+    gaps: NDArray[np.bool_]
+    sources: Mapping[int, Source]
 
     @property
-    def _serving(self) -> list[Trial]:
-        return [trial for trial in self.study.trials if trial.id in self.colours]
+    def served(self) -> dict[int, int]:
+        """Number of targets of each policy that is the best on some, most targets first."""
+        counts = {number: int((self.serving == number).sum()) for number in self.sources}
+        return {n: counts[n] for n in sorted(counts, key=lambda n: -counts[n]) if counts[n]}
 
-    def _strengths(self) -> Floats:
-        """(N,) how much of its colour each target keeps."""
-        low, high = self.study.return_range or (np.nanmin(self.best), np.nanmax(self.best))
-        shares = (self.best / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
-        return np.nan_to_num(np.clip(PALEST + (1 - PALEST) * shares, 0, 1))
+    def draw_slice(self, axes: Axes, x: int, y: int, hidden: Mapping[int, int]) -> None:
+        """Draw a slice of a grid.
 
-    def _painted(self) -> Floats:
-        """(N, 3) colours of the targets; white where there is no return."""
-        strengths = self._strengths()
-        painted = np.ones((len(self.space), 3))
-        for number, colour in self.colours.items():
-            mine = self.who == number
-            painted[mine] = 1 - strengths[mine, None] * (1 - np.array(to_rgb(colour)))
-        return painted
+        Args:
+            axes: Where to draw.
+            x: The dimension across.
+            y: The dimension up.
+            hidden: The level of each other dimension, by its place in ascending order.
+        """
+        orders = [np.argsort(_units(self.space, d)) for d in range(self.space.n_dimensions)]
+        place = tuple(
+            int(orders[d][hidden[d]]) if d in hidden else slice(None) for d in range(len(orders))
+        )
 
-    def _draw_slice(self, axes: Axes) -> None:
-        space, shape = self.space, self.space.shape
-        place = np.unravel_index(self.target, shape)
-        hidden = {d: int(place[d]) for d in range(len(shape)) if d not in (self.x, self.y)}
-        grid = self._painted().reshape(*shape, 3)
-        shown = grid[tuple(hidden.get(d, slice(None)) for d in range(len(shape)))]
-        if self.x < self.y:  # rows of a picture are up
-            shown = shown.transpose(1, 0, 2)
-        orders = [np.argsort(units_of(space, d)) for d in (self.y, self.x)]
-        axes.imshow(shown[np.ix_(*orders)], origin="lower", aspect="auto")
-        for trial in self._serving:
-            if space.is_whole(trial.source) or not reaches(space, trial.source, hidden):
-                continue
-            if trial.source.is_point:
-                self._draw_star(axes, trial, *self._cell(trial))
-            else:
-                across, up = (span(space, trial.source, d) for d in (self.x, self.y))
-                draw_outline(axes, across, up, self.colours[trial.id], trial.id)
-        for d, set_ticks in ((self.x, axes.set_xticks), (self.y, axes.set_yticks)):
-            values = np.sort(levels_of(space)[d])
+        def shown(values: NDArray[np.generic]) -> NDArray[np.generic]:
+            part = values.reshape(*self.space.shape, -1)[place]
+            part = part if y < x else part.swapaxes(0, 1)  # rows of a picture are up
+            return part[np.ix_(orders[y], orders[x])]
+
+        axes.imshow(shown(self._painted()), origin="lower", aspect="auto")  # type: ignore[arg-type]
+        for up, across in np.argwhere(shown(self.gaps)[..., 0]):
+            cell = (across - 0.5, up - 0.5)
+            axes.add_patch(
+                Rectangle(cell, 1, 1, fill=False, hatch="////", lw=0, ec="white", alpha=0.7)
+            )
+        for number in self.served:
+            source = self.sources[number]
+            if not self.space.is_whole(source) and self._reaches(source, hidden):
+                self._draw_source(axes, number, x, y)
+        for d, set_ticks in ((x, axes.set_xticks), (y, axes.set_yticks)):
+            values = np.sort(_levels(self.space, d))
             named = np.unique(np.linspace(0, len(values) - 1, MOST_NAMED).round().astype(int))
             set_ticks(named, [f"{values[i]:.3g}" for i in named])
-        self._name_axes(axes)
-        names = [f"{space.names[d]} {levels_of(space)[d][i]:.3g}" for d, i in hidden.items()]
+        axes.set_xlabel(self.axis_name(x))
+        axes.set_ylabel(self.axis_name(y))
+        levels = {d: np.sort(_levels(self.space, d))[i] for d, i in hidden.items()}
+        names = [f"{self.space.names[d]} {value:.3g}" for d, value in levels.items()]
         axes.set_title(", ".join(names), fontsize=10)
 
-    def _cell(self, trial: Trial) -> tuple[float, float]:
-        """The cell, across and up, in which a point is."""
-        units = self.space.to_unit(trial.source.vector)
-        away = [np.abs(np.sort(units_of(self.space, d)) - units[d]) for d in (self.x, self.y)]
-        return float(away[0].argmin()), float(away[1].argmin())
-
-    def _draw_points(self, axes: Axes) -> None:
-        targets, colours = self.space.targets, self._painted()
-        axes.scatter(targets[:, self.x], targets[:, self.y], c=colours, s=28, ec=GREY, lw=0.4)
-        for trial in self._serving:
-            if trial.source.is_point:
-                across, up = (trial.source.center[d] for d in (self.x, self.y))
-                self._draw_star(axes, trial, across, up)
-        for d, set_scale in ((self.x, axes.set_xscale), (self.y, axes.set_yscale)):
-            if self._dimension(d).scale == "log":
+    def draw_points(self, axes: Axes, x: int, y: int) -> None:
+        """Draw targets that are a list, as points."""
+        targets = self.space.targets
+        edges = np.where(self.gaps[:, None], to_rgb(BLACK), to_rgb(GREY))
+        axes.scatter(targets[:, x], targets[:, y], c=self._painted(), s=28, ec=edges, lw=0.6)
+        for number in self.served:
+            source = self.sources[number]
+            if source.is_point:
+                draw_star(axes, number, (source.center[x], source.center[y]))
+        for d, set_scale in ((x, axes.set_xscale), (y, axes.set_yscale)):
+            if list(self.space.dimensions.values())[d].scale == "log":
                 set_scale("log")
-        self._name_axes(axes)
+        axes.set_xlabel(self.axis_name(x))
+        axes.set_ylabel(self.axis_name(y))
 
-    def _draw_legend(self, axes: Axes) -> None:
-        """The colours of the policies that serve most targets."""
-        counts = {number: int((self.who == number).sum()) for number in self.colours}
-        most = sorted(counts, key=lambda number: -counts[number])[: len(POLICIES)]
-        patches = [Patch(color=self.colours[n], label=f"{n}: {counts[n]}") for n in most]
+    def draw_legend(self, axes: Axes) -> None:
+        """Name the colours of the policies that serve most targets, to the right."""
+        most = list(self.served.items())[:MOST_LISTED]
+        patches = [Patch(color=policy_colour(n), label=f"{n}: {count}") for n, count in most]
         axes.legend(
             handles=patches,
             title="policy: targets",
@@ -145,62 +119,81 @@ class SpaceMap:
             frameon=False,
         )
 
-    def _draw_lines(self, axes: Axes) -> None:
-        values = self.space.targets[:, 0]
-        order = np.argsort(values)
-        bottom = axes.get_xaxis_transform()
-        rows = {t.id: t.row for t in self._serving if t.row is not None}
-        for trial in self._serving:
-            colour = self.colours[trial.id]
-            row = rows[trial.id][order]
-            axes.plot(values[order], row, color=colour, label=f"policy {trial.id}")
-            if trial.source.is_point:
-                star: dict[str, Any] = {
-                    "ms": 12,
-                    "mfc": colour,
-                    "mec": "black",
-                    "transform": bottom,
-                }
-                axes.plot(trial.source.center[0], 0.03, "*", **star)
-        axes.plot(values[order], self.best[order], "k--", lw=1, label="best")
-        if self._dimension(0).scale == "log":
-            axes.set_xscale("log")
-        axes.set_xlabel(self._name(0))
-        axes.set_ylabel("return")
-        axes.legend(frameon=False, fontsize=8)
-
-    def _draw_star(self, axes: Axes, trial: Trial, across: float, up: float) -> None:
-        colour = self.colours[trial.id]
-        axes.plot(across, up, "*", ms=14, mfc=colour, mec="black", mew=1.1)
-        draw_number(axes, trial.id, (across, up), (6, 4))
-
-    def _dimension(self, number: int) -> Dimension:
-        return list(self.space.dimensions.values())[number]
-
-    def _name(self, number: int) -> str:
-        unit = self._dimension(number).unit
-        name = self.space.names[number]
+    def axis_name(self, dimension: int) -> str:
+        """Return the name of a dimension with its unit."""
+        name = self.space.names[dimension]
+        unit = self.space.dimensions[name].unit
         return name if unit is None else f"{name} ({unit})"
 
-    def _name_axes(self, axes: Axes) -> None:
-        axes.set_xlabel(self._name(self.x))
-        axes.set_ylabel(self._name(self.y))
+    def _painted(self) -> Floats:
+        """(N, 3) colours of the targets; white where there is no return."""
+        painted = np.ones((len(self.space), 3))
+        for number in self.served:
+            painted[self.serving == number] = to_rgb(policy_colour(number))
+        return painted
+
+    def _reaches(self, source: Source, hidden: Mapping[int, int]) -> bool:
+        """Tell whether a source has a part in a slice; between two levels it is in the nearest."""
+        low, high = unit_box(self.space, source)
+        center = self.space.to_unit(source.vector)
+        for d, level in hidden.items():
+            units = np.sort(_units(self.space, d))
+            inside = (units >= low[d] - EDGE) & (units <= high[d] + EDGE)
+            if not inside.any():
+                inside[np.abs(units - center[d]).argmin()] = True
+            if not inside[level]:
+                return False
+        return True
+
+    def _draw_source(self, axes: Axes, number: int, x: int, y: int) -> None:
+        """Draw the outline of a region, or the star of a point, with the number of its policy."""
+        source = self.sources[number]
+        if source.is_point:
+            unit = self.space.to_unit(source.vector)
+            away = [np.abs(np.sort(_units(self.space, d)) - unit[d]) for d in (x, y)]
+            draw_star(axes, number, (float(away[0].argmin()), float(away[1].argmin())))
+            return
+        (left, right), (bottom, top) = (self._span(source, d) for d in (x, y))
+        outline = Rectangle((left, bottom), right - left, top - bottom, fill=False, zorder=3)
+        outline.set(ec=policy_colour(number), lw=2.0)
+        outline.set_path_effects([withStroke(linewidth=4.6, foreground="white")])
+        axes.add_patch(outline)
+        _draw_number(axes, number, (left, top), (4, -11))
+
+    def _span(self, source: Source, dimension: int) -> tuple[float, float]:
+        """Return the ends of a region on the axis of a slice."""
+        low, high = (edge[dimension] for edge in unit_box(self.space, source))
+        units = np.sort(_units(self.space, dimension))
+        begin, end = np.interp([low, high], units, np.arange(len(units)))
+        # At the edge of the space the map continues for half a cell.
+        first, last = INSET - 0.5, len(units) - 0.5 - INSET
+        single = len(units) == 1
+        return (first if low == 0 else float(begin), last if high == 1 or single else float(end))
 
 
-def _axes_of(space: ContextSpace, x: str | None, y: str | None) -> tuple[int, int]:
-    """The dimensions across and up; those of a line are both the first."""
-    names = list(space.names)
-    for given in (x, y):
-        if given is not None:
-            known_name("dimension", given, names, error=StudyError)
-    if len(names) == 1:
-        return 0, 0
-    usual = names if len(names) == 2 else [*names[1:], names[0]]
-    across = x if x is not None else next(name for name in usual if name != y)
-    up = y if y is not None else next(name for name in usual if name != across)
-    if across == up:
-        raise StudyError(
-            f"A map has two different dimensions. Got {across!r} for both 'x' and 'y'. "
-            f"There are {', '.join(names)}."
-        )
-    return names.index(across), names.index(up)
+def draw_star(axes: Axes, number: int, place: tuple[float, float]) -> None:
+    """Mark a context that a policy was trained on."""
+    axes.plot(*place, "*", ms=14, mfc=policy_colour(number), mec="black", mew=1.1)
+    _draw_number(axes, number, place, (6, 4))
+
+
+def _draw_number(
+    axes: Axes, number: int, place: tuple[float, float], offset: tuple[int, int]
+) -> None:
+    text = axes.annotate(
+        str(number), place, xytext=offset, textcoords="offset points", fontsize=9, zorder=4
+    )
+    text.set(fontweight="bold")
+    text.set_path_effects([withStroke(linewidth=2.2, foreground="white")])
+
+
+def _levels(space: ContextSpace, dimension: int) -> Floats:
+    """(n,) values of a dimension of a grid."""
+    found = list(space.dimensions.values())[dimension]
+    assert isinstance(found, Levels)  # noqa: S101 - of a grid
+    return found.values
+
+
+def _units(space: ContextSpace, dimension: int) -> Floats:
+    """(n,) unit coordinates of the levels of a dimension."""
+    return list(space.dimensions.values())[dimension].to_unit(_levels(space, dimension))

@@ -5,8 +5,8 @@ Everything is drawn on figures of its own, never through pyplot: nothing global 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,17 +16,19 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
-from sdmbtl.plots.colours import BLUE, GREY, LIGHT, MAP, POLICIES
-from sdmbtl.plots.space_map import SpaceMap
-from sdmbtl.wording import counted
+from sdmbtl.palette import policy_colour
+from sdmbtl.plots.colours import BLUE, GREY, LIGHT, MAP
+from sdmbtl.plots.space_map import SpaceMap, draw_star
+from sdmbtl.wording import counted, coverage_text
 
 if TYPE_CHECKING:
-    from sdmbtl.contexts import ContextLike
+    from sdmbtl.contexts import ContextLike, ContextSpace
     from sdmbtl.studies import Study
+    from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 
 #: Size of a figure that is made here, in inches.
 SIZE = (6.4, 4.2)
-#: Learning curves have their numbers beside them up to so many.
+#: Up to this many learning curves have their numbers next to them.
 MOST_LABELLED = 14
 
 Floats = NDArray[np.float64]
@@ -44,7 +46,7 @@ class StudyPlots:
         self._study = study
 
     def coverage(self, ax: Axes | None = None) -> Axes:
-        """The coverage with the first policies; the mean best return if the range is not known.
+        """Draw the coverage with the first policies; the mean best return if the range is not known.
 
         Args:
             ax: Where to draw; on a figure of its own if left out.
@@ -52,24 +54,27 @@ class StudyPlots:
         Raises:
             StudyError: If no policy is finished.
         """
-        rounds = self._finished()
+        snapshot, policies = self._finished()
         axes = _axes(ax)
-        key = "performance" if self._study.return_range is None else "coverage"
-        status = self._status
-        at = np.arange(1, len(rounds) + 1)
-        axes.plot(at, [entry[key] for entry in rounds], "o-", color=BLUE, ms=5)
-        for name, text in (("random_actions", "random actions"), ("best_single", "best single")):
-            if status[name] is not None:
-                axes.axhline(status[name][key], color=GREY, lw=1, ls=":")
-                axes.annotate(text, (at[0], status[name][key]), va="bottom", size=8)
+        known = snapshot.known_span is not None
+        levels = [100 * p.coverage if p.coverage is not None else p.performance for p in policies]
+        at = np.arange(1, len(policies) + 1)
+        axes.plot(at, levels, "o-", color=BLUE, ms=5)
+        single = snapshot.best_single
+        if single is not None and len(policies) > 1:
+            level = single.performance if single.coverage is None else 100 * single.coverage
+            axes.axhline(level, color=GREY, lw=1, ls=":")
+            axes.annotate(f"best single policy ({single.id})", (at[0], level), va="bottom", size=8)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("policies")
-        axes.set_ylabel("mean best return" if key == "performance" else "coverage")
-        axes.set_title(f"{counted(len(self._study.space), 'target')}")
+        axes.set_ylabel("coverage (%)" if known else "mean best return")
+        covered = counted(len(policies), "policy covers", "policies cover")
+        if snapshot.coverage is not None:
+            axes.set_title(f"{covered} {coverage_text(snapshot.coverage)}")
         return _plain(axes)
 
     def forecasts(self, ax: Axes | None = None) -> Axes:
-        """What was expected of each policy before it was trained, and what it added.
+        """Draw the gain that was expected of each policy, and the one that it brought.
 
         Args:
             ax: Where to draw; on a figure of its own if left out.
@@ -77,10 +82,11 @@ class StudyPlots:
         Raises:
             StudyError: If no forecast has been tested.
         """
+        snapshot, policies = self._finished()
         pairs = [
-            entry
-            for entry in self._finished()
-            if entry["expected_gain"] is not None and entry["gain"] is not None
+            (policy.id, policy.expected_gain, policy.gain)
+            for policy in policies
+            if policy.expected_gain is not None and np.isfinite(policy.gain or 0.0)
         ]
         if not pairs:
             raise StudyError(
@@ -88,23 +94,21 @@ class StudyPlots:
                 "a selector that makes them, and some policies."
             )
         axes = _axes(ax)
-        known = self._study.return_range
-        scale = 1.0 if known is None else 100 / (known[1] - known[0])
+        scale = 1.0 if snapshot.known_span is None else 100 / snapshot.known_span
         places = np.arange(len(pairs))
-        expected, came = (
-            scale * np.array([entry[key] for entry in pairs]) for key in ("expected_gain", "gain")
-        )
-        axes.vlines(places, expected, came, color=LIGHT, lw=3, zorder=1)
-        axes.plot(places, expected, "o", mfc="white", mec=GREY, label="predicted")
-        axes.plot(places, came, "o", color=BLUE, label="came")
-        axes.set_xticks(places, [str(entry["id"]) for entry in pairs])
+        expected, realised = (scale * np.array([pair[i] for pair in pairs]) for i in (1, 2))
+        axes.vlines(places, expected, realised, color=LIGHT, lw=3, zorder=1)
+        axes.plot(places, expected, "o", mfc="white", mec=GREY, label="expected")
+        axes.plot(places, realised, "o", color=BLUE, label="realised")
+        axes.set_xticks(places, [str(number) for number, *_ in pairs])
         axes.set_xlabel("policy")
-        axes.set_ylabel("rise of the mean best return" if known is None else "points of coverage")
+        unit = "mean best return" if snapshot.known_span is None else "coverage (points)"
+        axes.set_ylabel(f"gain in {unit}")
         axes.legend(frameon=False)
         return _plain(axes)
 
     def curves(self, ax: Axes | None = None, *, policies: Iterable[int] | None = None) -> Axes:
-        """The learning curves: mean return on the training contexts against the steps.
+        """Draw the learning curves: mean return on the training contexts against the steps.
 
         Args:
             ax: Where to draw; on a figure of its own if left out.
@@ -126,8 +130,8 @@ class StudyPlots:
                 "are trained here have one once they are trained."
             )
         axes = _axes(ax)
-        for place, (number, curve) in enumerate(chosen):
-            colour = POLICIES[place % len(POLICIES)]
+        for number, curve in chosen:
+            colour = policy_colour(number)
             axes.plot(curve[:, 0], curve[:, 1], ".-", color=colour, label=f"policy {number}")
             if len(chosen) <= MOST_LABELLED:
                 axes.annotate(f" {number}", curve[-1], va="center", size=8, weight="bold")
@@ -136,7 +140,7 @@ class StudyPlots:
         return _plain(axes)
 
     def rows(self, ax: Axes | None = None, *, order: Order = "best") -> Axes:
-        """Every policy on every target, as a heat map.
+        """Draw every policy on every target, as a heat map.
 
         Args:
             ax: Where to draw; on a figure of its own if left out.
@@ -177,7 +181,7 @@ class StudyPlots:
         y: str | None = None,
         at: ContextLike | None = None,
     ) -> Axes:
-        """Which policy serves which target, and how well; where they were trained.
+        """Draw the best policy for each target, gaps, and what policies were trained on.
 
         With one dimension there is a line for each policy, with a grid a slice of two, with a
         list of targets a point for each.
@@ -191,24 +195,80 @@ class StudyPlots:
         Raises:
             StudyError: If no policy is finished, or there is no such dimension.
         """
-        self._finished()
-        axes = _axes(ax)
-        SpaceMap(self._study, x, y, at).draw(axes)
+        snapshot, _ = self._finished()
+        axes, space = _axes(ax), self._study.space
+        best = np.asarray(self._study.selector.rows.best)
+        limit = snapshot.gaps.limit
+        low = np.zeros(len(space), bool) if limit is None else best < limit
+        sources = {trial.id: trial.source for trial in self._study.trials}
+        found = SpaceMap(space, self._study.selector.best_trials, low, sources)
+        across, up = _map_axes(space, x, y)
+        if space.n_dimensions == 1:
+            self._draw_lines(axes, found, best)
+        elif space.is_grid:
+            target = int(np.nanargmin(best)) if at is None else space.nearest(at)
+            context = space.targets[target]
+            hidden = {
+                d: int(np.searchsorted(np.unique(space.targets[:, d]), context[d]))
+                for d in range(space.n_dimensions)
+                if d not in (across, up)
+            }
+            found.draw_slice(axes, across, up, hidden)
+        else:
+            found.draw_points(axes, across, up)
+        if space.n_dimensions > 1:
+            found.draw_legend(axes)
         return axes
 
-    @property
-    def _status(self) -> dict[str, Any]:
-        return self._study.status()
+    def _draw_lines(self, axes: Axes, found: SpaceMap, best: Floats) -> None:
+        """Draw the returns of each policy over the only dimension, the best ones bold."""
+        values = found.space.targets[:, 0]
+        order = np.argsort(values)
+        low = np.nanmin(best) if best.size else 0.0
+        for trial in self._study.trials:
+            if trial.id not in found.served or trial.row is None:
+                continue
+            label = f"policy {trial.id}"
+            axes.plot(values[order], trial.row[order], color=policy_colour(trial.id), label=label)
+            low = min(low, float(np.nanmin(trial.row)))
+        axes.plot(values[order], best[order], color="black", lw=2.5, zorder=0, label="best")
+        for number in found.served:
+            if found.sources[number].is_point:
+                draw_star(axes, number, (found.sources[number].center[0], low))
+        if next(iter(found.space.dimensions.values())).scale == "log":
+            axes.set_xscale("log")
+        axes.set_xlabel(found.axis_name(0))
+        axes.set_ylabel("return")
+        axes.legend(frameon=False, fontsize=8)
 
-    def _finished(self) -> list[Mapping[str, Any]]:
-        """The rounds of the finished policies."""
-        finished = [entry for entry in self._status["rounds"] if entry["status"] == "finished"]
-        if not finished:
+    def _finished(self) -> tuple[StudySnapshot, list[PolicySnapshot]]:
+        """Return the snapshot and its finished policies."""
+        snapshot = self._study.snapshot()
+        if not snapshot.finished:
             raise StudyError(
                 f"The study in {str(self._study.path)!r} has no finished policies, so there is "
                 "nothing to draw yet."
             )
-        return finished
+        return snapshot, snapshot.finished
+
+
+def _map_axes(space: ContextSpace, x: str | None, y: str | None) -> tuple[int, int]:
+    """Return the dimensions across and up; of a line both are the first."""
+    names = list(space.names)
+    for given in (x, y):
+        if given is not None:
+            known_name("dimension", given, names, error=StudyError)
+    if len(names) == 1:
+        return 0, 0
+    usual = names if len(names) == 2 else [*names[1:], names[0]]
+    across = x if x is not None else next(name for name in usual if name != y)
+    up = y if y is not None else next(name for name in usual if name != across)
+    if across == up:
+        raise StudyError(
+            f"A map has two different dimensions. Got {across!r} for both 'x' and 'y'. "
+            f"There are {', '.join(names)}."
+        )
+    return names.index(across), names.index(up)
 
 
 def _axes(given: Axes | None) -> Axes:

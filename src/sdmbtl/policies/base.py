@@ -22,7 +22,7 @@ VERSION = 1
 #: Where each kind of policy is implemented; imported when a file of that kind is loaded.
 _KINDS = {
     "mlp": "sdmbtl.policies.mlp:MlpPolicy",
-    "stable-baselines3": "sdmbtl.policies.stable_baselines:StableBaselinesPolicy",
+    "stable-baselines3": "sdmbtl.policies.sb3:SB3Policy",
 }
 
 #: What arrays and descriptions raise that do not make a policy.
@@ -62,23 +62,6 @@ class Policy(ABC):
         raise PolicyError(
             f"A policy of the kind {self.kind!r} cannot be written as ONNX here. Use the exporter "
             "of the library that it comes from."
-        )
-
-    def to_stable_baselines3(self, path: str | Path) -> list[Path]:
-        """Write the policy as a model of Stable-Baselines3, which its own `load` reads.
-
-        Args:
-            path: The file of the model, a .zip.
-
-        Returns:
-            The files that were written.
-
-        Raises:
-            PolicyError: If it is not a policy of Stable-Baselines3.
-        """
-        raise PolicyError(
-            f"A policy of the kind {self.kind!r} is no model of Stable-Baselines3, so that "
-            f"{str(path)!r} cannot be written. Train with --trainer sb3, or use 'to_onnx'."
         )
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Portfolios: the trained policies as one object that acts in every context.
+"""Portfolios: trained policies as one object that acts in every context.
 
 >>> import numpy as np
 >>> from sdmbtl import ContextSpace
@@ -15,7 +15,7 @@
 ...     return_range=(0, 500),
 ... )
 >>> portfolio
-Portfolio(2 policies, 3 targets: coverage 0.900, expected mean return 450)
+Portfolio(2 policies, 3 targets: coverage 90.0 %, expected mean return 450)
 >>> choice = portfolio.choose({"length": 1.5})
 >>> choice.policy, choice.expected_return, choice.is_target
 (1, 425.0, False)
@@ -23,8 +23,7 @@ Portfolio(2 policies, 3 targets: coverage 0.900, expected mean return 450)
 0
 """
 
-from sdmbtl.portfolio.acting import Actor, ContextPolicy
-from sdmbtl.portfolio.member import Member
+from sdmbtl.portfolio.member import Actor, ContextPolicy, Member
 from sdmbtl.portfolio.portfolio import Choice, Portfolio
 
 __all__ = ["Actor", "Choice", "ContextPolicy", "Member", "Portfolio"]

@@ -1,14 +1,13 @@
-"""One policy of a portfolio and what is known of it."""
+"""Members of a portfolio, and how they act."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace, Source
@@ -16,7 +15,7 @@ from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
 from sdmbtl.wording import shown_context
 
-#: Of a member that was made from its context alone; its portfolio puts the point there.
+#: Source of a member that is made from its context alone; its portfolio puts the point there.
 CONTEXT_ALONE = Source(())
 
 
@@ -40,40 +39,35 @@ class Member:
     returns: NDArray[np.float64]
     source: Source = CONTEXT_ALONE
 
-    def to_onnx(self) -> bytes:
-        """The policy as an ONNX file, for programs that know nothing of this package.
 
-        Raises:
-            PortfolioError: If it was trained elsewhere, so that it is not here.
-            PolicyError: If this kind of policy cannot be one.
-            MissingPackageError: If onnx is not installed.
-        """
-        return self._here().to_onnx()
+class Actor(Protocol):
+    """Anything that acts: a `Policy`, or one that is given its context."""
 
-    def to_stable_baselines3(self, path: str | Path) -> list[Path]:
-        """Write the policy as a model of Stable-Baselines3, which its own `load` reads.
+    def act(self, observation: ArrayLike) -> Any:
+        """Return the action for one observation, or for a batch of them."""
 
-        Args:
-            path: The file of the model, a .zip.
 
-        Returns:
-            The files that were written: the model, and the statistics of observations if they
-            were normalised, for `VecNormalize.load`.
+class ContextPolicy:
+    """A policy that was trained to see the context, in one context.
 
-        Raises:
-            PortfolioError: If it was trained elsewhere, so that it is not here.
-            PolicyError: If it is not a policy of Stable-Baselines3.
-        """
-        return self._here().to_stable_baselines3(path)
+    Args:
+        policy: Takes observations that end with the context's unit coordinates.
+        units: (D,) the coordinates.
+    """
 
-    def _here(self) -> Policy:
-        if self.policy is None:
-            raise PortfolioError(f"Policy {self.id} was trained elsewhere, and is not here.")
-        return self.policy
+    def __init__(self, policy: Policy, units: NDArray[np.float64]) -> None:
+        self.policy = policy
+        self.units = units
+
+    def act(self, observation: ArrayLike) -> Any:
+        """Return the action for a plain (O,) observation, or the actions for (n, O) of them."""
+        from sdmbtl.environments.contextual import append_context
+
+        return self.policy.act(append_context(np.asarray(observation), self.units))
 
 
 def checked_member(member: Member, space: ContextSpace) -> Member:
-    """A member with checked values and returns of its own that never change.
+    """Return a member with checked values, and returns of its own that never change.
 
     Raises:
         PortfolioError: If a value is not usable; the message names the member.
@@ -85,22 +79,16 @@ def checked_member(member: Member, space: ContextSpace) -> Member:
             f"Policy {number} must be a sdmbtl.policies.Policy, or None if it was trained "
             f"elsewhere. Got {short_text(member.policy)} instead."
         )
-    returns = _checked_returns(number, member.returns, space)
-    source = _checked_source(number, member, space)
-    return Member(number, space.context(source.vector), member.policy, returns, source)
-
-
-def _checked_source(number: int, member: Member, space: ContextSpace) -> Source:
-    """What a member was trained on, in the space's order of dimensions."""
-    vector = space.vector(member.context)
-    if member.source == CONTEXT_ALONE:
-        return Source.at(vector)
-    if not np.array_equal(vector, space.vector(member.source.vector)):
+    vector, source = space.vector(member.context), member.source
+    if source == CONTEXT_ALONE:
+        source = Source.at(vector)
+    elif not np.array_equal(vector, space.vector(source.vector)):
         raise PortfolioError(
             f"The context of policy {number} must be the centre of its source, "
-            f"{list(member.source.center)}. Got {shown_context(space.context(vector))} instead."
+            f"{list(source.center)}. Got {shown_context(space.context(vector))} instead."
         )
-    return member.source
+    returns = _checked_returns(number, member.returns, space)
+    return Member(number, space.context(source.vector), member.policy, returns, source)
 
 
 def _checked_returns(number: int, given: Any, space: ContextSpace) -> NDArray[np.float64]:
@@ -116,16 +104,10 @@ def _checked_returns(number: int, given: Any, space: ContextSpace) -> NDArray[np
             f"The returns of policy {number} must have shape ({len(space)}, episodes), NaN where "
             f"not evaluated. Got shape {returns.shape} instead.{hint}"
         )
-    if np.isinf(returns).any():
+    if np.isinf(returns).any() or np.isnan(returns).all():
         raise PortfolioError(
-            f"The returns of policy {number} must be finite, or NaN for not evaluated. Got an "
-            f"infinite one on target {int(np.argwhere(np.isinf(returns))[0, 0])}. "
-            "Leave the policy out if its training diverged."
-        )
-    if np.isnan(returns).all():
-        raise PortfolioError(
-            f"Policy {number} was evaluated on no target, so nothing is known of it. "
-            "Evaluate it, or leave it out."
+            f"The returns of policy {number} must be finite, NaN where not evaluated, and known "
+            "for at least one target. Leave the policy out if its training diverged."
         )
     returns.setflags(write=False)
     return returns

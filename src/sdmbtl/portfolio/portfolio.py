@@ -21,13 +21,12 @@ from sdmbtl.errors import PortfolioError
 from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
 from sdmbtl.portfolio import storage
-from sdmbtl.portfolio.acting import Actor, ContextPolicy
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
-from sdmbtl.portfolio.member import Member, checked_member
+from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
 from sdmbtl.transfer import bounded, mean_of, scale_of
 from sdmbtl.trust import refuse_untrusted
-from sdmbtl.wording import counted, figure
+from sdmbtl.wording import counted, coverage_text, figure
 
 if TYPE_CHECKING:
     from sdmbtl.environments import ContextualEnv, EnvironmentFamily
@@ -101,7 +100,7 @@ class Portfolio:
         self._by_id = {member.id: member for member in checked}
         if len(self._by_id) < len(checked):
             ids = [member.id for member in checked]
-            raise PortfolioError(f"Policies need different ids. Got {ids}. Number them anew.")
+            raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
         #: What returns are divided by to be computed with; 1 for usual ones.
         self._scale = scale_of(*(m.returns for m in checked))
@@ -165,18 +164,18 @@ class Portfolio:
         )
 
     def policy(self, member: int) -> Policy:
-        """The policy of a member.
+        """Return the policy of a member.
 
         Raises:
             PortfolioError: If it was trained elsewhere, so that it is not here.
         """
-        found = self[member]
-        if found.policy is None:
+        policy = self[member].policy
+        if policy is None:
             raise PortfolioError(
                 f"Policy {member}, trained on {self.trained_on(member)}, was trained "
                 "elsewhere, and this portfolio has no file of it. Load it where it was trained."
             )
-        return found.policy
+        return policy
 
     def policy_for(self, context: ContextLike) -> Actor:
         """The policy that acts in a context, on the plain observations of its environment.
@@ -363,7 +362,7 @@ class Portfolio:
     def export(self, directory: str | Path) -> None:
         """Write the portfolio to a directory of its own, completely or not at all.
 
-        An older portfolio there is replaced; until the new one is on disk, `load` finds the old.
+        An older portfolio there is replaced once the new one is on disk.
 
         Raises:
             PortfolioError: If the directory holds anything else.
@@ -371,18 +370,17 @@ class Portfolio:
         storage.write(Path(directory), self.space, self.members, self._settings)
 
     @classmethod
-    def load(cls, directory: str | Path, *, skip_damaged: bool = False) -> Self:
+    def load(cls, directory: str | Path) -> Self:
         """Read a portfolio back; nothing from its files is executed.
 
         Args:
-            directory: Where it was exported to, or a copy of it.
-            skip_damaged: Leave members with damaged policy files out, with a warning.
+            directory: The directory that it was exported to, or a copy of it.
 
         Raises:
             PortfolioError: If something is damaged, or was written by another release.
-            FileNotFoundError: If there is not a portfolio.
+            FileNotFoundError: If there is no portfolio.
         """
-        space, members, settings = storage.read(Path(directory), skip_damaged=skip_damaged)
+        space, members, settings = storage.read(Path(directory))
         return cls(space, members, **settings)
 
     # -- helpers -------------------------------------------------------------------------
@@ -421,40 +419,30 @@ class Portfolio:
         if target is not None and self.best_policies[target] >= 0:
             words = f"Best mean return of {rivals} on this target, over {episodes}."
         else:
-            targets = "the nearest target"
-            if estimate.n_targets > 1:
-                targets = f"the {estimate.n_targets} nearest targets"
-            words = f"Best of {rivals} by the returns on {targets}, over {episodes}."
-            if target is not None:
-                words = f"No policy was evaluated on this target. {words}"
-            words += " Interpolated"
+            nearest = counted(estimate.n_targets, "nearest target")
+            words = f"Best of {rivals}, interpolated from the {nearest}, over {episodes}."
             if math.isfinite(estimate.interpolation_error):
-                words += (
-                    "; on nearby targets the same method errs by "
-                    f"{estimate.interpolation_error:.3g} on average"
-                )
-            words += "."
-        bias = estimate.selection_bias
-        if bias:
-            words += f" Corrected by {-bias:+.3g} for choosing the best of several."
+                error = f"{estimate.interpolation_error:.3g}"
+                words += f" Typical error of interpolation nearby: {error}."
+        if estimate.selection_bias:
+            bias = f"{-estimate.selection_bias:+.3g}"
+            words += f" Corrected by {bias} for choosing the best of several."
         if math.isnan(estimate.uncertainty):
             words += " One episode alone does not tell how certain that is."
         if outside is not None:
-            words += f" Outside of the box, so less certain: {self._overshoot(outside)}."
+            beyond = ", ".join(
+                f"{name}={value:g} is not in [{low:g}, {high:g}]"
+                for (name, (low, high)), value in zip(
+                    self.space.bounds.items(), outside, strict=True
+                )
+                if not low <= value <= high
+            )
+            words += f" Outside of the box, so less certain: {beyond}."
         return words
-
-    def _overshoot(self, vector: NDArray[np.float64]) -> str:
-        """By which dimensions a context lies outside of the box."""
-        bounds = zip(self.space.bounds.items(), vector, strict=True)
-        return ", ".join(
-            f"{name}={value:g} is not in [{low:g}, {high:g}]"
-            for (name, (low, high)), value in bounds
-            if not low <= value <= high
-        )
 
     def _summary(self) -> str:
         share = self.share(self.mean_return)
-        coverage = "" if share is None else f"coverage {share:.3f}, "
+        coverage = "" if share is None else f"coverage {coverage_text(share)}, "
         policies = counted(len(self), "policy", "policies")
         targets = counted(len(self.space), "target")
         return f"{policies}, {targets}: {coverage}expected mean return {self.mean_return:.4g}"

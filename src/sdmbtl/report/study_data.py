@@ -137,12 +137,13 @@ def _policy(
 ) -> dict[str, Any]:
     lows, highs = unit_box(space, trial.source)
     span = snapshot.known_span
+    seconds = snapshot.timing["by_trial"].get(str(policy.id), {})
     numbers = {
         "chosen by": chosen_by(policy.strategy, policy.structure, policy.model),
         "return where trained": figure(policy.training_return),
         **{name.replace("_", " "): figure(value) for name, value in policy.numbers.items()},
         **{f"score of {name}": f"{value:.2f}" for name, value in policy.scores.items()},
-        **{f"seconds of {name}": f"{value:.3g}" for name, value in policy.seconds.items()},
+        **{f"seconds of {name}": f"{value:.3g}" for name, value in seconds.items()},
         **{name: _text(value) for name, value in policy.attributes.items()},
     }
     remarks = policy_problems(policy)

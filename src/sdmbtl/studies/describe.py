@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from sdmbtl.studies.reach import Reach
 from sdmbtl.studies.snapshot import Level, PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
@@ -101,8 +100,6 @@ def detail_lines(snapshot: StudySnapshot) -> list[str]:
             "tasks with a return; a gain, over those that had one before."
         )
     lines += [*model_lines(snapshot), *past_forecasts(snapshot)]
-    if snapshot.reach is not None:
-        lines.append(reach_text(snapshot.reach, known=snapshot.return_range is not None))
     if snapshot.running_process is not None:
         lines.append(f"Process {snapshot.running_process} is working on the study now.")
     budget = snapshot.stop_rules.get("budget")
@@ -204,34 +201,6 @@ def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> s
     """
     near = f"{whole_percent(near_best)} of the {noun} within 5 % of the best return"
     return f"Worst tenth {coverage_text(worst_tenth)}; {near}."
-
-
-def reach_text(reach: Reach, *, known: bool) -> str:
-    """Describe the number of further policies that a coverage takes.
-
-    Args:
-        reach: The forecast.
-        known: Whether the range of returns is known, so that this is a coverage.
-    """
-    share = whole_percent(reach.wanted)
-    goal = f"{share} coverage" if known else f"{share} of the range so far"
-    if reach.policies is None:
-        level, best = (coverage_text(x) for x in (reach.levels_off_at, reach.levels_off_between[1]))
-        return f"{goal}: not predicted, forecasts level off at {level}, at best at {best}."
-    first, last = reach.policies
-    if last == 0:
-        return f"{goal}: reached."
-    steps = ""
-    if reach.steps is not None:
-        steps = f" ({_interval(*reach.steps)} steps)"
-    noun = "policy" if first == last == 1 else "policies"
-    return f"{goal}: predicted after {_interval(first, last)} further {noun}{steps}."
-
-
-def _interval(low: int, high: int | None) -> str:
-    if high is None:
-        return f"{low:,} or more"
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def _level(level: Level) -> str:

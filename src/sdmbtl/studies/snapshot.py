@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -16,19 +15,16 @@ from sdmbtl.selectors.predictive_selector import PredictiveSelector
 from sdmbtl.selectors.structure_detection_selector import StructureDetectionSelector
 from sdmbtl.selectors.trial import EarlierRow, TrainingRun, Trial
 from sdmbtl.studies.environment import accepted_changes
-from sdmbtl.studies.gaps import Gaps, find_gaps
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
-from sdmbtl.studies.reach import HORIZON, STEP, GainCurve, Reach, reach_of, spread_of
-from sdmbtl.studies.stopping import LEAST_POLICIES, recorded_rules
+from sdmbtl.studies.stopping import recorded_rules
 from sdmbtl.transfer import Coverage, bounded, coverage_of, mean_of
+from sdmbtl.transfer.gaps import Gaps, find_gaps
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
 
 #: Number of further policies in the forecast of the gain.
 POLICIES_AHEAD = 3
-#: Coverage in the forecast of the number of further policies.
-WANTED_COVERAGE = 0.95
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,6 @@ class PolicySnapshot:
         failed_targets: Number of targets on which its evaluation failed.
         first_target_error: The error on the first of them.
         earlier: Rows that were replaced or taken back.
-        seconds: Seconds of each stage.
         serves: Number of targets on which it is the best policy.
         evaluated_targets: Number of targets with a return.
         performance: Mean best return with it and all before it; None until it is finished.
@@ -111,7 +106,6 @@ class PolicySnapshot:
     failed_targets: int
     first_target_error: str | None
     earlier: tuple[EarlierRow, ...]
-    seconds: Mapping[str, float]
     serves: int = 0
     evaluated_targets: int = 0
     performance: float | None = None
@@ -158,7 +152,6 @@ class StudySnapshot:
         scores: Mean score of each model.
         next_gain: Rise of the mean best return that is expected of one more policy.
         remaining_gain: The same of `POLICIES_AHEAD` more.
-        reach: Forecast of when `WANTED_COVERAGE` is reached.
         versions: Versions of the software.
         timing: Seconds of each stage, in all and by policy.
         running_process: Id of the process that works on the study now.
@@ -192,7 +185,6 @@ class StudySnapshot:
     scores: Mapping[str, float]
     next_gain: float | None
     remaining_gain: float | None
-    reach: Reach | None
     versions: Mapping[str, str]
     timing: Mapping[str, Any]
     running_process: int | None
@@ -254,7 +246,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
     stale = len(study.store.stale_results())
     running = study.running_process
     random = recorded_random_actions(facts)
-    rounds = _rounds(study, errors, seconds, random)
+    rounds = _rounds(study, errors, random)
     covered = coverage_of(rows.best, rows.returns, study.return_range)
     range_so_far = study.return_range or (None if covered is None else covered.returns)
     model, passed_over = _model(study)
@@ -291,7 +283,6 @@ def take_snapshot(study: Study) -> StudySnapshot:
         scores=_mean_scores(study),
         next_gain=study.remaining_gain(1),
         remaining_gain=study.remaining_gain(POLICIES_AHEAD),
-        reach=_reach(study, covered, rounds),
         versions=facts.get("versions", {}),
         timing={"seconds": stages, "by_trial": {str(k): v for k, v in sorted(seconds.items())}},
         running_process=running,
@@ -299,10 +290,7 @@ def take_snapshot(study: Study) -> StudySnapshot:
 
 
 def _rounds(
-    study: Study,
-    errors: Mapping[int, Mapping[int, str]],
-    seconds: Mapping[int, Mapping[str, float]],
-    random: RandomActions | None,
+    study: Study, errors: Mapping[int, Mapping[int, str]], random: RandomActions | None
 ) -> tuple[PolicySnapshot, ...]:
     """Every policy, with the coverage of it and those before."""
     best = np.full(len(study.space), np.nan)
@@ -328,18 +316,12 @@ def _rounds(
                 and random.are_no_worse_than(trial, study.space, study.configuration.episodes),
             }
             rows += 1
-        rounds.append(
-            _policy(study, trial, errors.get(trial.id, {}), seconds.get(trial.id, {}), outcome)
-        )
+        rounds.append(_policy(study, trial, errors.get(trial.id, {}), outcome))
     return tuple(rounds)
 
 
 def _policy(
-    study: Study,
-    trial: Trial,
-    errors: Mapping[int, str],
-    seconds: Mapping[str, float],
-    outcome: Mapping[str, Any],
+    study: Study, trial: Trial, errors: Mapping[int, str], outcome: Mapping[str, Any]
 ) -> PolicySnapshot:
     run, space = trial.run or TrainingRun(), study.space
     own_return = run.training_return
@@ -373,7 +355,6 @@ def _policy(
         failed_targets=len(errors),
         first_target_error=errors[min(errors)] if errors else None,
         earlier=trial.earlier,
-        seconds=seconds,
         **outcome,
     )
 
@@ -423,37 +404,3 @@ def _model(study: Study) -> tuple[str | None, dict[str, list[str]]]:
         return None, {}
     choice = selector.comparison.choose()
     return choice.name, choice.passed_over
-
-
-def _reach(
-    study: Study, covered: Coverage | None, rounds: tuple[PolicySnapshot, ...]
-) -> Reach | None:
-    """Forecast of when most is covered; None while too little is known."""
-    finished = [policy for policy in rounds if policy.status == "finished"]
-    sound = [policy for policy in finished if not policy.probably_failed]
-    if covered is None or len(sound) < LEAST_POLICIES:
-        return None
-    three, six = (study.remaining_gain(policies) for policies in (STEP, 2 * STEP))
-    if three is None or six is None:
-        return None
-    width = covered.returns[1] - covered.returns[0]
-    # Forecasts are about what follows the pending policies.
-    pending = sum(t.expected_gain or 0.0 for t in study.pending)
-    pairs = [
-        (policy.expected_gain, policy.gain)
-        for policy in sound
-        if policy.expected_gain is not None
-        and policy.gain is not None
-        and not math.isnan(policy.gain)  # the first policy has no gain
-    ]
-    steps = [policy.steps for policy in finished if policy.steps]
-    only_points = all(trial.source.is_point for trial in study.trials)
-    return reach_of(
-        WANTED_COVERAGE,
-        covered.mean + pending / width,
-        GainCurve.through(three / width, six / width),
-        spread_of([expected for expected, _ in pairs], [gain for _, gain in pairs]),
-        # Without regions there are no more policies than targets.
-        most=min(HORIZON, len(study.space)) if only_points else HORIZON,
-        steps_per_policy=float(np.mean(steps)) if steps else None,
-    )

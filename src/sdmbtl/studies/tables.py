@@ -40,11 +40,13 @@ def trials_dataframe(study: Study) -> DataFrame:
             "pip install 'sdmbtl[pandas]'; or use study.status()['rounds'], the same as JSON.",
             name="pandas",
         ) from None
+    status = study.status()
+    times = status["timing"]["by_trial"]
     rows = [
         {name: entry[name] for name in _COLUMNS}
         | {f"context.{name}": value for name, value in entry["context"].items()}
-        | {f"seconds.{stage}": value for stage, value in entry["seconds"].items()}
-        for entry in study.status()["rounds"]
+        | {f"seconds.{stage}": value for stage, value in times.get(str(entry["id"]), {}).items()}
+        for entry in status["rounds"]
     ]
     contexts = [f"context.{name}" for name in study.space.names]
     frame = DataFrame(rows, columns=None if rows else [*_COLUMNS, *contexts])

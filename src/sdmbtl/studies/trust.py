@@ -19,13 +19,11 @@ ORIGIN = "origin"
 
 def named_code(configuration: Configuration) -> list[str]:
     """List what training and evaluating in a study would import, call or write to."""
-    family, trainer = configuration.family, configuration.trainer
-    if family is None and trainer is None:
+    if configuration.family is None:
         return []
-    from sdmbtl.training.named_code import code_of_training
+    from sdmbtl.environments.named_code import code_of_family
 
-    # One without the other is not made by this package: a policy class is imported all the same.
-    return code_of_training(family, {} if trainer is None else trainer["settings"])
+    return code_of_family(configuration.family)
 
 
 class StudyTrust:

@@ -18,9 +18,10 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError, WorkerLostError
 from sdmbtl.execution import ProcessExecutor
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
-from sdmbtl.training.base import Evaluation, Trainer
+from sdmbtl.training.base import Trainer
+from sdmbtl.training.job import Evaluation
 from sdmbtl.training.progress import EvaluationProgress, ProgressError
-from sdmbtl.training.rollout import LANES
+from sdmbtl.training.rollout import ENV_SLOTS
 from sdmbtl.training.spec import TrainerSpec
 
 #: An evaluation that is shared has at least about this many parts.
@@ -127,7 +128,7 @@ def _play_parts(
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
     # As many as are played at once; fewer if there are few, of which each may take minutes.
-    least = min(max(LANES // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
+    least = min(max(ENV_SLOTS // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
     if helpers is not None and not helpers.pay(0.0) and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()

@@ -1,9 +1,13 @@
 """Benchmarks: problems, the simulation of a selector on them, metrics, tables."""
 
 from sdmbtl_lab.benchmarks.benchmark import Benchmark
-from sdmbtl_lab.benchmarks.cpu_time import CpuTime, measure_cpu_time
-from sdmbtl_lab.benchmarks.distribution import Distribution, measure_distribution
 from sdmbtl_lab.benchmarks.matrix_problem import MatrixProblem
+from sdmbtl_lab.benchmarks.measures import (
+    CpuTime,
+    Distribution,
+    measure_cpu_time,
+    measure_distribution,
+)
 from sdmbtl_lab.benchmarks.paper_benchmarks import real_benchmark, synthetic_benchmark
 from sdmbtl_lab.benchmarks.problem import Problem
 from sdmbtl_lab.benchmarks.region_oracle import greedy_sources

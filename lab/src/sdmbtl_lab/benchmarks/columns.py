@@ -14,8 +14,8 @@ MYOPIC, SEQUENTIAL = "myopic-oracle", "sequential-oracle"
 ORACLES = (MYOPIC, SEQUENTIAL)
 #: One policy that was trained on all targets; its returns come with a data set.
 MULTI_TASK = "multi-task"
-#: The default selector: it has no detector, and one strategy but for its first policy.
-DEFAULT = "auto"
+#: The selector of single contexts that has no detector, and one strategy after its first policy.
+PREDICTIVE = "predictive"
 #: Each of the paper's strategies with random choice in place of the other.
 ABLATION = ("m+random", "gp+random")
 

@@ -75,7 +75,7 @@ class Printed:
     notes: tuple[str, ...] = ()
 
 
-def printed_beside(
+def printed_next_to(
     settings: Mapping[str, Any], problems: Sequence[str], k: int, metric: str, trials: int
 ) -> Printed:
     """What the paper prints for a benchmark of ours.

@@ -1,23 +1,33 @@
-"""`sdmbtl bench`: compare selectors on known transfer matrices."""
+"""`sdmbtl lab bench`: compare selectors on known transfer matrices."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sdmbtl.cli.output import INTERRUPTED, PlainHelpCommand, note_console, result_console, say
+from sdmbtl.cli.options import JsonOption
+from sdmbtl.cli.output import (
+    INTERRUPTED,
+    FriendlyErrorGroup,
+    PlainHelpCommand,
+    note,
+    note_console,
+    print_json,
+    result_console,
+    say,
+)
 from sdmbtl.errors import BenchmarkError
-from sdmbtl_lab.cli.bar import WorkBar
-from sdmbtl_lab.cli.parsing import parse_whole_numbers
+from sdmbtl_lab.cli.progress import WorkBar, parse_names, parse_whole_numbers
 
 if TYPE_CHECKING:
     from sdmbtl_lab.benchmarks import Benchmark, BenchmarkResult
 
 bench = typer.Typer(
+    cls=FriendlyErrorGroup,
     help="""Compare selectors on known transfer matrices.
 
     A transfer matrix holds the return of every policy on every target, so
@@ -25,12 +35,13 @@ bench = typer.Typer(
     Normalised, 0 is random choice and 1 the Myopic Oracle, which knows the
     matrix and takes the best next context each time.""",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
 )
+_command = partial(bench.command, cls=PlainHelpCommand)
 
 
 class Format(StrEnum):
-    """How a table is printed."""
+    """Format of printed tables."""
 
     text = "text"
     markdown = "markdown"
@@ -38,16 +49,8 @@ class Format(StrEnum):
     csv = "csv"
 
 
-class Statistic(StrEnum):
-    """What one number says of many matrices."""
-
-    mean = "mean"
-    median = "median"
-    iqm = "iqm"
-
-
 class Data(StrEnum):
-    """Which kinds of synthetic matrices."""
+    """Kinds of synthetic matrices."""
 
     paper = "paper"
     further = "further"
@@ -58,26 +61,28 @@ Selectors = Annotated[
     typer.Option(
         metavar="NAMES",
         help="Selectors to compare, separated by commas; 'paper' stands for the paper's.",
-        show_default="paper and auto",
+        show_default="paper and predictive",
     ),
 ]
-Jobs = Annotated[int, typer.Option(help="Number of processes.", min=1)]
+Jobs = Annotated[int, typer.Option("--jobs", "-j", metavar="N", help="Processes.", min=1)]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="Directory of the result file.")]
-OutputFormat = Annotated[Format, typer.Option("--format", help="How the tables are printed.")]
-Auc = Annotated[bool, typer.Option("--auc", help="Show the mean over 1 to K policies too.")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="Format of the tables.")]
+Auc = Annotated[bool, typer.Option("--auc", help="Mean over 1 to K policies too.")]
 
 
-@bench.command("synthetic", cls=PlainHelpCommand)
+@_command("synthetic")
 def bench_synthetic(
-    dim: Annotated[int, typer.Option(help="Number of context dimensions: 3, 5 or 7.")] = 3,
+    dim: Annotated[int, typer.Option(metavar="D", help="Context dimensions: 3, 5 or 7.")] = 3,
     noise: Annotated[
-        float, typer.Option(help="Standard deviation of the noise on the returns.")
+        float, typer.Option(metavar="X", help="Standard deviation of the noise on the returns.")
     ] = 5.0,
     matrices: Annotated[
         int | None,
-        typer.Option(help="Matrices of each kind.", show_default="as in the paper"),
+        typer.Option(metavar="N", help="Matrices of each kind.", show_default="as in the paper"),
     ] = None,
-    rounds: Annotated[int, typer.Option(help="Number of policies, the paper's K.")] = 50,
+    rounds: Annotated[
+        int, typer.Option(metavar="K", help="Number of policies, the paper's K.")
+    ] = 50,
     selectors: Selectors = "",
     data: Annotated[
         Data, typer.Option(help="The paper's kinds of matrices, or further ones of our own.")
@@ -86,6 +91,7 @@ def bench_synthetic(
     out: Out = Path("results"),
     output_format: OutputFormat = Format.text,
     auc: Auc = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Reproduce the paper's tables on synthetic data.
 
@@ -104,24 +110,26 @@ def bench_synthetic(
         further_configurations(dim) if data is Data.further else (),
     )
     if noise == 0 and matrices not in (None, 1):
-        note_console().print("Without noise all matrices of a kind are equal: one is used.")
-    _run(benchmark, jobs, out, output_format, auc=auc)
+        note("Without noise all matrices of a kind are equal: one is used.")
+    _run(benchmark, jobs, out, output_format, auc=auc, as_json=as_json)
 
 
-@bench.command("real", cls=PlainHelpCommand)
+@_command("real")
 def bench_real(
     data: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
             help="Data sets, or paths of matrices, separated by commas.",
-            show_default="all that come with sdmbtl",
+            show_default="all shipped ones",
         ),
     ] = "",
     matrices: Annotated[
         int,
         typer.Option(
-            help="Matrices for each data set; each row is drawn from one of its seeds.", min=1
+            metavar="N",
+            help="Matrices for each data set; each row is drawn from one of its seeds.",
+            min=1,
         ),
     ] = 100,
     policies: Annotated[
@@ -133,6 +141,7 @@ def bench_real(
     out: Out = Path("results"),
     output_format: OutputFormat = Format.text,
     auc: Auc = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Repeat the paper's experiment on matrices made by real training.
 
@@ -142,33 +151,24 @@ def bench_real(
     from sdmbtl_lab.benchmarks.paper_benchmarks import REAL_SELECTORS
 
     benchmark = real_benchmark(
-        _names(data),
+        parse_names(data),
         matrices,
         parse_whole_numbers(policies, "--policies"),
         _selectors(selectors, REAL_SELECTORS),
     )
-    _run(benchmark, jobs, out, output_format, auc=auc)
+    _run(benchmark, jobs, out, output_format, auc=auc, as_json=as_json)
 
 
-@bench.command("show", cls=PlainHelpCommand)
+@_command("show")
 def bench_show(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE.json", help="Result files of earlier runs.", exists=True, dir_okay=False
+            metavar="RESULT...", help="Result files of earlier runs.", exists=True, dir_okay=False
         ),
     ],
     output_format: OutputFormat = Format.text,
     auc: Auc = False,
-    statistic: Annotated[
-        Statistic, typer.Option(help="What is shown of many matrices; iqm: interquartile mean.")
-    ] = Statistic.mean,
-    rounds_to: Annotated[
-        bool,
-        typer.Option(
-            "--rounds-to", help="Show after how many policies selection is near-optimal too."
-        ),
-    ] = False,
 ) -> None:
     """Print the tables of finished benchmarks again, in any format."""
     from sdmbtl_lab.benchmarks import BenchmarkResult
@@ -176,53 +176,51 @@ def bench_show(
     for path in files:
         result = BenchmarkResult.load(path)
         try:
-            _print_tables(result, output_format, auc=auc, statistic=statistic, rounds_to=rounds_to)
+            _print_tables(result, output_format, auc=auc)
         except (ArithmeticError, LookupError, TypeError) as error:
             raise BenchmarkError(
-                f"{path} has no complete result: its tables cannot be made ({error!r}). Run the "
-                "benchmark again."
+                f"{path} is not a complete result ({error!r}). Run the benchmark again."
             ) from None
 
 
-def _run(benchmark: Benchmark, jobs: int, out: Path, output_format: Format, *, auc: bool) -> None:
-    """Run a benchmark to its end; its records are deleted once they stand in the result file."""
-    notes = note_console()
+def _run(
+    benchmark: Benchmark,
+    jobs: int,
+    out: Path,
+    output_format: Format,
+    *,
+    auc: bool,
+    as_json: bool,
+) -> None:
+    """Run a benchmark to its end; its journal is deleted once the result file is written."""
     journal = benchmark.journal(out)
     if journal.note:
-        notes.print(journal.note)
+        note(journal.note)
     if len(journal):
-        notes.print(f"Continuing with {len(journal)} results of an interrupted run.")
-    with WorkBar(notes, benchmark.name) as bar:
+        note(f"Continuing with {len(journal)} results of an interrupted run.")
+    with WorkBar(note_console(), benchmark.name) as bar:
         try:
             result = benchmark.run(journal, jobs=jobs, progress=bar)
         except KeyboardInterrupt:
-            notes.print(
-                f"Interrupted; {len(journal)} results are kept. "
-                "Give the same command again to continue."
-            )
+            note(f"Interrupted; {len(journal)} results are kept. The same command continues.")
             raise typer.Exit(INTERRUPTED) from None
     path = out / f"{benchmark.name}.json"
     result.save(path)
     journal.remove()
+    if as_json:
+        print_json({"result": str(path), "aggregated": result.aggregated})
+        return
     _print_tables(result, output_format, auc=auc)
-    notes.print(f"Written to {path}", soft_wrap=True)
+    note(f"Written to {path}")
 
 
-def _print_tables(
-    result: BenchmarkResult,
-    output_format: Format,
-    *,
-    auc: bool,
-    statistic: Statistic = Statistic.mean,
-    rounds_to: bool = False,
-) -> None:
-    from sdmbtl_lab.benchmarks.result import EPSILONS
+def _print_tables(result: BenchmarkResult, output_format: Format, *, auc: bool) -> None:
+    from dataclasses import replace
 
-    tables = [*result.tables(auc=auc, statistic=statistic)]
-    if rounds_to:
-        tables += [result.rounds_table(epsilon, statistic) for epsilon in EPSILONS]
+    from sdmbtl_lab.benchmarks.paper_tables import paper_tables
+
     seen: set[str] = set()
-    for table in tables:
+    for table in paper_tables(result, auc=auc):
         notes = tuple(note for note in table.notes if note not in seen)  # each of them once
         seen.update(notes)
         table = replace(table, notes=notes)
@@ -234,14 +232,9 @@ def _print_tables(
 
 
 def _selectors(text: str, paper: tuple[str, ...]) -> tuple[str, ...]:
-    """The selectors that are meant: by default the paper's and the default selector."""
-    from sdmbtl_lab.benchmarks.columns import DEFAULT
+    """Return the named selectors: by default the paper's and `predictive`."""
+    from sdmbtl_lab.benchmarks.columns import PREDICTIVE
 
-    names = _names(text) or ("paper", DEFAULT)
+    names = parse_names(text) or ("paper", PREDICTIVE)
     every = (one for name in names for one in (paper if name == "paper" else (name,)))
     return tuple(dict.fromkeys(every))
-
-
-def _names(text: str) -> tuple[str, ...]:
-    """Names separated by commas, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))

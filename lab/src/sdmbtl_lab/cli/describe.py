@@ -1,17 +1,16 @@
-"""`sdmbtl describe`: what transfer matrices look like."""
+"""`sdmbtl lab describe`: the structure of transfer matrices in numbers."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import ArgumentError, note, plain_table, print_json, say
+from sdmbtl.cli.output import note, plain_table, print_json, say
 from sdmbtl.cli.output import result_console as console
 from sdmbtl.wording import counted, figure, whole_percent
 
@@ -19,9 +18,8 @@ if TYPE_CHECKING:
     from sdmbtl_lab.matrices import TransferDataset
     from sdmbtl_lab.matrices.anatomy import Anatomy, DimensionSize
 
-#: Numbers of policies for which coverage is printed.
+#: Numbers of policies for which performance is printed.
 _SHOWN_ROUNDS = (1, 3, 6, 12)
-_WIDTH = 79
 
 
 def describe(
@@ -29,29 +27,27 @@ def describe(
         list[str] | None,
         typer.Argument(
             metavar="[DATA]...",
-            help="Data sets that ship with the package, or paths of others; all shipped ones if "
-            "left out.",
+            help="Names of shipped data sets, or paths of others; all shipped ones if left out.",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
     figures: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Draw matrix-NAME.png for each data set into DIR."),
+        typer.Option(metavar="DIR", help="Directory for a figure matrix-NAME.png per data set."),
     ] = None,
 ) -> None:
-    """Describe transfer matrices: what returns depend on, run-to-run variance.
+    """Describe transfer matrices: origin of the variance, structure, margins.
 
-    Returns are printed so that 0 is the lowest and 1 the highest of the
-    data set.
+    Returns are scaled: 0 is the lowest and 1 the highest of the data set.
     """
-    from sdmbtl_lab.matrices import load_matrix
+    from sdmbtl_lab.matrices import load_matrix, matrix_names
     from sdmbtl_lab.matrices.anatomy import anatomy
 
     if figures is not None:
         import sdmbtl.plots  # noqa: F401 - to fail before the work, not after it
     described = []
-    for number, name in enumerate(_asked_for(data)):
+    for number, name in enumerate(data or matrix_names()):
         dataset = load_matrix(name)
         found = anatomy(dataset)
         described.append(found.to_dict())
@@ -63,18 +59,6 @@ def describe(
             _draw(dataset, found, figures)
     if as_json:
         print_json(described)
-
-
-def _asked_for(data: list[str] | None) -> list[str]:
-    from sdmbtl_lab.matrices import matrix_names
-
-    names = data or list(matrix_names())
-    if not names:
-        raise ArgumentError(
-            "No data sets ship with this installation. Give the path of one, made with "
-            "'sdmbtl matrix'."
-        )
-    return names
 
 
 def _draw(dataset: TransferDataset, found: Anatomy, directory: Path) -> None:
@@ -90,29 +74,19 @@ def _draw(dataset: TransferDataset, found: Anatomy, directory: Path) -> None:
 
 
 def _print(found: Anatomy) -> None:
-    _print_size(found)
-    say("\nFindings")
-    for sentence in found.findings:
-        say(fill(sentence, _WIDTH, initial_indent="  - ", subsequent_indent="    "))
-    _print_variance(found)
-    _print_dimensions(found)
-    _print_few_policies(found)
-
-
-def _print_size(found: Anatomy) -> None:
     size = found.size
     parts = [counted(size.contexts, "context"), counted(size.seeds, "seed")]
     if size.episodes is not None:
-        parts.append(f"{counted(size.episodes, 'episode')} for each pair")
-    title = f"{found.name}: {', '.join(parts)}"
-    say(title, bold=True)
+        parts.append(f"{counted(size.episodes, 'episode')} per pair")
+    say(f"{found.name}: {', '.join(parts)}", bold=True)
     width = max(len(d.name) for d in size.dimensions)
     for dimension in size.dimensions:
         say(f"  {dimension.name:<{width}}  {_range(dimension)}")
-    say(
-        f"Returns lie between {size.lowest:.4g} and {size.highest:.4g}; from here on these are "
-        "0 and 1."
-    )
+    say(f"Returns from {size.lowest:.4g} (shown as 0) to {size.highest:.4g} (shown as 1).")
+    say(f"Structure detected in all rows: {found.detection.structure}.")
+    _print_variance(found)
+    _print_dimensions(found)
+    _print_few_policies(found)
 
 
 def _range(dimension: DimensionSize) -> str:
@@ -122,27 +96,23 @@ def _range(dimension: DimensionSize) -> str:
 
 
 def _print_variance(found: Anatomy) -> None:
-    say("\nWhere the variance of returns comes from")
+    say("\nOrigin of the variance of returns")
     shares, variance = found.shares, found.run_variance
     table = plain_table()
     table.show_header = False
     table.add_column()
     table.add_column(justify="right")
-    table.add_column()
-    table.add_row("  f  policy quality", whole_percent(shares.quality), "which policy runs")
-    table.add_row("  g  task difficulty", whole_percent(shares.difficulty), "which target it is")
-    table.add_row("  h  dissimilarity", whole_percent(shares.dissimilarity), "how the two fit")
+    table.add_row("  f  policy quality", whole_percent(shares.quality))
+    table.add_row("  g  task difficulty", whole_percent(shares.difficulty))
+    table.add_row("  h  dissimilarity", whole_percent(shares.dissimilarity))
     console().print(table)
     if variance.row is not None and variance.common is not None and variance.rest is not None:
         common, row, rest = map(whole_percent, (variance.common, variance.row, variance.rest))
-        say(
-            f"Between seeds: {common} is common to all, {row} is noise between training runs,\n"
-            f"{rest} other differences."
-        )
+        say(f"Seeds: {common} common to all, {row} noise between training runs, {rest} other.")
 
 
 def _print_dimensions(found: Anatomy) -> None:
-    say("\nBy dimension: the shape of f and g, and how returns change across the whole")
+    say("\nBy dimension: shape of f and g, and change of the return across the whole")
     say("range for sources below and above their target")
     table = plain_table()
     table.add_column("  dimension")
@@ -177,7 +147,4 @@ def _print_few_policies(found: Anatomy) -> None:
         values = [*(curve[k - 1] for k in rounds), few.everything]
         table.add_row(name, *(f"{value:.3f}" for value in values))
     console().print(table)
-    say(
-        f"The own policy of a context reaches {found.training.own:.3f} there, the best one "
-        f"{found.training.best:.3f}."
-    )
+    say(f"The own policy of a context reaches {few.own:.3f} there.")

@@ -1,4 +1,4 @@
-"""Figures of a benchmark as the paper has them: curves, scores, choices and intervals."""
+"""Figures of a benchmark as in the paper: curves, scores, choices and intervals."""
 
 from __future__ import annotations
 
@@ -10,57 +10,72 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import NDArray
 
 from sdmbtl.errors import FigureError
-from sdmbtl.plots.colours import POLICIES
+from sdmbtl.plots.colours import LINES
+from sdmbtl_lab.benchmarks.columns import RANDOM, without_baselines
 
 if TYPE_CHECKING:
-    # A figure is drawn of a result that somebody else has read: benchmarks are not loaded here.
-    from sdmbtl_lab.benchmarks.cpu_time import CpuTime
-    from sdmbtl_lab.benchmarks.distribution import Distribution
+    from sdmbtl_lab.benchmarks.measures import CpuTime, Distribution
     from sdmbtl_lab.benchmarks.result import BenchmarkResult, ProblemResult
-    from sdmbtl_lab.figures.benchmark_data import BenchmarkData
 
 #: Panels side by side, at most, and their size in inches.
 COLUMNS, WIDTH, HEIGHT = 4, 3.1, 2.5
 SMALL = 8
-#: What has the same colour in every figure; other names get what is left.
+#: Names with the same colour in every figure; other names get the remaining colours.
 COLOURED = (
-    *("m/gp-mbtl", "gp-mbtl", "m-mbtl", "m+random", "gp+random", "random", "auto"),
+    *("m/gp-mbtl", "gp-mbtl", "m-mbtl", "m+random", "gp+random", "random", "predictive"),
     *("myopic-oracle", "sequential-oracle", "independent", "multi-task"),
 )
 #: The statistics that intervals are shown of.
 STATISTICS = ("mean", "median", "iqm")
 
 
-def curves_figure(data: BenchmarkData) -> Figure:
-    """Performance against the number of policies: a panel for each problem."""
+def curves_figure(result: BenchmarkResult) -> Figure:
+    """Draw performance against the number of policies: a panel for each problem."""
+    names = [n for n in result.selectors if any(p.of(n).curve for p in result.problems)]
+    colours = _colours(names)
 
     def draw(panel: Axes, number: int) -> None:
-        for curve in data.problems[number].curves:
-            _band(panel, curve.means, curve.half_widths, colours[curve.selector], curve.selector)
+        problem = result.problems[number]
+        for name in names:
+            if problem.of(name).curve:
+                widths = _half_widths(problem, name)
+                _band(panel, problem.of(name).curve, widths, colours[name], name)
         panel.set_xlabel("policies", fontsize=SMALL)
 
-    colours = _colours([c.selector for problem in data.problems for c in problem.curves])
-    figure = _panels([problem.name for problem in data.problems], draw)
+    figure = _panels([problem.name for problem in result.problems], draw)
     figure.supylabel("performance", fontsize=SMALL + 1)
     return figure
 
 
-def score_figure(data: BenchmarkData) -> Figure:
-    """The aggregated score against the number of policies: 0 random choice, 1 Myopic Oracle.
+def _half_widths(problem: ProblemResult, selector: str) -> dict[int, float]:
+    """Return number of policies -> half the width of the 95 % interval, where known."""
+    by_round = problem.of(selector).half_widths
+    if by_round:
+        return dict(enumerate(by_round, start=1))
+    found = {k: at.get("final") for k, at in problem.of(selector).at.items()}
+    return {k: one.half_width for k, one in found.items() if one is not None and one.half_width}
+
+
+def score_figure(result: BenchmarkResult) -> Figure:
+    """Draw the aggregated score against the number of policies: 0 random, 1 Myopic Oracle.
 
     Raises:
         FigureError: If no problem enters the score.
     """
-    if not data.scores:
-        raise FigureError(f"The benchmark {data.title!r} has no score: no problem enters it.")
-    colours = _colours([score.selector for score in data.scores])
+    scores = {name: score_curve(result, name) for name in without_baselines(result.selectors)}
+    scores = {name: curve for name, curve in scores.items() if not np.isnan(curve).all()}
+    if not scores:
+        raise FigureError(f"The benchmark {result.name!r} has no score: no problem enters it.")
+    colours = _colours(list(scores))
     figure = Figure(figsize=(2 * WIDTH, 1.6 * HEIGHT), layout="constrained")
     axes = figure.subplots()
-    for score in data.scores:
-        means = [np.nan if mean is None else mean for mean in score.means]
-        _band(axes, means, score.half_widths, colours[score.selector], score.selector)
+    for name, curve in scores.items():
+        found = {k: by_name[name].get("final") for k, by_name in result.aggregated.items()}
+        widths = {k: one.half_width for k, one in found.items() if one and one.half_width}
+        _band(axes, curve.tolist(), widths, colours[name], name)
     axes.axhline(0, color="grey", lw=0.8, ls=":")
     axes.axhline(1, color="grey", lw=0.8, ls=":")
     axes.set_xlabel("policies")
@@ -69,20 +84,32 @@ def score_figure(data: BenchmarkData) -> Figure:
     return figure
 
 
-def choices_figure(data: BenchmarkData, selector: str) -> Figure:
-    """Which strategy a selector used in each round, as shares of the matrices.
+def score_curve(result: BenchmarkResult, selector: str) -> NDArray[np.float64]:
+    """Return the (K,) aggregate for 1..K policies; NaN where no problem enters."""
+    rounds = max(problem.rounds for problem in result.problems)
+    means = np.full(rounds, np.nan)
+    for k in range(1, rounds + 1):
+        scores = [
+            (problem.of(selector).curve[k - 1] - problem.of(RANDOM).curve[k - 1]) / margin
+            for problem in result.entering(k)
+            if (margin := problem.margin_at(k)) is not None and margin > 0
+        ]
+        if scores:
+            means[k - 1] = np.mean(scores)
+    return means
+
+
+def choices_figure(result: BenchmarkResult, selector: str) -> Figure:
+    """Draw the strategy that a selector used in each round, as shares of the matrices.
 
     Raises:
         FigureError: If nothing is known of its choices.
     """
     found = {
-        problem.name: curve.choices
-        for problem in data.problems
-        for curve in problem.curves
-        if curve.selector == selector and curve.choices
+        p.name: p.of(selector).strategies for p in result.problems if p.of(selector).strategies
     }
     if not found:
-        raise FigureError(f"The benchmark {data.title!r} has no choices of {selector!r}.")
+        raise FigureError(f"The benchmark {result.name!r} has no choices of {selector!r}.")
     colours = _colours([strategy for choices in found.values() for strategy in choices])
 
     def draw(panel: Axes, number: int) -> None:
@@ -99,7 +126,7 @@ def choices_figure(data: BenchmarkData, selector: str) -> Figure:
 
 
 def rounds_figure(result: BenchmarkResult, selectors: Sequence[str]) -> Figure:
-    """Policies until the performance is within epsilon of the best: median over the matrices.
+    """Draw the policies until performance is within epsilon of the best: median over matrices.
 
     Nothing is drawn where half of the matrices do not get there.
 
@@ -129,16 +156,21 @@ def rounds_figure(result: BenchmarkResult, selectors: Sequence[str]) -> Figure:
 
 
 def intervals_figure(result: BenchmarkResult, selectors: Sequence[str], policies: int) -> Figure:
-    """Mean, median and interquartile mean of the performance, with their 95 % intervals."""
-    colours = dict(zip(STATISTICS, POLICIES, strict=False))
+    """Draw mean, median and interquartile mean of the performance, with 95 % intervals."""
+    colours = dict(zip(STATISTICS, LINES, strict=False))
 
     def draw(panel: Axes, number: int) -> None:
         for place, statistic in enumerate(STATISTICS):
-            found = _intervals(result.problems[number], selectors, policies, statistic)
+            measured = {
+                name: found.interval(statistic)
+                for name in selectors
+                if (found := result.problems[number].statistics(name, policies, "final"))
+            }
+            known = {name: one for name, one in measured.items() if one[0] is not None}
             panel.errorbar(
-                [value for value, _ in found.values()],
-                [selectors.index(name) + (place - 1) * 0.2 for name in found],
-                xerr=[width for _, width in found.values()],
+                [value for value, _ in known.values()],
+                [selectors.index(name) + (place - 1) * 0.2 for name in known],
+                xerr=[width or 0.0 for _, width in known.values()],
                 fmt="o",
                 ms=3,
                 color=colours[statistic],
@@ -153,13 +185,13 @@ def intervals_figure(result: BenchmarkResult, selectors: Sequence[str], policies
 
 
 def distribution_figure(found: Distribution) -> Figure:
-    """Performance on matrices that were drawn, as a histogram, and on the seeds, as lines."""
+    """Draw performance on resampled matrices as a histogram, on the seeds as lines."""
     figure = Figure(figsize=(1.6 * WIDTH, 1.3 * HEIGHT), layout="constrained")
     axes = figure.subplots()
-    axes.hist(found.drawn, bins=20, color=POLICIES[4], label=f"{len(found.drawn)} drawn matrices")
+    axes.hist(found.drawn, bins=20, color=LINES[4], label=f"{len(found.drawn)} drawn matrices")
     for number, value in enumerate(found.real):
         label = f"{len(found.real)} seeds" if number == 0 else None
-        axes.axvline(value, color=POLICIES[5], lw=1.5, label=label)
+        axes.axvline(value, color=LINES[5], lw=1.5, label=label)
     axes.set_xlabel(f"performance of {found.selector} with {found.policies} policies")
     axes.set_ylabel("matrices")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -169,7 +201,7 @@ def distribution_figure(found: Distribution) -> Figure:
 
 
 def cpu_time_figure(measured: Sequence[CpuTime]) -> Figure:
-    """CPU time of each round: a panel for each data set, a curve for each selector."""
+    """Draw the CPU time of each round: a panel per data set, a curve per selector."""
     colours = _colours([name for found in measured for name in found.seconds])
 
     def draw(panel: Axes, number: int) -> None:
@@ -184,21 +216,8 @@ def cpu_time_figure(measured: Sequence[CpuTime]) -> Figure:
     return figure
 
 
-def _intervals(
-    problem: ProblemResult, selectors: Sequence[str], policies: int, statistic: str
-) -> dict[str, tuple[float, float]]:
-    """Selector -> value and half the width of its interval, where they are known."""
-    measured = {name: problem.statistics(name, policies, "final") for name in selectors}
-    cells = {name: found.cell(statistic) for name, found in measured.items() if found is not None}
-    return {
-        name: (cell.mean, cell.half_width or 0.0)
-        for name, cell in cells.items()
-        if cell is not None
-    }
-
-
 def _panels(names: Sequence[str], draw: Callable[[Axes, int], None]) -> Figure:
-    """A panel for each name, and one legend for all."""
+    """Draw a panel for each name, and one legend for all."""
     columns = min(COLUMNS, len(names))
     rows = -(-len(names) // columns)
     size = (WIDTH * columns, HEIGHT * rows + 0.5)
@@ -223,7 +242,7 @@ def _panels(names: Sequence[str], draw: Callable[[Axes, int], None]) -> Figure:
 def _band(
     panel: Axes, means: Sequence[float], widths: Mapping[int, float], colour: str, name: str
 ) -> None:
-    """A curve over 1..K, with its intervals where they are known."""
+    """Draw a curve over 1..K, with its intervals where they are known."""
     rounds = np.arange(1, len(means) + 1)
     panel.plot(rounds, means, color=colour, lw=1.2, label=name)
     known = np.array(sorted(k for k in widths if k <= len(means)), dtype=int)
@@ -237,6 +256,6 @@ def _band(
 
 
 def _colours(names: Sequence[str]) -> dict[str, str]:
-    """A colour for each name."""
+    """Return a colour for each name."""
     order = dict.fromkeys((*COLOURED, *names))
-    return {name: POLICIES[number % len(POLICIES)] for number, name in enumerate(order)}
+    return {name: LINES[number % len(LINES)] for number, name in enumerate(order)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
@@ -14,13 +15,11 @@ from sdmbtl_lab.figures import transfer_figures as of_matrix
 from sdmbtl_lab.matrices import TransferDataset
 
 if TYPE_CHECKING:
-    from sdmbtl_lab.benchmarks.cpu_time import CpuTime
-    from sdmbtl_lab.benchmarks.distribution import Distribution
+    from sdmbtl_lab.benchmarks.measures import CpuTime, Distribution
     from sdmbtl_lab.benchmarks.result import BenchmarkResult
     from sdmbtl_lab.benchmarks.synthetic import SyntheticProblem
-    from sdmbtl_lab.figures.benchmark_data import BenchmarkData
 
-#: Kind of figure and data -> the paper's figure that shows the same of the same kind of data.
+#: Kind of figure and data -> the paper's figure that shows the same kind of data.
 PAPER = {
     ("f-g-h", "cartpole"): 2,
     ("f-g-h", "bipedal-walker"): 2,
@@ -42,7 +41,24 @@ PAPER = {
     ("seeds-and-drawn", "cartpole-wide"): 23,
     ("seeds-and-drawn", "bipedal-walker"): 23,
 }
-#: Whose choices are shown: the selector that detects a structure in each round.
+#: Kind of figure -> its caption.
+CAPTIONS = {
+    "transfer-matrix": "the return of every policy on every target, mean over the seeds.",
+    "transfer-by-dimension": "the mean return by the value of one dimension in source and target, "
+    "the others equal.",
+    "f-g-h": "policy quality f, task difficulty g and dissimilarity h of the means by dimension.",
+    "curves": "performance against the number of policies, with 95 % intervals.",
+    "score": "aggregated score against the number of policies; 0 is random choice, 1 the oracle.",
+    "choices": "strategies of M/GP-MBTL in each round, as shares of the matrices.",
+    "policies-to-epsilon": "policies until performance is within epsilon of the best, median over "
+    "the matrices.",
+    "intervals": "mean, median and interquartile mean of the performance, with 95 % intervals.",
+    "seeds-and-drawn": "performance on the seeds, and on matrices whose rows are drawn from them.",
+    "transfer-matrices": "the return of every policy on every target, by configuration; brighter "
+    "is higher.",
+    "cpu-time": "CPU time of each round on this machine, without training: the choice and its row.",
+}
+#: The selector that detects a structure in each round: its choices are shown.
 DETECTING = "m/gp-mbtl"
 
 
@@ -51,15 +67,13 @@ class PaperFigure:
     """A figure that can be drawn.
 
     Attributes:
-        kind: What it shows, in a word or two.
-        data: Of which data.
-        words: What it shows, in a sentence.
+        kind: Kind of figure, a key of `CAPTIONS`.
+        data: Name of the data.
         draw: Draws it.
     """
 
     kind: str
     data: str
-    words: str
     draw: Callable[[], Figure]
 
     @property
@@ -69,117 +83,61 @@ class PaperFigure:
 
     @property
     def caption(self) -> str:
-        """The sentence, and the paper's figure that it stands beside, if there is one."""
+        """Caption, with the number of the paper's figure if there is one."""
         number = PAPER.get((self.kind, self.data))
-        beside = "" if number is None else f" Beside Figure {number} of the paper."
-        return f"{self.data}: {self.words}{beside}"
+        paper = "" if number is None else f" Compare with Figure {number} of the paper."
+        return f"{self.data}: {CAPTIONS[self.kind]}{paper}"
 
 
 def transfer_figures(dataset: TransferDataset) -> Iterator[PaperFigure]:
-    """The figures of a data set; those by dimension if its contexts are a grid."""
-    name = dataset.name
-    yield PaperFigure(
-        "transfer-matrix",
-        name,
-        "the return of every policy on every target, mean over the seeds.",
-        lambda: of_matrix.transfer_matrix_figure(dataset),
-    )
-    if not dataset.space.is_grid:
-        return
-    yield PaperFigure(
-        "transfer-by-dimension",
-        name,
-        "the mean return by the value of one dimension in source and target, the others equal.",
-        lambda: of_matrix.mean_transfer_figure(dataset),
-    )
-    yield PaperFigure(
-        "f-g-h",
-        name,
-        "policy quality f, task difficulty g and dissimilarity h of the means by dimension.",
-        lambda: of_matrix.decomposition_figure(dataset),
-    )
+    """Yield the figures of a data set; those by dimension if its contexts are a grid."""
+    figures = {"transfer-matrix": of_matrix.transfer_matrix_figure}
+    if dataset.space.is_grid:
+        figures["transfer-by-dimension"] = of_matrix.mean_transfer_figure
+        figures["f-g-h"] = of_matrix.decomposition_figure
+    for kind, draw in figures.items():
+        yield PaperFigure(kind, dataset.name, partial(draw, dataset))
 
 
-def benchmark_figures(result: BenchmarkResult, data: BenchmarkData) -> Iterator[PaperFigure]:
-    """The figures of a benchmark.
-
-    Args:
-        result: The benchmark.
-        data: Its `benchmark_data`.
-    """
-    name = result.name
+def benchmark_figures(result: BenchmarkResult) -> Iterator[PaperFigure]:
+    """Yield the figures of a benchmark."""
     fewest = min(problem.rounds for problem in result.problems)
     most = max((k for k in result.policies if k <= fewest), default=min(result.policies))
     shown = [selector for selector in result.selectors if selector != "independent"]
-    yield PaperFigure(
-        "curves",
-        name,
-        "performance against the number of policies, with 95 % intervals.",
-        lambda: of_benchmark.curves_figure(data),
-    )
-    if data.scores:
-        yield PaperFigure(
-            "score",
-            name,
-            "aggregated score against the number of policies; 0 is random choice, 1 the oracle.",
-            lambda: of_benchmark.score_figure(data),
-        )
-    if any(c.choices for p in data.problems for c in p.curves if c.selector == DETECTING):
-        yield PaperFigure(
-            "choices",
-            name,
-            f"what {DETECTING} chose with in each round, as shares of the matrices.",
-            lambda: of_benchmark.choices_figure(data, DETECTING),
-        )
+    figures: dict[str, Callable[[], Figure]] = {
+        "curves": partial(of_benchmark.curves_figure, result),
+        "intervals": partial(of_benchmark.intervals_figure, result, shown, most),
+    }
+    if any(result.entering(k) for k in result.policies):
+        figures["score"] = partial(of_benchmark.score_figure, result)
+    if any(problem.of(DETECTING).strategies for problem in result.problems):
+        figures["choices"] = partial(of_benchmark.choices_figure, result, DETECTING)
     if any(p.of(selector).rounds_to for p in result.problems for selector in shown):
-        yield PaperFigure(
-            "policies-to-epsilon",
-            name,
-            "policies until performance is within epsilon of the best, median over the matrices.",
-            lambda: of_benchmark.rounds_figure(result, shown),
-        )
-    yield PaperFigure(
-        "intervals",
-        name,
-        f"mean, median and interquartile mean with {most} policies, with 95 % intervals.",
-        lambda: of_benchmark.intervals_figure(result, shown, most),
-    )
+        figures["policies-to-epsilon"] = partial(of_benchmark.rounds_figure, result, shown)
+    for kind, draw in figures.items():
+        yield PaperFigure(kind, result.name, draw)
 
 
 def distribution_figure(name: str, measure: Callable[[], Distribution]) -> PaperFigure:
-    """The figure of a selector on the seeds of a data set, and on matrices drawn from them.
+    """Return the figure of a selector on the seeds of a data set, and on resampled matrices.
 
     Args:
-        name: Of the data set.
+        name: Name of the data set.
         measure: Measures it, when the figure is drawn.
     """
-    return PaperFigure(
-        "seeds-and-drawn",
-        name,
-        "performance on the seeds, and on matrices whose rows are drawn from them.",
-        lambda: of_benchmark.distribution_figure(measure()),
-    )
+    return PaperFigure("seeds-and-drawn", name, lambda: of_benchmark.distribution_figure(measure()))
 
 
 def synthetic_figure(problems: Sequence[SyntheticProblem]) -> PaperFigure:
-    """The figure of one matrix of each configuration of synthetic data."""
-    return PaperFigure(
-        "transfer-matrices",
-        "synthetic",
-        "the return of every policy on every target, by configuration; brighter is higher.",
-        lambda: of_matrix.synthetic_matrices_figure(problems),
-    )
+    """Return the figure of one matrix of each configuration of synthetic data."""
+    draw = partial(of_matrix.synthetic_matrices_figure, problems)
+    return PaperFigure("transfer-matrices", "synthetic", draw)
 
 
 def cpu_time_figure(measure: Callable[[], Sequence[CpuTime]]) -> PaperFigure:
-    """The figure of what selectors cost on some data sets.
+    """Return the figure of the cost of selectors on some data sets.
 
     Args:
         measure: Measures it, when the figure is drawn.
     """
-    return PaperFigure(
-        "cpu-time",
-        "selectors",
-        "CPU time of each round on this machine, without training: the choice and its row.",
-        lambda: of_benchmark.cpu_time_figure(measure()),
-    )
+    return PaperFigure("cpu-time", "selectors", lambda: of_benchmark.cpu_time_figure(measure()))

@@ -1,4 +1,4 @@
-"""What every matrix factory does: policies on every target, for several seeds, resumable."""
+"""Factory of matrices: policies on every target, for several seeds, resumable."""
 
 from __future__ import annotations
 
@@ -6,31 +6,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from platform import machine
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from sdmbtl.checks import check_int
 from sdmbtl.errors import MatrixError, TrainingError
-from sdmbtl.json_data import differences
+from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.lock import exclusive
 from sdmbtl.parallel import Heartbeat, compute_all
+from sdmbtl.software import TRAINING, versions
 from sdmbtl_lab.matrices.recipe import Recipe, keep_recipe
-from sdmbtl_lab.matrices.software import keep_software, software_of, take_over_software
 from sdmbtl_lab.matrices.storage import Dataset
 from sdmbtl_lab.matrices.units import (
     AnyRows,
     AnyUnit,
     Computation,
     compute_with_retries,
-    shared_out,
 )
 
-#: Called with the work done and the work in all, in policies, and what was finished.
+#: Called with the work done and the total work, in policies, and what was finished.
 Progress = Callable[[int, int, str], None]
 
 
@@ -41,18 +40,18 @@ AnyDataset = TypeVar("AnyDataset", bound=Dataset)
 class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
     """Makes the matrix of a recipe in a directory, piece by piece.
 
-    Every piece is written when it is done, so that work continues where it was, whatever ended it.
+    Every piece is written when it is done, so interrupted work continues.
 
     Args:
         out: The directory; made if missing.
-        recipe: What to make.
+        recipe: Settings that decide the numbers.
         name: Name of the data set; that of the directory if left out.
 
     Raises:
         MatrixError: If another recipe was begun in that directory, or it cannot be written.
     """
 
-    #: What a piece of work gives.
+    #: Type of the results of a piece of work.
     rows_type: type[AnyRows]
 
     def __init__(self, out: str | Path, recipe: AnyRecipe, name: str | None = None) -> None:
@@ -70,39 +69,31 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
                 f"Cannot write to {str(out)!r}: {error.strerror}. Choose another directory."
             ) from None
 
-    # -- what a kind of matrix defines ---------------------------------------------------------
-
     @abstractmethod
     def units(self, seed: int) -> list[AnyUnit]:
-        """The work of one seed; the same each time."""
+        """Return the work of one seed; the same each time."""
 
     @property
     @abstractmethod
     def computation(self) -> Computation[AnyUnit, AnyRows]:
-        """What does a piece of work; it is sent to other processes."""
+        """Function that does a piece of work; it is sent to other processes."""
 
     @abstractmethod
     def assemble(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> AnyDataset:
-        """A data set of what was computed for each seed."""
-
-    @abstractmethod
-    def rows_of(self, dataset: AnyDataset, unit: AnyUnit) -> AnyRows:
-        """What a piece of work gave, read back from a data set; its cost is filled in later."""
-
-    # -- what they share -----------------------------------------------------------------------
+        """Make a data set of the results of each seed."""
 
     @property
     def path(self) -> Path:
-        """Where the finished matrix is."""
+        """File of the finished matrix."""
         return self.out / "matrix.npz"
 
     @property
     def begun_seeds(self) -> int:
-        """Number of seeds of which the directory has rows, finished or not."""
+        """Number of seeds with rows in the directory, finished or not."""
         return len(list(self.out.glob("rows/seed-*/")))
 
     def damaged(self, seeds: int) -> list[Path]:
-        """Files of these seeds that cannot be used: `make` makes them again."""
+        """Return files of these seeds that cannot be used: `make` makes them again."""
         paths = (self.out / unit.path for unit in self._missing(seeds))
         return [path for path in paths if path.exists()]
 
@@ -114,15 +105,14 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         progress: Progress | None = None,
         heartbeat: Heartbeat | None = None,
     ) -> AnyDataset:
-        """Do all work that is not done yet, or whose file is damaged, and write the matrix.
+        """Do all missing work, and work whose file is damaged, and write the matrix.
 
         Args:
-            seeds: Number of seeds. More than before adds to what is there. The matrix holds
-                exactly these, so that the same call always gives the same; with fewer than
-                before, the rows of the others are kept.
+            seeds: Number of seeds in the matrix. More than before adds to what is there; with
+                fewer, the rows of the others are kept.
             jobs: Number of processes.
             progress: Called at the beginning and after each piece of work.
-            heartbeat: Called now and then in the middle of one; what it raises ends the work.
+            heartbeat: Called regularly during work; an exception that it raises ends the work.
 
         Raises:
             MatrixError: If another process works in the directory, or it cannot be written.
@@ -131,40 +121,14 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         check_int("seeds", seeds, low=1, error=MatrixError)
         check_int("jobs", jobs, low=1, error=MatrixError)
         with self._alone():
-            with self._writing():
-                self._delete_leftovers()
             self._do_what_is_missing(seeds, jobs, progress, heartbeat)
             dataset = self.assembled(seeds)
             with self._writing():
                 dataset.save(self.path)
         return dataset
 
-    def take_over(self, dataset: AnyDataset) -> None:
-        """Begin with the seeds of a finished data set, so that others can be added to them.
-
-        What is in the directory already stays. Returns are as the data set's file has them:
-        rounded, where they are not whole.
-
-        Raises:
-            MatrixError: If it comes out of another recipe.
-        """
-        changed = differences(dict(dataset.card["recipe"]), self.recipe.to_dict())
-        if changed:
-            raise MatrixError(
-                f"The data set {dataset.name!r} was made in another way, so its seeds do not "
-                "belong into this matrix:\n" + "\n".join(f"  {line}" for line in changed)
-            )
-        units = [unit for seed in range(dataset.card["seeds"]) for unit in self.units(seed)]
-        costs = shared_out(dataset.card["cost"], [unit.weight for unit in units])
-        with self._alone(), self._writing():
-            take_over_software(self._software_path, dataset.card)
-            for unit, cost in zip(units, costs, strict=True):
-                if self._rows(unit) is None:
-                    rows = replace(self.rows_of(dataset, unit), cost=cost)
-                    rows.save(self.out / unit.path, self.recipe.space)
-
     def assembled(self, seeds: int) -> AnyDataset:
-        """The first seeds as a data set.
+        """Return the first seeds as a data set.
 
         Raises:
             MatrixError: If one of them is not finished.
@@ -173,7 +137,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         return self.assemble([self._seed(seed) for seed in range(seeds)])
 
     def finished(self) -> AnyDataset:
-        """All seeds that are finished, up to the first that is not, as a data set.
+        """Return the finished seeds, up to the first unfinished one, as a data set.
 
         Raises:
             MatrixError: If none is.
@@ -183,12 +147,9 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             seeds += 1
         if not seeds:
             raise MatrixError(
-                f"No seed of the matrix in {str(self.out)!r} is finished yet. Finish making it "
-                "first."
+                f"No seed of the matrix in {str(self.out)!r} is finished. Finish making it first."
             )
         return self.assembled(seeds)
-
-    # -- the work ------------------------------------------------------------------------------
 
     def _do_what_is_missing(
         self, seeds: int, jobs: int, progress: Progress | None, heartbeat: Heartbeat | None
@@ -200,8 +161,6 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             progress(done, total, "")
         if not todo:
             return
-        with self._writing():
-            keep_software(self._software_path)
         for unit, rows in self._results(todo, jobs, heartbeat):
             with self._writing():
                 rows.save(self.out / unit.path, self.recipe.space)
@@ -212,7 +171,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
     def _results(
         self, todo: list[AnyUnit], jobs: int, heartbeat: Heartbeat | None
     ) -> Iterator[tuple[AnyUnit, AnyRows]]:
-        """The rows of the units as they are finished, one stage after the other."""
+        """Yield the rows of the units as they finish, one stage after the other."""
         # Seed by seed, and the longest first: then no process waits long for the others.
         ordered = sorted(todo, key=lambda unit: (unit.stage, unit.seed, -unit.weight))
         try:
@@ -229,23 +188,16 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
             ) from error
         except TrainingError as error:
             raise TrainingError(
-                f"{error} {self._kept} To try again gives the same unless the cause is gone; "
-                "other settings of the training, as a smaller learning rate, need another "
-                "directory."
+                f"{error} {self._kept} Retrying gives the same unless the cause is gone; other "
+                "training settings, such as a smaller learning rate, need another directory."
             ) from error
-
-    def _delete_leftovers(self) -> None:
-        """Delete what a process that was killed left half written."""
-        for pattern in (".*.tmp", "*/seed-*/.*.tmp"):
-            for leftover in self.out.glob(pattern):
-                leftover.unlink()
 
     def _alone(self) -> AbstractContextManager[None]:
         return exclusive(self.out / "matrix.lock", doing="making the matrix", error=MatrixError)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Say what a failed write means."""
+        """Turn a failed write into an error that names the directory."""
         try:
             yield
         except OSError as error:
@@ -258,19 +210,13 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
     def _kept(self) -> str:
         return f"Everything finished so far is kept in {str(self.out)!r}."
 
-    # -- what is there -------------------------------------------------------------------------
-
     def is_done(self, unit: AnyUnit) -> bool:
-        """Whether everything that a piece of work gives is there."""
+        """Return whether all results of a piece of work are there."""
         return self._rows(unit) is not None
 
     def _missing(self, seeds: int) -> list[AnyUnit]:
         every = (unit for seed in range(seeds) for unit in self.units(seed))
         return [unit for unit in every if not self.is_done(unit)]
-
-    @property
-    def _software_path(self) -> Path:
-        return self.out / "software.json"
 
     def _seed(self, seed: int) -> list[tuple[AnyUnit, AnyRows]]:
         found = []
@@ -287,7 +233,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
         return self.rows_type.load(self.out / unit.path, self.recipe.space, unit.n_policies)
 
     def card(self, each: Sequence[Sequence[tuple[AnyUnit, AnyRows]]]) -> dict[str, Any]:
-        """How the rows of some seeds came about, as JSON data."""
+        """Return the provenance of the rows of some seeds, as JSON data."""
         costs = [rows.cost for seed in each for _, rows in seed]
         training, evaluation, steps, _ = np.sum(costs, axis=0).tolist()
         return {
@@ -300,5 +246,8 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
                 "training_steps": round(steps),
                 "trained_again": int(sum(cost[3] > 1 for cost in costs)),
             },
-            **software_of(self._software_path),
+            "versions": versions(("sdmbtl", "numpy", *TRAINING), python=False),
+            "python": versions(())["python"],
+            "machine": machine(),
+            "code": code_fingerprint(type(self).__module__, "sdmbtl.training"),
         }

@@ -49,17 +49,3 @@ class MatrixFactory(Factory[MatrixRecipe, MatrixUnit, Rows, TransferDataset]):
             },
             self.card(each),
         )
-
-    def rows_of(self, dataset: TransferDataset, unit: MatrixUnit) -> Rows:
-        """What a piece of work gave, read back from a data set."""
-        if unit.multi_task is not None:
-            # Of these policies a data set has the returns alone.
-            returns = np.asarray(dataset.multi_task[unit.multi_task])[[unit.seed]]
-            return Rows(returns, returns.mean(axis=1), np.zeros(1), np.zeros(4))
-        each = (unit.seed, list(unit.sources))
-        return Rows(
-            np.asarray(dataset.returns)[each],
-            dataset.source_returns[each],
-            dataset.episode_variance[each],
-            np.zeros(4),
-        )

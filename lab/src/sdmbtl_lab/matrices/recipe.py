@@ -1,4 +1,4 @@
-"""What every matrix comes out of: environments, training, evaluation, seeds."""
+"""Recipe of a matrix: environments, training, evaluation, seeds."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import Any, Self
 
 from sdmbtl.checks import MAX_COUNT, check_int, short_text
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.named_code import code_of_family
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.foreign import read_json
 from sdmbtl.json_data import differences
 from sdmbtl.training import Trainer, TrainerSpec, trainer_names
-from sdmbtl.training.named_code import code_of_training
 from sdmbtl.training.registry import AUTO
 from sdmbtl.trust import refuse_untrusted
 
@@ -124,33 +124,14 @@ class Recipe:
 
     @classmethod
     def load(cls, path: Path, *, trust: bool = False) -> Self:
-        """Read a recipe from a file, to make its matrix.
+        """Read a recipe from a file.
 
         Args:
             path: The file.
-            trust: Whether code that the file names may be imported to make the matrix.
+            trust: Whether code that the file names may be imported to make its matrix.
 
         Raises:
             MatrixError: If it is damaged, or names code and is not trusted.
-            FileNotFoundError: If there is none.
-        """
-        recipe = cls.read(path)
-        if not trust:
-            refuse_untrusted(
-                f"The recipe {str(path)!r}",
-                code_of_training(recipe.family, recipe.training),
-                f"{cls.__name__}.load(path, trust=True); or name the environment yourself, as "
-                "sdmbtl matrix does.",
-                error=MatrixError,
-            )
-        return recipe
-
-    @classmethod
-    def read(cls, path: Path) -> Self:
-        """Read a recipe from a file, to look at it.
-
-        Raises:
-            MatrixError: If it is damaged.
             FileNotFoundError: If there is none.
         """
         try:
@@ -158,6 +139,14 @@ class Recipe:
             len(recipe.space)  # raises if this is not a space
         except ValueError as error:
             raise MatrixError(f"{path} is damaged ({error}). {_PUT_BACK}") from None
+        if not trust:
+            refuse_untrusted(
+                f"The recipe {str(path)!r}",
+                code_of_family(recipe.family),
+                f"{cls.__name__}.load(path, trust=True); or name the environment yourself, as "
+                "sdmbtl lab matrix does.",
+                error=MatrixError,
+            )
         return recipe
 
 
@@ -176,7 +165,7 @@ def keep_recipe(path: Path, recipe: Recipe) -> None:
             )
         write_atomically(path, (json.dumps(wanted, indent=1) + "\n").encode())
         return
-    changed = differences(recipe.read(path).to_dict(), wanted)
+    changed = differences(recipe.load(path, trust=True).to_dict(), wanted)  # only compared
     if changed:
         raise MatrixError(
             f"The matrix in {str(path.parent)!r} was begun with other settings:\n"

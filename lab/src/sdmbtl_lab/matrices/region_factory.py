@@ -67,20 +67,6 @@ class RegionFactory(Factory[RegionRecipe, RegionUnit, RegionRows, RegionDataset]
             self.card(each),
         )
 
-    def rows_of(self, dataset: RegionDataset, unit: RegionUnit) -> RegionRows:
-        """What a piece of work gave, read back from a data set."""
-        numbers = list(unit.sources)
-        each = (unit.seed, numbers)
-        there = ~np.isnan(dataset.curve_steps[numbers[0]])  # all sources of a unit are alike
-        curves = np.stack([dataset.curve_steps[numbers], dataset.curves[each]], axis=-1)
-        return RegionRows(
-            dataset.returns[each],
-            dataset.source_returns[each],
-            dataset.episode_variance[each],
-            np.zeros(4),
-            curves[:, there],
-        )
-
 
 def _in_order(seed: Sequence[tuple[RegionUnit, RegionRows]], attribute: str) -> NDArray[np.float64]:
     """(S, ...) one row for each source; curves that are shorter are filled up with NaN."""

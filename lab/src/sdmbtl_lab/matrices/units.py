@@ -1,4 +1,4 @@
-"""Pieces of the work on a matrix: a few policies, trained and evaluated on every target."""
+"""Units of work on a matrix: a few policies, trained and evaluated on every target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.parallel import Heartbeat
 from sdmbtl.training import (
     Failure,
-    Progress,
     TrainerSpec,
     Training,
     TrainingJob,
@@ -28,7 +27,7 @@ from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 from sdmbtl_lab.matrices.recipe import Recipe
 
 KIND = "rows of a transfer matrix"
-#: A unit that goes wrong is tried so often in all, each time with other seeds of training.
+#: Attempts at a unit that fails, each with other training seeds.
 ATTEMPTS = 3
 
 
@@ -50,12 +49,12 @@ class Unit(ABC):
     @property
     @abstractmethod
     def label(self) -> str:
-        """What to show for it."""
+        """Description for progress messages."""
 
     @property
     @abstractmethod
     def n_policies(self) -> int:
-        """How many policies it is."""
+        """Number of policies."""
 
     @property
     def path(self) -> Path:
@@ -64,18 +63,18 @@ class Unit(ABC):
 
     @property
     def weight(self) -> int:
-        """How much training it is, in source policies."""
+        """Amount of training, in source policies."""
         return self.n_policies
 
     @property
     def stage(self) -> int:
-        """Units of earlier stages are done before: it may start from their policies."""
+        """Stage: units of earlier stages are done first, for their policies may be starts."""
         return 0
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a unit gives, for its c policies.
+    """Results of a unit, for its c policies.
 
     Attributes:
         returns: (c, N) mean returns on the targets.
@@ -113,7 +112,7 @@ class Rows:
         return rows if found == space and rows.fit(n_policies, len(space)) else None
 
     def fit(self, c: int, n: int) -> bool:
-        """Whether they are of c policies on n targets, and finite numbers."""
+        """Return whether they are finite, of c policies on n targets."""
         shapes = {"returns": (c, n), "source_returns": (c,), "episode_variance": (c,), "cost": (4,)}
         arrays = vars(self)
         return all(
@@ -161,24 +160,6 @@ def compute_with_retries(
     return replace(rows, cost=rows.cost + np.array([wasted, 0, 0, attempt]))
 
 
-def shared_out(cost: Mapping[str, float], weights: Sequence[int]) -> list[NDArray[np.float64]]:
-    """What a card says that all pieces together cost, by the work that each of them was.
-
-    Args:
-        cost: Of the card.
-        weights: How much training each piece was.
-
-    Returns:
-        For each piece what `Rows.cost` is.
-    """
-    names = ("training_cpu_seconds", "evaluation_cpu_seconds", "training_steps")
-    total = np.array([cost[name] for name in names], dtype=np.float64)
-    attempts = np.ones(len(weights))
-    attempts[: int(cost["trained_again"])] = 2
-    shares = np.asarray(weights) / sum(weights)
-    return [np.array([*(share * total), n]) for share, n in zip(shares, attempts, strict=True)]
-
-
 def train_and_evaluate(
     recipe: Recipe,
     spec: TrainerSpec,
@@ -186,7 +167,7 @@ def train_and_evaluate(
     seeds: Sequence[int],
     heartbeat: Heartbeat | None,
 ) -> tuple[list[Training], Rows]:
-    """Train policies together, and evaluate each on all targets with a seed of its own.
+    """Train policies together, and evaluate each on all targets with its own seed.
 
     Raises:
         TrainingError: If it failed.
@@ -197,7 +178,11 @@ def train_and_evaluate(
         if heartbeat is not None:
             heartbeat()
 
-    runs = _trained(spec, jobs, progress)
+    runs = []
+    for result in train(spec, jobs, progress):
+        if isinstance(result, Failure):
+            raise TrainingError(result.error)
+        runs.append(result)
     trained = process_time()
     targets, episodes = recipe.space.targets, recipe.episodes
     played = np.stack(
@@ -217,13 +202,3 @@ def train_and_evaluate(
         episode_variance=variance.mean(axis=1),
         cost=np.array([trained - began, evaluated - trained, steps, 1], dtype=np.float64),
     )
-
-
-def _trained(spec: TrainerSpec, jobs: Sequence[TrainingJob], progress: Progress) -> list[Training]:
-    """All of them: which policies are trained together belongs to the recipe."""
-    runs = []
-    for result in train(spec, jobs, progress):
-        if isinstance(result, Failure):
-            raise TrainingError(result.error)
-        runs.append(result)
-    return runs

@@ -1,7 +1,5 @@
-"""What a transfer matrix looks like: f, g, h, variance between runs, saturation."""
+"""Description of a transfer matrix: f, g, h, variance between training runs, few policies."""
 
-from sdmbtl_lab.matrices.anatomy.anatomy import Anatomy, anatomy, spread_targets
-from sdmbtl_lab.matrices.anatomy.effects import Effect
-from sdmbtl_lab.matrices.anatomy.size import DimensionSize
+from sdmbtl_lab.matrices.anatomy.anatomy import Anatomy, DimensionSize, Effect, anatomy
 
-__all__ = ["Anatomy", "DimensionSize", "Effect", "anatomy", "spread_targets"]
+__all__ = ["Anatomy", "DimensionSize", "Effect", "anatomy"]

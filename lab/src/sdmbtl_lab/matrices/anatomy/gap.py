@@ -1,4 +1,4 @@
-"""h: how returns depend on the difference of source and target."""
+"""Dissimilarity h: the dependence of returns on the difference of source and target."""
 
 from __future__ import annotations
 
@@ -13,19 +13,25 @@ from sdmbtl.transfer import estimate_slopes
 from sdmbtl.transfer.decomposition import SobolHoeffding
 from sdmbtl.transfer.gap import SeparableGap
 from sdmbtl.transfer.rows import ObservedRows
-from sdmbtl_lab.matrices.anatomy.scales import Floats, is_flat
+
+Floats = NDArray[np.float64]
+
+
+def is_flat(values: Floats) -> bool:
+    """Return whether values between 0 and 1 differ by rounding at most."""
+    return bool(np.ptp(values) < 1e-12)
 
 
 @dataclass(frozen=True)
 class GapCurve:
-    """How returns change with the signed difference source - target in one dimension.
+    """Change of returns with the signed difference source - target in one dimension.
 
     Attributes:
         name: Name of the dimension.
         differences: (B,) signed differences in unit coordinates, -1..1.
         relative: (B,) mean of J minus its target's mean: f and h together.
         interaction: (B,) mean of h alone, in the orthogonal decomposition.
-        mountain: (B,) what that would be if h were the weighted distance that fits it best.
+        mountain: (B,) the same if h were the weighted distance that fits it best.
     """
 
     name: str
@@ -37,7 +43,7 @@ class GapCurve:
 
 @dataclass(frozen=True)
 class Gap:
-    """The dissimilarity h: how it depends on the difference of source and target.
+    """Dissimilarity h as a function of the difference of source and target.
 
     The slopes have the target's mean removed, so f tilts them. The R² are those of the orthogonal
     interaction, which f cannot touch; there, a linear gap is sum_d -weight_d |x_d - y_d|.
@@ -50,8 +56,6 @@ class Gap:
         curves_r2: R² of a sum of free functions of x_d - y_d.
         positions_r2: R² of a sum of free functions of (x_d, y_d): difference and place. None for
             a list of targets, too.
-        ceiling: The share of the interaction that the seeds agree on, which no model can exceed
-            except by chance; None with one seed.
         curves: One for each dimension.
     """
 
@@ -61,11 +65,10 @@ class Gap:
     mountain_r2: float | None
     curves_r2: float | None
     positions_r2: float | None
-    ceiling: float | None
     curves: tuple[GapCurve, ...]
 
 
-def measure_gap(rows: ObservedRows, interaction: Floats, ceiling: float | None) -> Gap:
+def measure_gap(rows: ObservedRows, interaction: Floats) -> Gap:
     """Measure h on the rows of all sources and their (N, N) interaction."""
     space = rows.space
     slopes = estimate_slopes(rows, "within")
@@ -84,7 +87,6 @@ def measure_gap(rows: ObservedRows, interaction: Floats, ceiling: float | None) 
         mountain_r2=mountain_r2,
         curves_r2=curves_r2,
         positions_r2=_positions_r2(space, interaction),
-        ceiling=ceiling,
         curves=tuple(
             GapCurve(name, each.middles, *map(each.means, (rows.relative, interaction, mountain)))
             for name, each in zip(space.names, bins, strict=True)
@@ -141,7 +143,7 @@ def _difference_bins(units: Floats, count: int) -> _Bins:
 
 
 def _counts(numbers: NDArray[np.intp], rows: int, columns: int) -> Floats:
-    """(rows, columns) how often each number occurs."""
+    """Return (rows, columns) counts of each number."""
     found = np.bincount(numbers.ravel(), minlength=rows * columns)
     return found.reshape(rows, columns).astype(np.float64)
 
@@ -210,11 +212,3 @@ def _positions_r2(space: ContextSpace, interaction: Floats) -> float | None:
         others = tuple(a for a in range(2 * dimensions) if a % dimensions != d)
         explained += float((blocks.mean(axis=others) ** 2).mean())
     return explained / float((interaction**2).mean())
-
-
-def measure_agreement(returns: Floats, interaction: Floats) -> float | None:
-    """Share of the mean interaction's variance that is not noise between seeds."""
-    if len(returns) < 2 or is_flat(interaction):
-        return None
-    noise = np.mean([(SobolHoeffding.of(r).interaction - interaction) ** 2 for r in returns])
-    return max(1 - float(noise) / (len(returns) - 1) / float((interaction**2).mean()), 0.0)

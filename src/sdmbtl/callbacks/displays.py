@@ -1,0 +1,177 @@
+"""Displays of a run: in a log, in a notebook, on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from uuid import uuid4
+
+from sdmbtl.callbacks.event import Event, Stage
+from sdmbtl.callbacks.progress import RunProgress
+from sdmbtl.checks import short_text
+from sdmbtl.errors import StudyError
+from sdmbtl.wording import printable
+
+if TYPE_CHECKING:
+    from sdmbtl.studies import Study
+
+#: Width of a bar of characters.
+BAR_WIDTH = 24
+#: Seconds between two updates in a notebook: each is a message to the browser.
+UPDATE_EVERY = 0.5
+
+logger = logging.getLogger("sdmbtl")
+
+
+class Display(Protocol):
+    """A callback that shows a run; entered and left with it."""
+
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_: object) -> None: ...
+    def __call__(self, event: Event) -> None: ...
+
+
+class LineDisplay:
+    """Writes a line for each policy, and one about the current activity from time to time.
+
+    Args:
+        progress: The progress of the run.
+        write: Called with each line.
+        every: Seconds between two lines about the current activity; None for none of them.
+    """
+
+    def __init__(
+        self, progress: RunProgress, write: Callable[[str], None], every: float | None
+    ) -> None:
+        self._progress, self._write, self._every = progress, write, every
+        self._ended = threading.Event()
+        # A thread of its own: a long evaluation or compilation may report nothing for minutes.
+        self._thread = threading.Thread(target=self._write_now_and_then, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._write(self._progress.header())
+        if self._every is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def __call__(self, event: Event) -> None:
+        """Write the lines of an event."""
+        for line in self._progress.take(event):
+            self._write(printable(line))
+
+    def _write_now_and_then(self) -> None:
+        while not self._ended.wait(self._every):
+            event = self._progress.event
+            which = "" if event is None else f"policy {event.trial.id}: "
+            text = f"    {which}{self._progress.activity()} · {self._progress.footer()}"
+            self._write(printable(text))
+
+
+class NotebookDisplay:
+    """Shows a line for each policy, and a bar below: text that is replaced, without widgets.
+
+    Args:
+        progress: The progress of the run.
+    """
+
+    def __init__(self, progress: RunProgress) -> None:
+        self._progress = progress
+        self._id, self._lines = uuid4().hex, [progress.header()]
+        self._stage: Stage | None = None
+        self._updated = 0.0
+
+    def __enter__(self) -> Self:
+        self._show(update=False)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._show(is_over=True)
+
+    def __call__(self, event: Event) -> None:
+        """Add the lines of an event and move the bar; a new stage is shown at once."""
+        lines = self._progress.take(event)
+        self._lines += lines
+        late = time.monotonic() - self._updated >= UPDATE_EVERY
+        if lines or event.stage != self._stage or late:
+            self._stage = event.stage
+            self._show()
+
+    def _show(self, *, update: bool = True, is_over: bool = False) -> None:
+        from IPython.display import display, update_display
+
+        self._updated = time.monotonic()
+        progress = self._progress
+        share = progress.share_done()
+        bar = ""
+        if share is not None:
+            filled = round(BAR_WIDTH * share)
+            bar = f"|{'█' * filled}{' ' * (BAR_WIDTH - filled)}| "
+        now = [progress.current_row(), f"{bar}{progress.activity()}", progress.footer()]
+        text = "\n".join([*self._lines, *([] if is_over else now)])
+        show: Any = update_display if update else display
+        show({"text/plain": printable(text, keep="\n")}, raw=True, display_id=self._id)
+
+
+def make_displays(
+    study: Study,
+    progress: bool | Literal["auto"] = "auto",
+    log_every: float | None = 30.0,
+    budget: int | None = None,
+    time_limit: float | None = None,
+) -> list[Display]:
+    """Make the displays of a run: lines for `logging` if that is set up, and a visible one.
+
+    Args:
+        study: The study that is run.
+        progress: Whether the run is shown. "auto": in a notebook, and on a terminal by Rich, but
+            not where `logging` shows its lines already.
+        log_every: Seconds between two lines about the current activity; None for none of them.
+        budget: Policies to be finished in all, if known.
+        time_limit: Seconds for this run, if limited.
+
+    Raises:
+        StudyError: If `progress` is something else, or `log_every` is not positive.
+    """
+    if not isinstance(progress, bool) and progress != "auto":
+        raise StudyError(
+            f"'progress' must be True, False or 'auto'. Got {short_text(progress)} instead."
+        )
+    if log_every is not None and not log_every > 0:
+        raise StudyError(
+            f"'log_every' must be a number of seconds above 0, or None. Got {log_every!r} instead."
+        )
+    logs = logger.isEnabledFor(logging.INFO)
+    displays: list[Display] = []
+    if logs:
+        lines = RunProgress(study, budget, time_limit)
+        displays.append(LineDisplay(lines, logger.info, log_every))
+    if progress is False or (progress == "auto" and logs):
+        return displays
+    shown = RunProgress(study, budget, time_limit)
+    ipython = sys.modules.get("IPython")  # a process of a notebook has imported it
+    if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
+        return [*displays, NotebookDisplay(shown)]
+    if sys.stderr.isatty() and find_spec("rich") is not None:
+        from sdmbtl.callbacks.terminal_display import TerminalDisplay
+        from sdmbtl.console import PlainConsole
+
+        console = PlainConsole(stderr=True)
+        if console.is_interactive:
+            return [*displays, TerminalDisplay(shown, console)]
+    if progress is True:
+        displays.append(LineDisplay(shown, _print, log_every))
+    return displays
+
+
+def _print(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,191 @@
+"""The progress of a run as text: the same on a terminal, in a notebook and in a log."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING
+
+from sdmbtl.callbacks.event import Event
+from sdmbtl.wording import clock, coverage_text, figure, gain_figure, printable, short_count
+
+if TYPE_CHECKING:
+    from sdmbtl.selectors import Trial
+    from sdmbtl.studies import Study
+
+#: Characters of the column with the sources; a row has 80 with it.
+SOURCE_WIDTH = 42
+
+
+class RunProgress:
+    """Rows of a table for finished policies, and the current activity.
+
+    Args:
+        study: The study that is run.
+        budget: Policies to be finished in all, if known.
+        time_limit: Seconds for this run, if limited.
+    """
+
+    def __init__(
+        self, study: Study, budget: int | None = None, time_limit: float | None = None
+    ) -> None:
+        self._study, self._budget, self._time_limit = study, budget, time_limit
+        self._done = self._done_before = study.n_finished
+        self._performance = study.performance
+        self._earlier_pace = _earlier_pace(study)
+        self._begun = self._latest = self._policy_begun = self._changed = time.monotonic()
+        self._compiling = 0.0  # seconds of compilation, which do not repeat
+        # Before anything happens, a run continues with a policy that was interrupted.
+        self._event = next((Event("asked", trial) for trial in study.pending), None)
+
+    @property
+    def event(self) -> Event | None:
+        """The last event of a policy that is not finished; None while one is chosen."""
+        return None if self._event is None or self._event.stage == "finished" else self._event
+
+    def header(self) -> str:
+        """Return the head of the table."""
+        level = "mean best" if self._study.return_range is None else "coverage"
+        return _row("#", "trained on", "from", "steps", level, "")
+
+    def take(self, event: Event) -> list[str]:
+        """Take note of an event; return lines that stay, warnings with an exclamation mark."""
+        now, before, trial = time.monotonic(), self._event, event.trial
+        if before is None or trial.id != before.trial.id:
+            self._policy_begun = now
+        if before is not None and before.stage == "compiling":
+            self._compiling += now - self._changed
+            self._policy_begun = now
+        self._event, self._changed = event, now
+        errors, lost = ((), ()) if trial.run is None else (trial.run.errors, trial.run.lost)
+        if event.stage == "finished":
+            lines = [self._finished(trial, now)]
+            return lines if event.warning is None else [*lines, f"  ! {printable(event.warning)}"]
+        if event.stage == "failed":
+            then = "given up" if trial.status == "failed" else "trying again with another seed"
+            text = f"attempt {len(errors)} failed, {then}: {printable(errors[-1])}"
+            return [f"  ! policy {trial.id}: {text}"]
+        if event.stage == "lost":
+            return [f"  ! policy {trial.id}: started again: {printable(lost[-1])}"]
+        if event.stage == "continued":
+            more = "" if event.policies == 1 else f" and {event.policies - 1} more"
+            at = f"{event.steps:,} of {event.total_steps:,} steps"
+            return [f"    continues policy {trial.id}{more} at {at}"]
+        return []
+
+    def _finished(self, trial: Trial, now: float) -> str:
+        """Return the row of a finished policy."""
+        gain, self._performance = (
+            self._study.performance - self._performance,
+            self._study.performance,
+        )
+        self._done, self._latest = self._done + 1, now
+        steps = None if trial.run is None else trial.run.steps
+        known = self._study.return_range
+        span = None if known is None else known[1] - known[0]
+        added = "" if math.isnan(gain) else gain_figure(gain, span)
+        return _row(str(trial.id), *self._source(trial), _count(steps), self._level(), added)
+
+    def _source(self, trial: Trial) -> tuple[str, str]:
+        parent = "–" if trial.parent is None else str(trial.parent)
+        return self._study.space.in_words(trial.source.where), parent
+
+    def _level(self) -> str:
+        coverage = self._study.share(self._performance)
+        return figure(self._performance) if coverage is None else coverage_text(coverage)
+
+    # -- the current activity ------------------------------------------------------------------
+
+    def current_row(self) -> str:
+        """Return the row of the policy in progress, without its activity."""
+        if self.event is None:
+            return "choosing a context"
+        trial, more = self.event.trial, self.event.policies - 1
+        words, parent = self._source(trial)
+        words = f"{words} and {more} more" if more else words
+        return _row(str(trial.id), words, parent, "", "", "")
+
+    def activity(self) -> str:
+        """Say what is done with the policy in progress."""
+        event = self.event
+        if event is None:
+            return "choosing a context"
+        counted = f"{short_count(event.steps)}/{short_count(event.total_steps)}"
+        if event.stage == "compiling":
+            trainer = (self._study.configuration.trainer or {"name": ""})["name"]
+            return f"compiling {trainer.upper()} (once, 5–30 s)"
+        if event.stage == "waiting":
+            return "another process works on it"
+        if event.stage in ("asked", "failed", "lost", "continued", "training"):
+            if not event.total_steps:
+                return "training"
+            parts = [f"{counted} steps"]
+            if not math.isnan(event.steps_per_second):
+                parts.append(f"{short_count(round(event.steps_per_second))} steps/s")
+            if not math.isnan(event.mean_return):
+                parts.append(f"return {figure(event.mean_return)}")
+            return "  ".join(parts)
+        return f"evaluating {counted} targets" if event.total_steps else "evaluating"
+
+    def why(self) -> str:
+        """Return the reason for the policy in progress."""
+        return "" if self.event is None else f"why: {self.event.trial.reason}"
+
+    def share_done(self) -> float | None:
+        """Return the share of the steps that are done; None if unknown."""
+        event = self.event
+        if event is None or not event.total_steps or event.stage == "compiling":
+            return None
+        return event.steps / event.total_steps
+
+    def footer(self) -> str:
+        """Say how far the run is."""
+        of = "" if self._budget is None else f" of {self._budget}"
+        parts = [f"policy {self._done + 1}{of}", f"{clock(time.monotonic() - self._begun)} elapsed"]
+        left = self.seconds_left()
+        if left is not None:
+            parts.append(f"about {clock(left)} left")
+        return " · ".join([*parts, "Ctrl-C is safe"])
+
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the budget or the time is used; None if neither is known."""
+        now, limits = time.monotonic(), []
+        if self._time_limit is not None:
+            limits.append(self._begun + self._time_limit - now)
+        if self._budget is not None:
+            to_come = self._seconds_for(self._budget - self._done, now)
+            limits += [] if to_come is None else [to_come]
+        return max(min(limits), 0.0) if limits else None
+
+    def _seconds_for(self, policies: int, now: float) -> float | None:
+        """Estimate by the pace of the policies before; for the first by its own."""
+        event, trained = self.event, self._done - self._done_before
+        own = None if event is None else event.seconds_left
+        pace = self._earlier_pace
+        if trained:
+            pace = (self._latest - self._begun - self._compiling) / trained
+        if pace is not None:
+            return max(self._latest + pace * policies - now, own or 0.0)
+        if event is None or own is None:
+            return None
+        rounds_after = policies / event.policies - 1
+        return own + max(rounds_after, 0.0) * (now - self._policy_begun + own)
+
+
+def _row(number: str, source: str, parent: str, steps: str, level: str, gain: str) -> str:
+    """Return a row of the table; a long source is cut, `status` has it in full."""
+    if len(source) > SOURCE_WIDTH:
+        source = f"{source[: SOURCE_WIDTH - 1]}…"
+    cells = f"{number:>3}  {printable(source):<{SOURCE_WIDTH}}  {parent:>4}  {steps:>6}"
+    return f"{cells}  {level:>9}  {gain:>6}".rstrip()
+
+
+def _count(steps: int | None) -> str:
+    return "" if steps is None else short_count(steps)
+
+
+def _earlier_pace(study: Study) -> float | None:
+    """Return the mean seconds for a policy in earlier runs."""
+    finished = {t.id for t in study.trials if t.status == "finished"}
+    times = [sum(s.values()) for i, s in study.seconds().items() if i in finished]
+    return sum(times) / len(finished) if times else None

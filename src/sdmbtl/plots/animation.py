@@ -1,0 +1,200 @@
+"""Episodes as pictures: side by side in a GIF or MP4 file, or in a window.
+
+Needs Pillow, which Matplotlib brings: `pip install 'sdmbtl[plots]'`.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, ImageFont
+
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import FamilyError, MissingPackageError
+from sdmbtl.files import write_atomically
+from sdmbtl.portfolio import Actor
+
+#: Pixels: of a line of text above a picture, of its letters, between two pictures.
+LINE, LETTERS, GAP = 22, 15, 6
+INK, PAPER, FADED = (20, 20, 20), (255, 255, 255), (120, 120, 120)
+#: Pictures that are wider than this, compared with their height, stand below each other.
+WIDE = 1.6
+#: Colours of a GIF, and pictures a second that programs show of one at most.
+COLOURS, MOST_FPS = 64, 50
+
+Picture = NDArray[np.uint8]
+
+
+class Shot(NamedTuple):
+    """A moment of an episode.
+
+    Attributes:
+        picture: (H, W, 3) the picture.
+        total: Sum of the rewards so far; of several agents the mean over them.
+        step: Number of steps so far.
+    """
+
+    picture: Picture
+    total: float
+    step: int
+
+
+def film_episode(
+    family: EnvironmentFamily, actor: Actor, context: Mapping[str, float], seed: int
+) -> Iterator[Shot]:
+    """Film an episode from its reset to its end.
+
+    Raises:
+        FamilyError: If it cannot be drawn.
+    """
+    vector_env, full = family.make_vector_env(), family.full_context(context)
+    if vector_env is not None:
+        with closing(vector_env):
+            for step, (picture, total) in enumerate(vector_env.film(actor, full, seed), start=1):
+                yield Shot(picture, total, step)
+        return
+    with closing(family.make(full, render_mode="rgb_array")) as env:
+        observation, _ = env.reset(seed=seed)
+        total, step, is_over = 0.0, 0, False
+        while True:
+            picture = np.asarray(env.render())
+            if picture.ndim != 3 or picture.shape[2] != 3:
+                raise FamilyError(
+                    f"{family.name} must render 'rgb_array', (height, width, 3) pictures, to be "
+                    f"filmed. Got shape {picture.shape} instead."
+                )
+            yield Shot(picture.astype(np.uint8, copy=False), total, step)
+            if is_over:
+                return
+            observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
+            total, step, is_over = total + reward, step + 1, terminated or truncated
+
+
+def show_episode(
+    family: EnvironmentFamily, actor: Actor, context: Mapping[str, float], seed: int
+) -> float:
+    """Play an episode in a window of the environment's own, and return the sum of rewards.
+
+    Raises:
+        FamilyError: If the environment has no window.
+    """
+    with closing(family.make(context, render_mode="human")) as env:
+        if "human" not in env.metadata.get("render_modes", ()):
+            raise FamilyError(f"{family.name} has no window. Write a file instead: --out play.gif")
+        observation, _ = env.reset(seed=seed)
+        total, is_over = 0.0, False
+        while not is_over:
+            observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
+            total, is_over = total + reward, terminated or truncated
+    return total
+
+
+def film_side_by_side(episodes: Mapping[str, Iterable[Shot]]) -> Iterator[Picture]:
+    """Join pictures of several episodes; one that has ended keeps its last picture.
+
+    Args:
+        episodes: The moments of each, by the title above it.
+    """
+    last: dict[str, Shot] = {}
+    for shots in zip_longest(*episodes.values()):
+        now = dict(zip(episodes, shots, strict=True))
+        last |= {title: shot for title, shot in now.items() if shot is not None}
+        yield _join([_write(title, shot, now[title] is None) for title, shot in last.items()])
+
+
+def _write(title: str, shot: Shot, has_ended: bool) -> Picture:
+    """Write a title and the return so far above a picture."""
+    height, width, _ = shot.picture.shape
+    image = Image.new("RGB", (width, height + 2 * LINE), PAPER)
+    image.paste(Image.fromarray(shot.picture), (0, 2 * LINE))
+    font = ImageFont.load_default(LETTERS)
+    if font.getlength(title) > width - 2 * GAP:
+        while title and font.getlength(f"{title}…") > width - 2 * GAP:
+            title = title[:-1]
+        title = f"{title}…"
+    ended = ", ended" if has_ended else ""
+    lines = title, f"return {shot.total:.4g}, step {shot.step}{ended}"
+    for number, line in enumerate(lines):
+        colour = FADED if has_ended else INK
+        ImageDraw.Draw(image).text((GAP, number * LINE + 3), line, colour, font)
+    return np.asarray(image)
+
+
+def _join(pictures: list[Picture]) -> Picture:
+    """Put pictures next to each other, or below each other if they are wide, on white."""
+    height, width, _ = np.max([picture.shape for picture in pictures], axis=0)
+    below = width > WIDE * height
+    padded = []
+    for number, picture in enumerate(pictures):
+        gap = GAP if number else 0
+        size = (height + gap, width, 3) if below else (height, width + gap, 3)
+        page = np.full(size, 255, np.uint8)
+        top, left = (gap, 0) if below else (0, gap)
+        page[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
+        padded.append(page)
+    return np.concatenate(padded, axis=0 if below else 1)
+
+
+def save_animation(pictures: Iterable[Picture], path: Path, fps: float) -> int:
+    """Write pictures to a file, and return their number.
+
+    Args:
+        pictures: (H, W, 3) each, all of one size.
+        path: Ends with .gif, or .mp4, which needs the program ffmpeg.
+        fps: Pictures a second.
+
+    Raises:
+        FamilyError: If the file has another ending, or there are no pictures.
+        MissingPackageError: If ffmpeg is missing.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".gif", ".mp4"):
+        raise FamilyError(f"The file must end with .gif or .mp4. Got {str(path)!r} instead.")
+    if kind == ".mp4" and shutil.which("ffmpeg") is None:
+        raise MissingPackageError(
+            "MP4 files need the program ffmpeg, which was not found. Install it, or write a GIF.",
+            name="ffmpeg",
+        )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return _save_mp4(pictures, path, fps) if kind == ".mp4" else _save_gif(pictures, path, fps)
+
+
+def _save_gif(pictures: Iterable[Picture], path: Path, fps: float) -> int:
+    images = [Image.fromarray(picture).quantize(COLOURS) for picture in pictures]
+    if not images:
+        raise FamilyError(f"There are no pictures to write to {str(path)!r}.")
+    content = io.BytesIO()
+    first, *others = images
+    pause = 1000 / min(fps, MOST_FPS)
+    first.save(content, "GIF", save_all=True, append_images=others, duration=pause, loop=0)
+    write_atomically(path, content.getvalue())
+    return len(images)
+
+
+def _save_mp4(pictures: Iterable[Picture], path: Path, fps: float) -> int:
+    process: subprocess.Popen[bytes] | None = None
+    number = 0
+    for picture in pictures:
+        height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2  # must be even
+        if process is None:
+            given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
+            made = ["-pix_fmt", "yuv420p", "-movflags", "+faststart", str(path.absolute())]
+            command = ["ffmpeg", "-y", "-loglevel", "error", *given, "-r", f"{fps:g}", "-i", "-"]
+            process = subprocess.Popen([*command, *made], stdin=subprocess.PIPE)  # noqa: S603
+        assert process.stdin is not None  # noqa: S101 - it has a pipe
+        process.stdin.write(np.ascontiguousarray(picture[:height, :width]).tobytes())
+        number += 1
+    if process is not None:
+        process.communicate()
+    if process is None or process.returncode:
+        raise FamilyError(f"ffmpeg could not write {str(path)!r}. Write a GIF instead.")
+    return number

@@ -1,0 +1,109 @@
+"""A study at one moment: numbers, and the sentences that are made of them."""
+
+import numpy as np
+import pytest
+from report_studies import SPACES, told_study
+
+from sdmbtl import ContextSpace
+from sdmbtl.studies import Study
+from sdmbtl.studies.describe import (
+    covered_text,
+    headline,
+    problem_lines,
+    result_lines,
+    status_lines,
+)
+
+SPACE = ContextSpace(a=range(5), b=range(4))
+
+
+def told(path, *rows, return_range=(0.0, 10.0), **options):
+    study = Study.open(path, space=SPACE, selector="random", return_range=return_range, **options)
+    for row in rows:
+        study.tell(study.ask(), row)
+    return study
+
+
+def test_the_end_of_a_run(tmp_path):
+    good, bad = np.full(20, 9.0), np.full(20, 8.0)
+    good[:2] = 1.0
+    bad[0] = 1.5
+    lines = result_lines(told(tmp_path / "mine", good, bad, bad / 2).snapshot())
+    assert lines == [
+        "3 policies: coverage 85.8 %",
+        "best single policy 82.0 % (policy 0)",
+        "1 of 20 tasks badly covered, mostly a 0 with b 0",
+        "No policy has solved them; they may be unsolvable.",
+    ]
+
+
+def test_nothing_is_said_of_the_unsolvable_before_there_are_policies(tmp_path):
+    row = np.full(20, 9.0)
+    row[0] = 0.0
+    lines = result_lines(told(tmp_path / "mine", row).snapshot())
+    assert lines[1:] == ["1 of 20 tasks badly covered, mostly a 0 with b 0"]
+    assert headline(told(tmp_path / "other").snapshot()) == "no finished policy, 20 tasks"
+
+
+def test_without_a_range_it_is_the_mean_best_return(tmp_path):
+    rows = [np.linspace(0.0, top, 20) for top in (5.0, 8.0, 10.0)]
+    snapshot = told(tmp_path / "mine", *rows, return_range=None).snapshot()
+    assert snapshot.coverage is None
+    assert snapshot.covered.mean == pytest.approx(0.5)
+    assert (snapshot.covered.returns, snapshot.covered.known) == ((0.0, 10.0), False)
+    assert headline(snapshot) == "3 policies: mean best return 5"
+    assert "best single policy 5 (policy 2)" in result_lines(snapshot)
+
+
+def test_rows_in_part(tmp_path):
+    row = np.full(20, np.nan)
+    row[:5] = [2.0, 4.0, 6.0, 8.0, 10.0]
+    snapshot = told(tmp_path / "mine", row).snapshot()
+    assert snapshot.best_single is None, "not evaluated on all targets"
+    assert (snapshot.covered.targets, snapshot.evaluated_targets) == (5, 5)
+    assert (snapshot.coverage, snapshot.covered.worst_tenth) == pytest.approx((0.6, 0.2))
+    assert headline(snapshot) == "1 policy: coverage 60.0 % on 5 of 20 tasks"
+    assert "15 of 20 tasks not evaluated" in result_lines(snapshot)
+    assert any("Evaluated on some" in line for line in status_lines(snapshot))
+
+
+def test_gains_and_forecasts(tmp_path):
+    study = told_study(tmp_path / "mine", SPACES["plane"], policies=4, selector="predictive")
+    snapshot = study.snapshot()
+    levels = [10 * policy.coverage for policy in snapshot.rounds]
+    assert [policy.gain for policy in snapshot.rounds[1:]] == pytest.approx(np.diff(levels))
+    assert snapshot.next_gain == study.remaining_gain(1)
+    lines = status_lines(snapshot)
+    assert f"Another policy: about {10 * snapshot.next_gain:+.1f} points." in lines
+    assert sum(line.startswith("Forecasts so far, for") for line in lines) == 1
+    assert sum(line.startswith("Model in use: ") for line in lines) == 1
+    study.ask()
+    assert any("after the pending ones" in line for line in result_lines(study.snapshot()))
+
+
+def test_problems_are_named_once(tmp_path):
+    study = told(tmp_path / "mine", np.full(20, 9.0), np.full(20, 8.0))
+    study.tell(study.ask(), status="failed", error="no memory")
+    study.forget(1, reason="wrong file")
+    study.ask()
+    assert problem_lines(study.snapshot()) == [
+        "1 policy pending",
+        "1 policy failed",
+        "1 policy forgotten",
+        "policy 1: forgotten: wrong file",
+        "policy 2: failed: no memory",
+    ]
+
+
+def test_the_low_end():
+    expected = "Worst tenth 50.0 %; 75 % of the contexts within 5 % of the best return."
+    assert covered_text(0.5, 0.75, "contexts") == expected
+
+
+def test_counts_are_in_the_status(tmp_path):
+    study = told(tmp_path / "mine", np.full(20, 9.0))
+    study.ask()
+    status = study.status()
+    assert (status["policies"], status["pending"], status["failed"]) == (1, 1, 0)
+    assert status["rounds"][0]["serves"] == 20
+    assert status["remaining_gain"] is None
