@@ -14,8 +14,8 @@ from command_runner import QUICK
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import StudyError
-from sdmbtl.parallel import Workers
-from sdmbtl.studies import Study, evaluation
+from sdmbtl.studies import Study
+from sdmbtl.training import evaluation
 from sdmbtl.training.ppo import JaxEnvPPO
 
 CONTEXT = {"length", "masscart", "masspole"}
@@ -165,11 +165,14 @@ def test_a_signal_at_the_very_end_of_a_run(command, copied, monkeypatch):
 @pytest.mark.parametrize("number", [1, 2])
 def test_the_number_of_processes_for_evaluations(number, command, copied, monkeypatch):
     made = []
-    monkeypatch.setattr(evaluation, "Workers", lambda n: made.append(n) or Workers(n))
+    helpers = evaluation.EvaluationHelpers
+    monkeypatch.setattr(
+        evaluation, "EvaluationHelpers", lambda n: made.append(n) or helpers(n)
+    )
     command("evaluate", copied, "--episodes", 1, "--eval-processes", number)
     command("evaluate", copied, "--missing", "--eval-processes", number)
     command("resume", copied, "--budget", 3, "--eval-processes", number)
-    assert made == [number - 1] * 3
+    assert made == [1] * 3 * (number - 1)
     with pytest.raises(StudyError, match="'eval_processes' must be a whole number >= 1. Got 0"):
         Study.open(copied).run(budget=3, eval_processes=0)
 

@@ -162,13 +162,15 @@ def test_a_read_only_directory_can_be_looked_at(blank, small_disk):
     import subprocess
 
     path = small_disk / "study"
-    Study.open(path, space=Study.open(blank).space, selector="random").ask()
+    made = Study.open(path, space=Study.open(blank).space, selector="random")
+    made.ask()
+    made.close()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)  # noqa: S607
     study = Study.open(path)
     assert study.status()["pending"] == 1
     assert examine(path).healthy
     for write in (study.ask, lambda: study.tell(0, np.ones(64)), lambda: repair(path)):
-        with pytest.raises(StudyError, match="Read-only file system") as caught:
+        with pytest.raises(StudyError, match="(?i)read-?only") as caught:
             write()
         assert not isinstance(caught.value, BusyError)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import jax
 
-from sdmbtl.parallel import environment_variables
+from sdmbtl.execution.machine import environment_variables
 
 
 def start_backend() -> None:
