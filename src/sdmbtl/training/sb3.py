@@ -379,21 +379,17 @@ class SB3Trainer(Trainer):
                     f"for here it is {short_text(ours[name])}. Make the trainer with the settings "
                     "of that policy, or start from scratch."
                 )
-        known, weights = parent.weights(), fresh.weights()
-        for name in weights:
-            # An exported policy has no target networks: they begin as copies.
-            source = name if name in known else name.replace("_target.", ".")
-            if source in known and name.rpartition(".")[2] != "log_std":
-                weights[name] = known[source]
-        model.policy.load_state_dict(weights)
+        weights = parent.weights()
+        noise = {name: w for name, w in fresh.weights().items() if name.endswith("log_std")}
+        model.policy.load_state_dict({**weights, **noise})
         if hasattr(model, "weights"):  # ARS searches around a vector of its own
             model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
         normalizing: Any = model.get_vec_normalize_env()
         if parent.normalization is not None:
-            moments, seen = normalizing.obs_rms, parent.normalization.seen
+            moments = normalizing.obs_rms
             moments.mean = parent.normalization.mean.copy()
             moments.var = parent.normalization.variance.copy()
-            moments.count = float(self.total_timesteps) if seen is None else seen
+            moments.count = parent.normalization.seen
         if parent.returns is not None and normalizing is not None and normalizing.norm_reward:
             mean, variance, count = parent.returns
             moments = normalizing.ret_rms

@@ -291,14 +291,7 @@ class GymnasiumPPO(Trainer):
     def iterate(
         self, state: GymnasiumTrainState, slots: EnvSlots, job: TrainingJob, total: int
     ) -> None:
-        """Play, then learn from what was seen.
-
-        Args:
-            state: State of the training run; it is changed.
-            slots: Its environments.
-            job: The job.
-            total: Iterations of the whole run.
-        """
+        """Play, then learn from what was seen; the state is changed."""
         learner = state.learner
         actor = ExploringActor(
             learner.optimiser.weights,

@@ -98,14 +98,7 @@ class RolloutLearner:
         returns: ReturnStatistics | None,
         slots: int,
     ) -> LearnerState:
-        """Return the state of a new training run.
-
-        Args:
-            weights: Initial weights.
-            obs_stats: Statistics of the observations so far.
-            returns: Statistics of the discounted returns so far; None if there are none.
-            slots: S, the number of slots.
-        """
+        """Return the state of a new training run in S slots."""
         return_stats = initial_stats(1)
         if returns is not None:
             mean, variance, number = map(jnp.float32, returns)
@@ -115,14 +108,7 @@ class RolloutLearner:
     def update(
         self, state: LearnerState, arrays: RolloutArrays, iteration: int, total: int
     ) -> LearnerState:
-        """Learn from one rollout.
-
-        Args:
-            state: The state so far.
-            arrays: The rollout; may be overwritten afterwards.
-            iteration: Number of the iteration.
-            total: Iterations of the whole run.
-        """
+        """Learn from one rollout, in one of `total` iterations."""
         # Numbers as arrays, so that runs of any length share what is compiled.
         numbers: list[Any] = [jnp.int32(iteration), jnp.int32(total)]
         if self.has_empty_slots:
