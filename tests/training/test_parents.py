@@ -90,7 +90,7 @@ def test_an_old_file_gets_a_fresh_critic(parent):
     old = parent.policy.acting()
     (child,) = trainer.train([TrainingJob(SPACE.targets[:1], 5, parent=old, steps=2048)])
     assert np.array_equal(child.policy.weights[0], old.weights[0])
-    fresh = trainer.form.initial(5)[0].critic
+    fresh = trainer.form.begin(5, None)[0].critic
     assert np.array_equal(child.policy.critic[0][0], np.asarray(fresh[0][0]))
 
 
@@ -104,7 +104,7 @@ def test_the_normaliser_goes_on_and_exploration_is_restored():
     weights, scaling = trainer.form.begin(1, first.policy)
     assert np.array_equal(np.asarray(weights.log_std), [0.0])
     assert np.allclose(scaling.mean, first.policy.shift)
-    assert float(scaling.number) == 2048
+    assert float(scaling.count) == 2048
     (second,) = trainer.train([TrainingJob(space.targets, 1, parent=first.policy)])
     kept_parent = second.source_return == second.curve[0][1]
     assert second.policy.observations_seen == (2048 if kept_parent else 4096)
