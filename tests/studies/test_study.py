@@ -155,8 +155,8 @@ def test_returns_are_those_of_the_policies(finished):
 
     member = finished.portfolio()[0]
     played = evaluate_in_gymnasium(
-        member.policy,
         finished.family,
+        member.policy,
         finished.space,
         finished.space.targets,
         observe_context=False,
