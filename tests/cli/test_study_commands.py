@@ -16,7 +16,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.errors import StudyError
 from sdmbtl.parallel import Workers
 from sdmbtl.studies import Study, evaluation
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 CONTEXT = {"length", "masscart", "masspole"}
 

@@ -41,7 +41,7 @@ from sdmbtl.studies import (
 )
 from sdmbtl.studies.doctor import examine
 from sdmbtl.training import Failure
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 

@@ -13,8 +13,9 @@ from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.ppo import GymnasiumPPO, JaxEnvPPO
 from sdmbtl.training.ppo.env_slots import EnvState
+from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_settings
 
 POLES = ContextSpace(length=[0.3, 0.9], masspole=[0.05, 0.5])

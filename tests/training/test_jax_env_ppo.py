@@ -8,7 +8,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.training import TrainerSpec, TrainingJob, make_trainer, train
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.training.rollout import evaluate_in_gymnasium
 
 QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
