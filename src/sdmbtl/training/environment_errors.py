@@ -30,7 +30,7 @@ def environment_error(
 
     Args:
         context: The context in force.
-        error: What the environment raised, or what raised on its values.
+        error: Error that the environment raised, or that its values led to.
         env: The environment, if there is one.
     """
     what = str(error) if isinstance(error, TrainingError) else f"{type(error).__name__}: {error}"

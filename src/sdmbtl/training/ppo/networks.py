@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.parallel import environment_variables
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 
 State = TypeVar("State")
@@ -18,6 +19,15 @@ State = TypeVar("State")
 Layers = list[tuple[jax.Array, jax.Array]]
 
 TINY = 1e-8
+
+
+def start_backend() -> None:
+    """Start JAX for small networks; without effect if it has been started before."""
+    # Computations in the background outlive a Ctrl-C, and crash at the exit.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
+    # XLA's number of threads: a second one only costs time here.
+    with environment_variables({"NPROC": "1"}):
+        jax.devices()
 
 
 class Weights(NamedTuple):

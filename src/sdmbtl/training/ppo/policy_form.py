@@ -35,7 +35,7 @@ class PolicyForm:
         n_inputs: I, the entries of an observation, with the context's if it is seen.
         n_outputs: K, the outputs of the actor.
         settings: Hidden layers and normalisation of observations.
-        bounds: Of each entry of a continuous action; None for discrete ones, or with a space.
+        bounds: Bounds of continuous actions; None for discrete ones, or with a space.
         observation_space: If observations have to be flattened.
         action_space: If actions are of another form than numbers from 0 or plain vectors.
         action_scale: (K,) centre and half the width of the actions, which are learned between -1

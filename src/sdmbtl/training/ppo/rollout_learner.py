@@ -50,7 +50,7 @@ class Rollout(NamedTuple):
 
 
 class LearnerState(NamedTuple):
-    """What is learned, and the statistics it depends on.
+    """Weights, optimiser and the statistics that learning depends on.
 
     Attributes:
         optimiser: Weights and state of the optimiser.
