@@ -163,9 +163,7 @@ def test_unusable_options(options, text):
 
 def test_no_pure_function_twin():
     family = make_family("BipedalWalker")
-    with pytest.raises(
-        TrainerError, match="BipedalWalker has no JAX twin.*GymnasiumPPO"
-    ):
+    with pytest.raises(TrainerError, match="BipedalWalker has no JAX twin.*GymnasiumPPO"):
         JaxEnvPPO(family, family.space())
 
 

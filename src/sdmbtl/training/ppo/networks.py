@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.parallel import environment_variables
+from sdmbtl.execution.machine import environment_variables
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 
 State = TypeVar("State")
