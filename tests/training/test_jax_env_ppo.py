@@ -1,4 +1,4 @@
-"""PPO in JAX environments: it learns, it repeats itself exactly, it evaluates what Gymnasium plays."""
+"""PPO in JAX environments: it learns, repeats itself exactly, and agrees with Gymnasium."""
 
 import numpy as np
 import pytest
