@@ -312,7 +312,7 @@ class Faulty(Walk):
 def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     space = ContextSpace(goal=[1.0, 2.0])
-    trainer = made(Faulty, space, **SMALL)
+    trainer = made(Faulty, space, **SMALL, total_timesteps=64)
     pattern = rf"context \{{'goal': 1.0\}}: .*{text}.*test_gymnasium_ppo.py:\d+"
     with pytest.raises(TrainingError, match=pattern):
         train_one(trainer, space.targets[:1])

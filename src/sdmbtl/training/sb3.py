@@ -222,11 +222,15 @@ class SB3Trainer(Trainer):
                 f"{short_text(observations)}. Wrap it in gymnasium.wrappers.FlattenObservation, in "
                 "a function of your own (module:function)."
             )
-        blank: gymnasium.Env[Any, Any] = gymnasium.Env()
-        blank.observation_space, blank.action_space = observations, actions
+
+        def make_blank() -> gymnasium.Env[Any, Any]:
+            env: gymnasium.Env[Any, Any] = gymnasium.Env()
+            env.observation_space, env.action_space = observations, actions
+            return env
+
         with warnings.catch_warnings(), _contain_randomness(seed=0):
             warnings.simplefilter("ignore")  # training says the same again
-            self._model(DummyVecEnv([lambda: blank] * self.num_envs), 0, self.total_timesteps)
+            self._model(DummyVecEnv([make_blank] * self.num_envs), 0, self.total_timesteps)
 
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
