@@ -141,7 +141,9 @@ class SB3Trainer(Trainer):
         self.norm_obs, self.norm_reward = norm_obs, norm_reward
         count = partial(check_int, low=1, error=TrainerError)
         self.total_timesteps = count("total_timesteps", total_timesteps)
-        self.num_envs = count("num_envs", num_envs or (8 if self.is_on_policy else 1))
+        if num_envs is None:
+            num_envs = 8 if self.is_on_policy else 1
+        self.num_envs = count("num_envs", num_envs)
         self.eval_every = None if eval_every is None else count("eval_every", eval_every)
         self.eval_episodes = count("eval_episodes", eval_episodes)
         self.hyperparameters = self._check_hyperparameters(hyperparameters)
