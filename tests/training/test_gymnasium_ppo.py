@@ -112,9 +112,9 @@ def test_a_parent_gives_weights_critic_and_statistics(trained):
         assert np.array_equal(mine, its)
     assert not np.asarray(weights.log_std).any()
     assert np.allclose(state.learner.obs_stats.mean, parent.shift)
-    assert float(state.learner.obs_stats.count) == parent.observations_seen
+    assert float(state.learner.obs_stats.number) == parent.observations_seen
     returns = state.learner.return_stats
-    inherited = (returns.mean[0], returns.var[0], returns.count)
+    inherited = (returns.mean[0], returns.var[0], returns.number)
     assert inherited == pytest.approx(parent.return_statistics)
     assert parent.return_statistics.mean > 1.0  # CartPole's rewards are all positive
 

@@ -104,7 +104,7 @@ def test_the_normaliser_goes_on_and_exploration_is_restored():
     weights, scaling = trainer.form.begin(1, first.policy)
     assert np.array_equal(np.asarray(weights.log_std), [0.0])
     assert np.allclose(scaling.mean, first.policy.shift)
-    assert float(scaling.count) == 2048
+    assert float(scaling.number) == 2048
     (second,) = trainer.train([TrainingJob(space.targets, 1, parent=first.policy)])
     kept_parent = second.source_return == second.curve[0][1]
     assert second.policy.observations_seen == (2048 if kept_parent else 4096)

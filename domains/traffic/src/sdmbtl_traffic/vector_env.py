@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.contextual import append_context
+from sdmbtl.contexts.observation import append_context
 from sdmbtl.errors import SdmbtlError, TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.training.environment_errors import environment_error, name_context_in_errors

@@ -16,7 +16,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.environments.contextual import append_context
+from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.functional import FunctionalEnvironment
 from sdmbtl.training.ppo.distributions import Categorical, Distribution, Gaussian
 from sdmbtl.training.ppo.learner import (

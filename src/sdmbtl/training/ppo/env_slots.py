@@ -16,7 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.contextual import append_context
+from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError, TrainerError
 from sdmbtl.policies.flattening import FlatActions, FlatObservations

@@ -43,7 +43,7 @@ class RunningStats(NamedTuple):
 
     mean: jax.Array
     var: jax.Array
-    count: jax.Array
+    number: jax.Array
 
 
 def initial_weights(
@@ -104,9 +104,9 @@ def update_stats(
         share = (present / jnp.maximum(n, 1.0))[:, None]
         mean = (share * seen).sum(axis=0)
         var = (share * (seen - mean) ** 2).sum(axis=0)
-    total = stats.count + n
+    total = stats.number + n
     apart = mean - stats.mean
-    spread = stats.var * stats.count + var * n + apart**2 * stats.count * n / total
+    spread = stats.var * stats.number + var * n + apart**2 * stats.number * n / total
     return RunningStats(stats.mean + apart * n / total, spread / total, total)
 
 

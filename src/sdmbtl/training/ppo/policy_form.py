@@ -112,7 +112,7 @@ class PolicyForm:
             bounds=self.bounds,
             limit=OBSERVATION_LIMIT if norm_obs else None,
             critic=[(np.asarray(w), np.asarray(b)) for w, b in weights.critic],
-            observations_seen=float(obs_stats.count) if norm_obs else None,
+            observations_seen=float(obs_stats.number) if norm_obs else None,
             return_statistics=return_statistics,
             observation_space=self.observation_space,
             action_space=self.action_space,
@@ -164,7 +164,7 @@ class PolicyForm:
         seen = own.observations_seen or usual
         return (
             Weights(weights.actor, _as_layers(own.critic) or fresh.critic, fresh.log_std),
-            obs_stats._replace(count=jnp.float32(seen)) if settings.norm_obs else unseen,
+            obs_stats._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
         )
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:

@@ -198,7 +198,7 @@ class RolloutLearner:
         updated = update_stats(state.obs_stats, seen.reshape(-1, seen.shape[-1]), present)
         # The first time nothing is known yet: what was seen just now is better than nothing. The
         # first policy acts at random, whatever it sees.
-        unknown = state.obs_stats.count < 1
+        unknown = state.obs_stats.number < 1
         used = jax.tree.map(lambda new, old: jnp.where(unknown, new, old), updated, state.obs_stats)
         return normalize(seen, used), normalize(next_seen, used), updated
 
