@@ -14,9 +14,9 @@ import scipy
 
 from sdmbtl.execution.machine import SINGLE_THREADED, environment_variables
 from sdmbtl.files import write_atomically
-from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.json_data import as_json
 from sdmbtl.software import CORE, TRAINING, versions
+from sdmbtl_lab.fingerprint import code_fingerprint
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "results"

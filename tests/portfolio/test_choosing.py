@@ -12,8 +12,8 @@ from portfolio_makers import LINE, NAN, SPACE, member, on_line, some_portfolio
 
 from sdmbtl.contexts import ContextSpace, Interval, Levels
 from sdmbtl.errors import ContextError
-from sdmbtl.portfolio import Portfolio, evaluations
-from sdmbtl.portfolio.evaluations import Evaluations, fold_means, selection_bias
+from sdmbtl.portfolio import Portfolio
+from sdmbtl.portfolio.evaluations import fold_means, selection_bias
 
 
 def brute_best(portfolio, target):
@@ -386,18 +386,3 @@ class TestOutside:
             portfolio.choose([-1.0])
         with pytest.raises(ContextError, match="Unknown dimension 'mas'"):
             portfolio.choose({"mas": 1.0})
-
-
-@pytest.mark.parametrize("unit", [(0.33, 0.51), (0.02, 0.99), (0.71, 0.5)])
-def test_far_targets_have_no_part_in_the_error_of_an_interpolation(monkeypatch, unit):
-    """Among very many targets only those around a context are looked at: the same comes out."""
-    space = ContextSpace(a=np.linspace(0, 1, 21), b=np.linspace(0, 1, 21))
-    returns = np.random.default_rng(0).normal(100, 10, size=(len(space), 2))
-    monkeypatch.setattr(evaluations, "MOST_NEIGHBOURS", 12)
-    whole = Evaluations(space, [returns]).estimate(np.array(unit))
-    monkeypatch.setattr(evaluations, "EXACT_UP_TO", len(space) - 1)
-    monkeypatch.setattr(evaluations, "AROUND", 90)
-    assert Evaluations(space, [returns]).estimate(np.array(unit)) == whole
-    monkeypatch.setattr(evaluations, "AROUND", 12)  # too few to have all neighbours
-    local = Evaluations(space, [returns]).estimate(np.array(unit))
-    assert local.interpolation_error != whole.interpolation_error

@@ -218,7 +218,7 @@ def odd_rows(name, space):
         "partial": [partial, np.where(np.arange(n) < n / 2, 7.0, np.nan)],
         "nothing": [np.where(np.arange(n) == 0, 1.0, np.nan)],
         "equal": [np.full(n, 3.0), np.full(n, 3.0)],
-        "extreme": [1e308 * np.linspace(-1, 1, n), np.full(n, 1e307)],
+        "extreme": [1e99 * np.linspace(-1, 1, n), np.full(n, 1e98)],
         "tiny": [np.linspace(0, 1e-300, n)],
     }[name]
 

@@ -56,7 +56,7 @@ def test_returns_and_policies_are_those_of_the_study(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rows", [np.zeros((0, 0)), np.full((2, 3), 7.0), np.full((1, 3), np.nan), [[-1e308, 0, 1e308]]]
+    "rows", [np.zeros((0, 0)), np.full((2, 3), 7.0), np.full((1, 3), np.nan), [[-1e99, 0, 1e99]]]
 )
 def test_there_is_no_return_that_cannot_be_packed(rows):
     rows = np.asarray(rows, dtype=float)

@@ -184,7 +184,7 @@ def test_a_context_that_loses_every_worker_is_one_missing_return(tmp_path, plann
 
     study = run(tmp_path / "study", planned(1, lose=lose), budget=1)
     assert np.flatnonzero(np.isnan(study.trials[0].row)).tolist() == [13]
-    assert study.database.errors()[0] == {13: "WorkerLostError: The worker crashed (SIGSEGV)."}
+    assert study.store.errors()[0] == {13: "WorkerLostError: The worker crashed (SIGSEGV)."}
 
 
 def test_an_error_of_the_set_up_ends_the_run(tmp_path, planned):

@@ -77,7 +77,6 @@ def test_a_trainer_that_draws_its_policies_is_found_out():
             found[check.__name__] = str(error)
     assert found["check_same_job_same_policy"] == "the same job gave another policy"
     assert found["check_evaluates_each_context"] == "another seed gave the same returns"
-    assert "must be NaN" in found["check_evaluates_some_contexts_as_among_all"]
     assert found["check_progress_is_reported"] == "progress was not reported"
     assert found["check_bad_contexts_are_refused"] == "TrainerError was not raised"
     assert "check_settings_make_it_again" not in found

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sdmbtl_lab.figures.benchmark_data import benchmark_data
 
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.errors import FigureError
@@ -21,7 +22,6 @@ from sdmbtl_lab.figures import (
     synthetic_figure,
     transfer_figures,
 )
-from sdmbtl_lab.figures.benchmark_data import benchmark_data
 from sdmbtl_lab.figures.benchmark_figures import choices_figure, score_figure
 from sdmbtl_lab.figures.transfer_figures import mean_transfer, mean_transfer_figure
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices

@@ -257,7 +257,7 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
     rows = selector.rows
     by_structure = isinstance(selector, StructureDetectionSelector)
     detector = selector.detector if by_structure else MountainDetector()
-    detection = detector.detect(rows.scaled())
+    detection = detector.detect(rows)
     slopes = detection.slopes
     if as_json:
         data = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}

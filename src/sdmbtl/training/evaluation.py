@@ -23,6 +23,7 @@ from sdmbtl.training.job import Evaluation
 from sdmbtl.training.progress import EvaluationProgress, ProgressError
 from sdmbtl.training.rollout import ENV_SLOTS
 from sdmbtl.training.spec import TrainerSpec
+from sdmbtl.transfer.rows import LARGEST_RETURN
 
 #: An evaluation that is shared has at least about this many parts.
 FEWEST_PARTS = 8
@@ -183,7 +184,7 @@ def _play_part(
         return Evaluation(nothing, dict.fromkeys(only, f"{type(error).__name__}: {error}"))
     returns, errors = played.returns.copy(), dict(played.errors)
     for number in only:
-        bad = returns[number][~np.isfinite(returns[number])]
+        bad = returns[number][~(np.abs(returns[number]) <= LARGEST_RETURN)]
         if len(bad) and number not in errors:
             context = trainer.space.context(contexts[number])
             errors[number] = f"The policy's return is {bad[0]} in the context {context}."

@@ -16,7 +16,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.contextual import append_context
+from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import FamilyError, TrainerError
 from sdmbtl.policies.flattening import FlatActions, FlatObservations
@@ -126,7 +126,7 @@ class EnvSlots(Protocol):
     """Environments that are stepped together.
 
     Attributes:
-        arrays: Where their steps are written.
+        arrays: Arrays for their steps.
         has_empty_slots: True if agents come and go, so that some slots may be empty.
     """
 
@@ -151,7 +151,7 @@ class GymnasiumSlots:
 
     Args:
         plan: The episodes.
-        arrays: Where their steps are written.
+        arrays: Arrays for their steps.
         num_envs: Number of environments.
     """
 
