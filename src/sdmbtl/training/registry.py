@@ -9,6 +9,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from sdmbtl import plugins
 from sdmbtl.checks import known_name, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.docstrings import read_arguments
@@ -34,8 +35,8 @@ _TRAINERS = {
 
 
 def trainer_names() -> tuple[str, ...]:
-    """Every name that `make_trainer` knows."""
-    return (AUTO, *_TRAINERS)
+    """Return every name that `make_trainer` knows, installed plug-ins included."""
+    return tuple(dict.fromkeys([AUTO, *_TRAINERS, *plugins.installed("trainers")]))
 
 
 def recommended_trainer() -> str:
@@ -91,16 +92,21 @@ def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Tr
     Raises:
         TrainerError: If the name is unknown, or a package is missing.
     """
-    known_name("trainer", name, tuple(_TRAINERS), error=TrainerError)
-    entry = _TRAINERS[name]
-    if find_spec(entry.package) is None:
-        raise TrainerError(
-            f"The trainer {name!r} needs {entry.package}, which is not installed. Install it "
-            f"with: pip install 'sdmbtl[{entry.extra}]'"
-        )
-    module, _, attribute = entry.place.partition(":")
-    found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]]
-    found = getattr(import_module(module), attribute)
+    known_name("trainer", name, trainer_names()[1:], error=TrainerError)
+    found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]] | None
+    if name in _TRAINERS:
+        entry = _TRAINERS[name]
+        if find_spec(entry.package) is None:
+            raise TrainerError(
+                f"The trainer {name!r} needs {entry.package}, which is not installed. Install it "
+                f"with: pip install 'sdmbtl[{entry.extra}]'"
+            )
+        module, _, attribute = entry.place.partition(":")
+        found = getattr(import_module(module), attribute)
+    else:
+        found = plugins.load("trainers", name)
+    if found is None:
+        raise TrainerError(f"The plug-in of the trainer {name!r} cannot be loaded. Reinstall it.")
     return found if isinstance(found, type) else found(family)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import gymnasium
@@ -26,7 +27,7 @@ from sdmbtl_traffic.drawing import draw_crossing
 from sdmbtl_traffic.observation import SIZE, EmissionModel, reward
 from sdmbtl_traffic.signal_plan import SignalPlan
 from sdmbtl_traffic.simulation import Driver, Rules
-from sdmbtl_traffic.simulation_client import SimulationClient
+from sdmbtl_traffic.simulation_process import SimulationClient
 from sdmbtl_traffic.vector_env import AgentsNow, AgentsStep, MultiAgentVectorEnv
 
 
@@ -74,7 +75,7 @@ class Traffic(EnvironmentFamily):
     """
 
     name = "Traffic"
-    defaults: Mapping[str, float] = Crossing().to_dict()
+    defaults: Mapping[str, float] = asdict(Crossing())
     ranges: Mapping[str, Mapping[str, Range]] = {
         "flowing": {
             "inflow": Range(50.0, 300.0, 6),
@@ -210,9 +211,8 @@ class TrafficVectorEnv(MultiAgentVectorEnv):
 
     def reset(self, contexts: Sequence[Mapping[str, float]], seeds: Sequence[int]) -> AgentsNow:
         """Begin an episode on a crossing for each context; missing features are the usual ones."""
-        full = [{**Traffic.defaults, **context} for context in contexts]
-        agents, _ = self._client.reset(full, seeds, self.driver)
-        self._crossings = [Crossing.of(context) for context in full]
+        agents, _ = self._client.reset(contexts, seeds, self.driver)
+        self._crossings = [Crossing(**context) for context in contexts]
         return AgentsNow(*agents)
 
     def step(self, actions: NDArray[np.float32]) -> AgentsStep:

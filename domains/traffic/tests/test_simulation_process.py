@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,12 @@ import pytest
 from sdmbtl.errors import MissingPackageError, SimulationError
 from sdmbtl_traffic.crossing import Crossing
 from sdmbtl_traffic.simulation import Rules
-from sdmbtl_traffic.simulation_client import SimulationClient
+from sdmbtl_traffic.simulation_process import SimulationClient
 
 pytest.importorskip("libsumo")
 
 RULES = Rules(horizon=60.0, warm_up=10, max_vehicles=8, emission_class="HBEFA3/PC_G_EU4")
-USUAL = Crossing(inflow=600.0).to_dict()
+USUAL = asdict(Crossing(inflow=600.0))
 
 
 @pytest.fixture
@@ -89,15 +90,14 @@ def test_processes_are_replaced_now_and_then():
 
 def test_without_sumo_the_message_names_the_extra(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingPackageError, match=r"pip install 'sdmbtl\[traffic\]'"):
+    with pytest.raises(MissingPackageError, match=r"pip install libsumo"):
         SimulationClient(RULES)
 
 
 def test_it_ends_with_the_process_that_started_it():
     script = (
-        "import os; from sdmbtl_traffic.simulation_client import *; "
-        "from sdmbtl_traffic.crossing import Crossing; "
-        f"c = SimulationClient({RULES!r}); c.reset([Crossing().to_dict()], [0]); "
+        "import os; from sdmbtl_traffic.simulation_process import *; "
+        f"c = SimulationClient({RULES!r}); c.reset([{{}}], [0]); "
         "print(c.pid, flush=True); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
