@@ -137,7 +137,7 @@ class TestGoingOn:
         def stop(*_):
             raise Stopped(signal.SIGTERM)
 
-        monkeypatch.setattr(sys.modules["sdmbtl_lab.cli.matrix"], "make_family_from", stop)
+        monkeypatch.setattr("sdmbtl.cli.options.make_family_from", stop)
         result = command(*asked, "--out", tmp_path / "m", status=143)
         assert result.stderr == "Interrupted before the matrix was begun.\n"
 

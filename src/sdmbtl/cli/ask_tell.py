@@ -28,7 +28,6 @@ from sdmbtl.cli.parsing import (
 )
 from sdmbtl.contexts import Source
 from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
-from sdmbtl.studies.describe import status_lines
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
@@ -135,9 +134,7 @@ def renew(
     """Extend a lease by its time from now on; fail if it is lost."""
     from sdmbtl.studies import Study
 
-    study = Study.open(path, wait=wait)
-    _check_lease(study, number, lease)
-    if not study.renew(number, lease):
+    if not Study.open(path, wait=wait).renew(number, lease):
         raise ArgumentError(
             f"Lease {lease} of policy {number} is lost: it expired and was given to another "
             "asker, or the policy was reported. Stop training it: its result would not count."
@@ -192,6 +189,7 @@ def tell(
     forgotten covers nothing; 'tell --replace' brings it back.
     """
     from sdmbtl.studies import Study
+    from sdmbtl.studies.describe import status_lines
 
     chosen = [
         name
@@ -363,7 +361,12 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         source = Source.at(study.space.vector(center), **how)
     if "id" in row:
         number: int = row["id"]
-        trial = _check_lease(study, number, row.get("lease"))
+        if not 0 <= number < len(study.trials):
+            raise ArgumentError(
+                f"There is no policy {number} in this study. 'sdmbtl status "
+                f"{quote(str(study.path))}' lists them."
+            )
+        trial = study.trials[number]
         if source is not None and not _has_source(study, trial, source):
             raise ArgumentError(
                 f"Policy {number} is the one for {study.space.describe(trial.source)}, but "
@@ -374,7 +377,6 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         return source
     pending = study.pending
     if len(pending) == 1:
-        _check_lease(study, pending[0].id, row.get("lease"))
         return pending[0].id
     if not pending:
         raise ArgumentError(
@@ -383,23 +385,6 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         )
     listed = "".join(f"\n  --id {t.id}  {study.space.describe(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Name one:{listed}")
-
-
-def _check_lease(study: Study, number: int, lease: int | None) -> Trial:
-    """Return the trial of a number; refuse unknown numbers, and leases that were never given."""
-    trial = next((t for t in study.trials if t.id == number), None)
-    if trial is None:
-        raise ArgumentError(
-            f"There is no policy {number} in this study. 'sdmbtl status "
-            f"{quote(str(study.path))}' lists them."
-        )
-    current = study.lease_of(trial)
-    if trial.status == "pending" and lease is not None and not 1 <= lease <= (current or 0):
-        raise ArgumentError(
-            f"Policy {number} was never lent with lease {lease}. Give the number that 'sdmbtl ask "
-            "--lease' printed."
-        )
-    return trial
 
 
 def _has_source(study: Study, trial: Trial, source: Source) -> bool:

@@ -16,10 +16,10 @@ import numpy as np
 
 from sdmbtl.checks import check_int
 from sdmbtl.errors import MatrixError, TrainingError
-from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.lock import exclusive
 from sdmbtl.parallel import Heartbeat, compute_all
 from sdmbtl.software import TRAINING, versions
+from sdmbtl_lab.fingerprint import code_fingerprint
 from sdmbtl_lab.matrices.recipe import Recipe, keep_recipe
 from sdmbtl_lab.matrices.storage import Dataset
 from sdmbtl_lab.matrices.units import (
