@@ -41,7 +41,7 @@ from sdmbtl.studies import (
 )
 from sdmbtl.studies.doctor import examine
 from sdmbtl.training import Failure
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
 
@@ -155,8 +155,8 @@ def test_returns_are_those_of_the_policies(finished):
 
     member = finished.portfolio()[0]
     played = evaluate_in_gymnasium(
-        member.policy,
         finished.family,
+        member.policy,
         finished.space,
         finished.space.targets,
         observe_context=False,
