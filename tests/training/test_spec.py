@@ -7,7 +7,7 @@ import pytest
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family, register_family
-from sdmbtl.environments.registry import _FACTORIES, can_be_made_anywhere
+from sdmbtl.environments.registry import _REGISTERED, can_be_made_anywhere
 from sdmbtl.errors import ContextError, FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.training import (
@@ -212,4 +212,4 @@ def test_a_family_registered_here_is_not_known_elsewhere():
     try:
         assert not can_be_made_anywhere(make_family("owncartpole"))
     finally:
-        del _FACTORIES["OwnCartPole"]
+        del _REGISTERED["OwnCartPole"]

@@ -8,7 +8,7 @@ import pytest
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import MatrixError
 from sdmbtl.training import make_trainer
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
 
@@ -121,3 +121,12 @@ class TestDirectory:
 
 def at(path, recipe):
     return MatrixFactory(path, recipe)
+
+
+def test_a_recipe_that_names_code_needs_trust(recipe, tmp_path):
+    data = recipe.to_dict() | {"family": {"name": "envs_of_others:make", "options": {}}}
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(MatrixError, match="'envs_of_others:make'.* If you trust it"):
+        MatrixRecipe.load(path)
+    assert MatrixRecipe.load(path, trust=True).family == data["family"]

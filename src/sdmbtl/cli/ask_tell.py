@@ -320,7 +320,7 @@ def _tell_rows(
                 **how,
             )
             attached = {**row.get("attributes", {}), **attributes}
-            if attached and trial not in before:
+            if attached and not any(trial is known for known in before):
                 study.annotate(trial, **attached)
         except SdmbtlError as problem:
             if isinstance(problem, DuplicateTellError):
@@ -331,7 +331,7 @@ def _tell_rows(
             kind = BusyError if isinstance(problem, BusyError) else ArgumentError
             raise kind(f"Row {place + 1} of {len(rows)}{kept}: {problem}") from None
         became = f"recorded as {how['status']}"
-        if trial in before:  # nothing has changed
+        if any(trial is known for known in before):  # nothing was recorded
             lease = study.store.leases().get(trial.id)
             is_late = lease is not None and row.get("lease", lease.token) != lease.token
             became = "stale, because its lease had expired" if is_late else "was reported before"

@@ -230,7 +230,7 @@ class Portfolio:
                 "environment yourself; policy_for(context) acts in it."
             )
         from sdmbtl.environments import make_family
-        from sdmbtl.environments.named_code import code_of_family
+        from sdmbtl.environments.registry import code_of_family
 
         if not trust:
             named = code_of_family(self.family)

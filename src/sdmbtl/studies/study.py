@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -52,8 +52,8 @@ from sdmbtl.studies.stopping import (
 from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
-from sdmbtl.studies.trust import StudyTrust
 from sdmbtl.transfer import as_episodes, mean_of, share_of_range
+from sdmbtl.trust import ORIGIN, StudyTrust
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class Study:
         self.configuration = Configuration.recorded(facts, path)
         self._environments = recorded_environments(facts)
         trusted = trust or given is not None
-        self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
+        identity = [facts.get(ORIGIN), asdict(self.configuration)]
+        self.trust = StudyTrust(path, self.configuration.family, identity, given=trusted)
         if given is not None:
             given.configuration.check_same(self.configuration, path)
             self.trust.remember()

@@ -11,8 +11,7 @@ from typing import Any, Self
 
 from sdmbtl.checks import MAX_COUNT, check_int, short_text
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.named_code import code_of_family
-from sdmbtl.environments.registry import can_be_made_anywhere
+from sdmbtl.environments.registry import can_be_made_anywhere, code_of_family
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.foreign import read_json

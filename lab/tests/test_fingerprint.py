@@ -5,8 +5,8 @@ from textwrap import dedent
 
 import pytest
 
-from sdmbtl import fingerprint
-from sdmbtl.fingerprint import code_fingerprint, import_closure
+from sdmbtl_lab import fingerprint
+from sdmbtl_lab.fingerprint import code_fingerprint, import_closure
 
 FILES = {
     "__init__.py": "from made_up.numbers import number\nfrom made_up.other import other\n",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import textwrap
 from collections.abc import Collection, Iterator
 from functools import cache
 from importlib.util import find_spec, resolve_name
@@ -26,30 +25,6 @@ def code_fingerprint(*modules: str, stop_at: Collection[str] = ()) -> str:
             everything that has a name.
     """
     return _fingerprint(tuple(sorted(set(modules))), frozenset(stop_at))
-
-
-def module_fingerprints(*modules: str) -> dict[str, str]:
-    """A short hash of each module, and of each that they import from their own package.
-
-    The files are read each time, for they may have been edited meanwhile.
-
-    Args:
-        *modules: As of `code_fingerprint`.
-    """
-    return {module: _hash_of(_tree(module)) for module in sorted(import_closure(*modules))}
-
-
-def text_fingerprint(source: str) -> str:
-    """A short hash of source code as text; of what is not whole code, of the text itself."""
-    try:
-        return _hash_of(ast.parse(textwrap.dedent(source)))
-    except SyntaxError:  # the lines of a lambda may be part of a call
-        return hashlib.sha256(source.encode()).hexdigest()[:16]
-
-
-def _hash_of(tree: ast.Module) -> str:
-    text = ast.dump(_without_docstrings(tree), annotate_fields=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def import_closure(*modules: str, stop_at: Collection[str] = ()) -> frozenset[str]:
