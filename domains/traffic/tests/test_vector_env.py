@@ -10,7 +10,6 @@ from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.random_actions import play_random_actions
 from sdmbtl.training.rollout import episode_seed
 from sdmbtl_traffic.family import Traffic
-from sdmbtl_traffic.vector_env import act_in_blocks
 
 pytest.importorskip("libsumo")
 
@@ -89,7 +88,7 @@ def test_returns_are_means_over_agents_of_their_sums(family, trainer, training):
     now = env.reset([trainer.space.context(targets[0])], [episode_seed(1, 0, 0)])
     current, sums, is_over = {}, [], False
     while not is_over:
-        step = env.step(act_in_blocks(training.policy, now.obs))
+        step = env.step(env.act(training.policy, now.obs))
         for slot, reward, gone in zip(now.slots, step.reward, step.gone, strict=True):
             current[slot] = current.get(slot, 0.0) + reward
             if gone:
