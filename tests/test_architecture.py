@@ -1,6 +1,7 @@
 """Walls between the packages: which may import which."""
 
 import ast
+import re
 import sys
 from functools import cache
 from pathlib import Path
@@ -85,3 +86,18 @@ def test_no_module_imports_itself_through_another():
         for name in leaves:
             del used[name]
     assert not used, f"these import one another in a circle: {used}"
+
+
+def test_the_map_is_right():
+    """CONTRIBUTING.md names every package in order, and files and functions that exist."""
+    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text()
+    table = text.partition("| package | content | start with |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", table, flags=re.MULTILINE)
+    assert tuple(name for name, _ in rows) == ORDER
+    files = [f"{name}/{file}" for name, cell in rows for file in re.findall(r"`(\S+)`", cell)]
+    for file in files:
+        assert (ROOT / file).is_file(), file
+    for function, file in re.findall(r"`(\w+)` in `(\S+\.py)`", text):
+        assert f"def {function}(" in (ROOT / file).read_text(), (function, file)
+    for file in re.findall(r"`(\w+/\S+\.py)`", text):
+        assert any((base / file).is_file() for base in (ROOT, ROOT.parents[1], ROOT / "training"))

@@ -128,14 +128,13 @@ def draw_crossing() -> None:
 def drive(family: Any, policy: Policy, driver: str) -> Iterator[NDArray[np.uint8]]:
     """Yield the pictures of an episode, one per step."""
     from sdmbtl_traffic.crossing import STEP
-    from sdmbtl_traffic.vector_env import act_in_blocks
 
     world = family.make_vector_env()
     world.driver = driver
     now, is_over = world.reset([family.full_context({})], [SEED]), False
     time = family.warm_up * STEP
     while not is_over:
-        step = world.step(act_in_blocks(policy, now.obs))
+        step = world.step(world.act(policy, now.obs))
         now, is_over, time = step.now, step.is_over, time + STEP
         if time >= BEGIN:
             yield world.render(0)[ROWS]

@@ -32,7 +32,7 @@ from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl_traffic.crossing import MOST_ACCELERATION
 from sdmbtl_traffic.family import Traffic, TrafficVectorEnv
 from sdmbtl_traffic.simulation import Driver
-from sdmbtl_traffic.vector_env import Episode, act_in_blocks
+from sdmbtl_traffic.vector_env import Episode
 
 #: Seeds of new episodes begin here: training and studies have others.
 NEW = 10**6
@@ -105,7 +105,7 @@ def measure_crossing(family: Traffic, seeds: int, episodes: int) -> dict[str, An
     }
     for seed in range(seeds):
         policy = trainer.train([TrainingJob(usual, seed)])[0].policy
-        driven = drive(world, [context], episodes, "policy", partial(act_in_blocks, policy))
+        driven = drive(world, [context], episodes, "policy", partial(world.act, policy))
         table[f"policy, seed {seed}"] = summarise(driven, idm)
     world.close()
     for name, row in table.items():
@@ -137,7 +137,7 @@ def measure_portfolio(family: Traffic, episodes: int, work: Path) -> dict[str, A
         "policies": {},
     }
     driven = [
-        drive(world, contexts, episodes, "policy", partial(act_in_blocks, policy))
+        drive(world, contexts, episodes, "policy", partial(world.act, policy))
         for policy in policies
     ]
     for number in (1, 2, 4, 8):

@@ -30,7 +30,7 @@ from experiment import read_result, save_result
 from sdmbtl import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 from sdmbtl.training import Trainer, TrainingJob, make_trainer
-from sdmbtl.training.ppo import GymnasiumPPO
+from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
 
 SB3_STEPS = 49_152
 HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3", "BipedalWalker")

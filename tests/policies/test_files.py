@@ -24,7 +24,6 @@ from sdmbtl.policies import (
     save_policy,
 )
 from sdmbtl.policies.sb3 import SB3Policy
-from sdmbtl.policies.spaces import space_from_json, space_to_json
 
 
 def mlp(bounds=(-1.0, 1.0), limit=10.0):
@@ -252,36 +251,3 @@ def test_without_stable_baselines(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
     with pytest.raises(MissingPackageError, match=r"not installed.*pip install 'sdmbtl\[sb3\]'"):
         load_policy(tmp_path / "p")
-
-
-# -- arguments and spaces as JSON --------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "space",
-    [
-        spaces.Box(-np.inf, np.inf, (3,), np.float32),
-        spaces.Box(np.array([-1.0, -np.inf]), np.array([np.inf, 2.5]), dtype=np.float64),
-        spaces.Box(np.float32([-0.1, -3.4e38]), np.float32([0.1, 3.4e38])),
-        spaces.Box(0, 255, (4, 5, 3), np.uint8),
-        spaces.Box(np.array([[0, 1], [2, 3]]), np.array([[9, 9], [9, 8]]), dtype=np.int64),
-        spaces.Box(-1.0, 1.0, (), np.float32),
-        spaces.Discrete(5),
-        spaces.Discrete(5, start=-2),
-        spaces.MultiDiscrete([3, 2]),
-        spaces.MultiDiscrete(np.array([[2, 3], [4, 5]])),
-        spaces.MultiBinary(4),
-        spaces.MultiBinary([2, 3]),
-    ],
-    ids=str,
-)
-def test_spaces_come_back(space):
-    text = json.dumps(space_to_json(space), allow_nan=False)
-    again = space_from_json(json.loads(text))
-    assert again == space
-    assert again.dtype == space.dtype
-
-
-def test_other_spaces_cannot_be_kept():
-    with pytest.raises(PolicyError, match="Box, Discrete, MultiDiscrete or MultiBinary.*Text"):
-        space_to_json(spaces.Text(3))

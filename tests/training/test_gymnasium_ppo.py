@@ -13,8 +13,9 @@ from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.ppo import GymnasiumPPO, JaxEnvPPO
 from sdmbtl.training.ppo.env_slots import EnvState
+from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_settings
 
 POLES = ContextSpace(length=[0.3, 0.9], masspole=[0.05, 0.5])
@@ -111,9 +112,9 @@ def test_a_parent_gives_weights_critic_and_statistics(trained):
         assert np.array_equal(mine, its)
     assert not np.asarray(weights.log_std).any()
     assert np.allclose(state.learner.obs_stats.mean, parent.shift)
-    assert float(state.learner.obs_stats.count) == parent.observations_seen
+    assert float(state.learner.obs_stats.number) == parent.observations_seen
     returns = state.learner.return_stats
-    inherited = (returns.mean[0], returns.var[0], returns.count)
+    inherited = (returns.mean[0], returns.var[0], returns.number)
     assert inherited == pytest.approx(parent.return_statistics)
     assert parent.return_statistics.mean > 1.0  # CartPole's rewards are all positive
 
@@ -311,7 +312,7 @@ class Faulty(Walk):
 def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     space = ContextSpace(goal=[1.0, 2.0])
-    trainer = made(Faulty, space, **SMALL)
+    trainer = made(Faulty, space, **SMALL, total_timesteps=64)
     pattern = rf"context \{{'goal': 1.0\}}: .*{text}.*test_gymnasium_ppo.py:\d+"
     with pytest.raises(TrainingError, match=pattern):
         train_one(trainer, space.targets[:1])

@@ -1,4 +1,4 @@
-"""The batched trainer: it learns, it repeats itself exactly, it evaluates what Gymnasium plays."""
+"""PPO in JAX environments: it learns, repeats itself exactly, and agrees with Gymnasium."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import ContextError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy, policy_bytes
 from sdmbtl.training import TrainerSpec, TrainingJob, make_trainer, train
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.training.rollout import evaluate_in_gymnasium
 
 QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
@@ -57,8 +57,8 @@ def test_evaluation_agrees_with_gymnasium(learned):
     assert ours.shape == (4, 50)
     assert ours[0].mean() >= 450
     theirs = evaluate_in_gymnasium(
-        training.policy,
         trainer.family,
+        training.policy,
         trainer.space,
         contexts,
         observe_context=False,
@@ -124,8 +124,8 @@ def test_normalized_observations_travel_with_the_policy():
     assert not np.allclose(policy.scale, 1.0)
     ours = trainer.evaluate(policy, space.targets, episodes=20, seed=0).complete()
     theirs = evaluate_in_gymnasium(
-        policy,
         family,
+        policy,
         space,
         space.targets,
         observe_context=False,
@@ -154,7 +154,6 @@ def test_continuous_actions_stay_within_bounds():
     [
         ({"num_stepz": 5}, "Unknown option 'num_stepz'.*Did you mean 'num_steps'"),
         ({"chunk": 0}, "'chunk' must be a whole number >= 1"),
-        ({"processes": 0}, "'processes' must be a whole number >= 1"),
     ],
 )
 def test_unusable_options(options, text):
@@ -164,9 +163,7 @@ def test_unusable_options(options, text):
 
 def test_no_pure_function_twin():
     family = make_family("BipedalWalker")
-    with pytest.raises(
-        TrainerError, match="BipedalWalker has no pure-function twin.*Use GymnasiumPPO"
-    ):
+    with pytest.raises(TrainerError, match="BipedalWalker has no JAX twin.*GymnasiumPPO"):
         JaxEnvPPO(family, family.space())
 
 
@@ -196,9 +193,9 @@ def test_a_run_that_diverges():
 
 def test_multi_task_is_evaluated_on_the_same_contexts():
     trainer = cartpole(observe_context=True, **QUICK)
-    assert list(trainer._ppo._evaluated_rows(1)) == [0, 0]
-    assert list(trainer._ppo._evaluated_rows(8)) == list(range(8))
-    assert len(set(trainer._ppo._evaluated_rows(512))) == 64
+    assert list(trainer._ppo._evaluated_tasks(1)) == [0, 0]
+    assert list(trainer._ppo._evaluated_tasks(8)) == list(range(8))
+    assert len(set(trainer._ppo._evaluated_tasks(512))) == 64
 
 
 def test_a_policy_of_another_shape(learned):

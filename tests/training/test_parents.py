@@ -90,7 +90,7 @@ def test_an_old_file_gets_a_fresh_critic(parent):
     old = parent.policy.acting()
     (child,) = trainer.train([TrainingJob(SPACE.targets[:1], 5, parent=old, steps=2048)])
     assert np.array_equal(child.policy.weights[0], old.weights[0])
-    fresh = trainer.form.initial(5)[0].critic
+    fresh = trainer.form.begin(5, None)[0].critic
     assert np.array_equal(child.policy.critic[0][0], np.asarray(fresh[0][0]))
 
 

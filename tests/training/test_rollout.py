@@ -272,27 +272,6 @@ def test_progress_counts_contexts(monkeypatch):
     assert calls[-1] == (3, 3)
 
 
-@pytest.mark.parametrize("name", ["CartPole", "Pendulum", "Acrobot", "MountainCar"])
-def test_an_environment_that_is_used_again_plays_as_a_new_one(name):
-    family = make_family(name)
-    context = family.space().target(0)
-    env = family.make(context)
-    actions = [env.action_space.sample() for _ in range(60)]
-
-    def episode(env, seed):
-        observation, _ = env.reset(seed=seed)
-        steps = [observation.tobytes()]
-        for action in actions:
-            observation, reward, *ends, _ = env.step(action)
-            steps.append((observation.tobytes(), reward, *ends))
-            if any(ends):
-                break
-        return steps
-
-    for seed in range(5):
-        assert episode(env, seed) == episode(family.make(context), seed)
-
-
 @pytest.mark.parametrize("built_for", ["context", "episode"])
 def test_environments_are_used_again_where_that_is_safe(monkeypatch, built_for):
     monkeypatch.setattr(rollout, "ENV_SLOTS", 2)

@@ -11,7 +11,7 @@ from sdmbtl.environments.functional.cartpole import FunctionalCartPole
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import policy_bytes
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 LIMIT = 12
 SPACE = ContextSpace(gravity=[5.0, 10.0])

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from sdmbtl.policies import Policy
 from sdmbtl.training import TrainingJob
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 
 class LongRuns(JaxEnvPPO):

@@ -14,7 +14,7 @@ from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.lock import exclusive
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import Evaluation, TrainingJob, make_trainer
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl_lab.matrices import factory, load_matrix, software, units
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory

@@ -8,7 +8,7 @@ import pytest
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import MatrixError
 from sdmbtl.training import make_trainer
-from sdmbtl.training.ppo import JaxEnvPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
 

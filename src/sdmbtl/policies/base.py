@@ -1,4 +1,4 @@
-"""What a trained policy can do, and the file it is kept in."""
+"""Base class of trained policies, and the file they are kept in."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Policy(ABC):
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
-        """All that is needed besides the weights, as JSON data."""
+        """Everything except the weights, as JSON data."""
 
     @classmethod
     @abstractmethod
@@ -128,8 +128,8 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     """Make a policy again from `policy_bytes`; nothing in it is executed.
 
     Args:
-        content: What `policy_bytes` gave.
-        source: Where it is from, for messages.
+        content: Bytes of a policy file.
+        source: Name of the file, for messages.
 
     Raises:
         PolicyError: If it is damaged, or not a policy of this package.

@@ -7,7 +7,9 @@ among a few known ones, never imported: a file from elsewhere runs no code.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+import json
+import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple, Self
 
@@ -43,13 +45,8 @@ CONTRIB_ALGORITHMS = ("TRPO", "TQC", "CrossQ", "QRDQN", "ARS")
 
 #: Arguments of a policy that only training needs.
 _FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
-#: Prefixes of weights that acting does not need, in the policies of all algorithms.
-_NOT_ACTING = (
-    *("value_net.", "mlp_extractor.value_net.", "vf_features_extractor.", "log_std"),
-    *("critic.", "critic_target.", "actor_target.", "q_net_target.", "quantile_net_target."),
-)
-#: Sizes in a policy's arguments above this must be those of weights in its file.
-_LARGEST_UNSEEN, _MOST_LAYERS = 4096, 16
+#: Numbers above this in a policy's arguments must be sizes of weights; at most this many numbers.
+LARGEST_UNSEEN, MOST_SIZES = 4096, 64
 
 #: Names of arrays: those of the network, and the statistics of observations and of returns.
 _NETWORK, _MEAN, _VARIANCE = "network.", "observation_mean", "observation_variance"
@@ -57,13 +54,13 @@ _SEEN, _RETURNS = "observations_seen", "return_statistics"
 
 
 class Normalization(NamedTuple):
-    """Statistics of observations as VecNormalize has them; `seen` of them, None if unknown."""
+    """Statistics of `seen` observations, as VecNormalize has them."""
 
     mean: NDArray[np.float64]
     variance: NDArray[np.float64]
     epsilon: float
     clip: float
-    seen: float | None = None
+    seen: float
 
     def __call__(self, observation: NDArray[Any]) -> NDArray[np.float32]:
         """Normalise an observation or a batch, as VecNormalize does."""
@@ -80,7 +77,7 @@ class SB3Policy(Policy):
         policy_kwargs: Arguments of the policy as JSON data; classes by name.
         observation_space: Observations as the network sees them.
         action_space: Actions of the environment.
-        weights: State dict; what only training needs may be missing.
+        weights: State dict.
         normalization: Normalisation of observations; None if there is none.
         returns: Statistics by which rewards were normalised, for further training; None if they
             were not, or it is not known.
@@ -106,7 +103,6 @@ class SB3Policy(Policy):
         self.observation_space, self.action_space = observation_space, action_space
         self.normalization, self.returns = normalization, returns
         self._network = self._build(weights)
-        self._kept = frozenset(weights)
 
     @classmethod
     def from_model(
@@ -144,7 +140,7 @@ class SB3Policy(Policy):
         )
 
     def _build(self, weights: Mapping[str, torch.Tensor]) -> BasePolicy:
-        """Make the network with these weights; those that acting does not need may be missing."""
+        """Make the network with these weights."""
         policy_class = policy_class_of(self.algorithm, self.policy)
         arguments = classes_from_names(self.policy_kwargs)
         if self.algorithm == "DDPG":  # which is TD3 with a single critic
@@ -158,10 +154,7 @@ class SB3Policy(Policy):
                 network = policy_class(
                     self.observation_space, self.action_space, *schedule, **arguments
                 )
-            missing, unknown = network.load_state_dict(dict(weights), strict=False)
-            lacking = [name for name in missing if not name.startswith(_NOT_ACTING)]
-            if lacking or unknown:
-                raise ValueError(f"missing {lacking}, unknown {unknown}")
+            network.load_state_dict(dict(weights))
         except MISFITS as error:
             raise PolicyError(
                 f"The weights are not those of a {self.policy} of {self.algorithm} with "
@@ -192,34 +185,15 @@ class SB3Policy(Policy):
         return actions
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """Return the state dict; of an exported policy, without what only training needs.
-
-        Its tensors are those of the network: copy what you change.
-        """
-        state = self._network.state_dict()
-        return {name: tensor.detach() for name, tensor in state.items() if name in self._kept}
-
-    def acting(self) -> SB3Policy:
-        """Return the policy without critics, target networks, exploration and counts."""
-        kept = {n: t for n, t in self.weights().items() if not n.startswith(_NOT_ACTING)}
-        normalized = self.normalization
-        return SB3Policy(
-            self.algorithm,
-            self.policy,
-            self.policy_kwargs,
-            self.observation_space,
-            self.action_space,
-            kept,
-            None if normalized is None else normalized._replace(seen=None),
-        )
+        """Return the state dict. Its tensors are those of the network: copy what you change."""
+        return {name: tensor.detach() for name, tensor in self._network.state_dict().items()}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the network's weights and the statistics, by name."""
         named = {f"{_NETWORK}{name}": t.cpu().numpy() for name, t in self.weights().items()}
         if self.normalization is not None:
             named |= {_MEAN: self.normalization.mean, _VARIANCE: self.normalization.variance}
-            if self.normalization.seen is not None:
-                named[_SEEN] = np.array([self.normalization.seen])
+            named[_SEEN] = np.array([self.normalization.seen])
         if self.returns is not None:
             named[_RETURNS] = np.array(self.returns)
         return named
@@ -247,8 +221,9 @@ class SB3Policy(Policy):
         observed = space_from_json(description["observation_space"])
         normalization = None
         if constants is not None:
-            seen = float(arrays[_SEEN][0]) if _SEEN in arrays else None
-            normalization = Normalization(arrays[_MEAN], arrays[_VARIANCE], **constants, seen=seen)
+            normalization = Normalization(
+                arrays[_MEAN], arrays[_VARIANCE], **constants, seen=float(arrays[_SEEN][0])
+            )
             if not normalization.mean.shape == normalization.variance.shape == observed.shape:
                 raise PolicyError("Statistics of observations have another shape than these.")
         return cls(
@@ -267,21 +242,12 @@ class SB3Policy(Policy):
         )
 
 
-def _check_sizes(arguments: Any, weights: Mapping[str, torch.Tensor]) -> None:
+def _check_sizes(arguments: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
     """Refuse arguments of some bytes that ask for a network that nobody has weights for."""
     known = {size for tensor in weights.values() for size in tensor.shape}
-    numbers = list(_numbers_in(arguments))
-    too_large = [n for n in numbers if n > _LARGEST_UNSEEN and n not in known]
-    if too_large or len(numbers) > _MOST_LAYERS * 4:
+    sizes = [int(number) for number in re.findall(r"\d+", json.dumps(arguments))]
+    if len(sizes) > MOST_SIZES or any(n > LARGEST_UNSEEN and n not in known for n in sizes):
         raise PolicyError(f"the network would be larger than its weights: {short_text(arguments)}")
-
-
-def _numbers_in(value: Any) -> Iterator[float]:
-    if isinstance(value, int | float):
-        yield value
-    elif isinstance(value, Mapping | list | tuple):
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _numbers_in(inner)
 
 
 # -- names ---------------------------------------------------------------------------------

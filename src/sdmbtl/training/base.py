@@ -256,11 +256,11 @@ class Trainer(ABC):
         ]
 
     def warn_of_few_updates(self, updates: int, steps: int) -> None:
-        """Say, once, if a training run from scratch is too short to learn anything.
+        """Warn, once, if a training run from scratch is too short to learn anything.
 
         Args:
-            updates: How often the policy is updated.
-            steps: In how many environment steps.
+            updates: Number of updates of the policy.
+            steps: Environment steps of the run.
         """
         if updates < FEW_UPDATES and (updates, steps) not in self._warned:
             self._warned.add((updates, steps))

@@ -29,7 +29,7 @@ def environment_error(
 
     Args:
         context: The context in force.
-        error: What the environment raised, or what raised on its values.
+        error: Error that the environment raised, or that its values led to.
         env: The environment, if there is one.
     """
     what = str(error) if isinstance(error, TrainingError) else f"{type(error).__name__}: {error}"
@@ -53,23 +53,23 @@ def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
     """Refuse what is not the result of a Gymnasium step.
 
     Raises:
-        TrainingError: If it is not five values, the reward is not a number, or the observation
+        ValueError: If it is not five values, the reward is not a number, or the observation
             has another shape than its space.
     """
     if not isinstance(result, tuple) or len(result) != 5:
         count = f"{len(result)} values" if isinstance(result, tuple) else short_text(result)
-        raise TrainingError(
+        raise ValueError(
             "step() must return (observation, reward, terminated, truncated, info). "
             f"Got {count} instead"
         )
     observation, reward = result[:2]
     if np.ndim(reward) != 0:
-        raise TrainingError(
+        raise ValueError(
             f"The reward must be a number. Got an array of shape {np.shape(reward)} instead"
         )
     shape = env.observation_space.shape
     if shape is not None and np.shape(observation) != shape:
-        raise TrainingError(
+        raise ValueError(
             f"An observation must have the shape {shape} of its space. "
             f"Got {np.shape(observation)} instead"
         )

@@ -112,17 +112,8 @@ class _Rollout:
     """Plays episodes, some side by side.
 
     A slot goes on with the same context for as long as there are episodes of it, so that one
-    environment can serve for several. At first every slot has its own context.
-
-    Args:
-        make: Makes the environment of a context, by number.
-        numbers: The contexts.
-        episodes: Number of episodes on each.
-        seed: Of the evaluation.
-
-    Attributes:
-        returns: By context and episode, of those that have ended.
-        errors: By context, the first episode that failed, why, and its environment.
+    environment can serve for several. At first every slot has its own context. `returns` are by
+    context and episode; `errors` by context: the first episode that failed, why, and where.
     """
 
     def __init__(
@@ -148,14 +139,7 @@ class _Rollout:
         endless_after: int,
         progress: EvaluationProgress | None,
     ) -> None:
-        """Play all episodes.
-
-        Args:
-            policy: The policy.
-            time_limit: Steps after which an episode is cut off.
-            endless_after: Steps after which an episode has failed.
-            progress: Called with the contexts done and in all.
-        """
+        """Play all episodes."""
         slots: dict[int, _Slot] = {}
         reported = 0
         try:
@@ -233,11 +217,7 @@ class _Rollout:
         return None
 
     def _choose_next(self, same: int | None = None) -> tuple[int, int] | None:
-        """Choose context and number of the episode to begin; None if all are begun.
-
-        Args:
-            same: The context that is preferred.
-        """
+        """Choose the episode to begin, on the `same` context if possible; None if all are begun."""
         if same is None or not self._left[same]:
             while self._waiting and not self._left[self._waiting[0]]:
                 self._waiting.popleft()

@@ -141,7 +141,9 @@ class SB3Trainer(Trainer):
         self.norm_obs, self.norm_reward = norm_obs, norm_reward
         count = partial(check_int, low=1, error=TrainerError)
         self.total_timesteps = count("total_timesteps", total_timesteps)
-        self.num_envs = count("num_envs", num_envs or (8 if self.is_on_policy else 1))
+        if num_envs is None:
+            num_envs = 8 if self.is_on_policy else 1
+        self.num_envs = count("num_envs", num_envs)
         self.eval_every = None if eval_every is None else count("eval_every", eval_every)
         self.eval_episodes = count("eval_episodes", eval_episodes)
         self.hyperparameters = self._check_hyperparameters(hyperparameters)
@@ -222,11 +224,15 @@ class SB3Trainer(Trainer):
                 f"{short_text(observations)}. Wrap it in gymnasium.wrappers.FlattenObservation, in "
                 "a function of your own (module:function)."
             )
-        blank: gymnasium.Env[Any, Any] = gymnasium.Env()
-        blank.observation_space, blank.action_space = observations, actions
+
+        def make_blank() -> gymnasium.Env[Any, Any]:
+            env: gymnasium.Env[Any, Any] = gymnasium.Env()
+            env.observation_space, env.action_space = observations, actions
+            return env
+
         with warnings.catch_warnings(), _contain_randomness(seed=0):
             warnings.simplefilter("ignore")  # training says the same again
-            self._model(DummyVecEnv([lambda: blank] * self.num_envs), 0, self.total_timesteps)
+            self._model(DummyVecEnv([make_blank] * self.num_envs), 0, self.total_timesteps)
 
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
@@ -379,21 +385,17 @@ class SB3Trainer(Trainer):
                     f"for here it is {short_text(ours[name])}. Make the trainer with the settings "
                     "of that policy, or start from scratch."
                 )
-        known, weights = parent.weights(), fresh.weights()
-        for name in weights:
-            # An exported policy has no target networks: they begin as copies.
-            source = name if name in known else name.replace("_target.", ".")
-            if source in known and name.rpartition(".")[2] != "log_std":
-                weights[name] = known[source]
-        model.policy.load_state_dict(weights)
+        weights = parent.weights()
+        noise = {name: w for name, w in fresh.weights().items() if name.endswith("log_std")}
+        model.policy.load_state_dict({**weights, **noise})
         if hasattr(model, "weights"):  # ARS searches around a vector of its own
             model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
         normalizing: Any = model.get_vec_normalize_env()
         if parent.normalization is not None:
-            moments, seen = normalizing.obs_rms, parent.normalization.seen
+            moments = normalizing.obs_rms
             moments.mean = parent.normalization.mean.copy()
             moments.var = parent.normalization.variance.copy()
-            moments.count = float(self.total_timesteps) if seen is None else seen
+            moments.count = parent.normalization.seen
         if parent.returns is not None and normalizing is not None and normalizing.norm_reward:
             mean, variance, count = parent.returns
             moments = normalizing.ret_rms

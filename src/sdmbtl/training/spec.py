@@ -1,4 +1,4 @@
-"""What is trained and how, as data, and training by it.
+"""Specification of training as data, and training by it.
 
 A specification can be written to a file or sent to another process or machine, where `train` and
 `evaluate` give the same: the trainer is made from it there, once.
@@ -106,10 +106,10 @@ def train(
     Nothing is tried twice with other seeds: a retry is another job, and the caller's business.
 
     Args:
-        spec: What is trained and how.
+        spec: Environments, space, trainer and settings.
         jobs: The policies.
         progress: Called now and then; what it raises passes through.
-        checkpoints: Where runs that were killed continue from; for the caller to delete, with
+        checkpoints: Files from which killed runs continue; for the caller to delete, with
             `delete_checkpoints`, when what was trained is on record.
         finished: Called with the results of jobs that were trained side by side, by their places in
             the list, as soon as these are there; what it raises passes through.

@@ -269,7 +269,7 @@ class TrafficEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
         self._now = step.now
         return self._join(step.now), float(step.reward.sum()), False, step.is_over, {}
 
-    def render(self) -> NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> NDArray[np.uint8] | None:
         """Draw the crossing from above: an (H, W, 3) picture, without a display."""
         return None if self.render_mode is None else self.world.render(0)
 

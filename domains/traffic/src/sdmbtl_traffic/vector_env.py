@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -21,7 +20,7 @@ from sdmbtl.training.environment_errors import environment_error, name_context_i
 from sdmbtl.training.job import Evaluation
 from sdmbtl.training.ppo.env_slots import EnvState, EpisodePlan, RolloutArrays
 from sdmbtl.training.progress import EvaluationProgress
-from sdmbtl.training.rollout import ENV_SLOTS, endless_error, episode_seed
+from sdmbtl.training.rollout import endless_error, episode_seed
 
 #: (k, A) actions for (k, I) observations.
 Act = Callable[[NDArray[np.float32]], NDArray[np.float32]]
@@ -135,7 +134,7 @@ class MultiAgentVectorEnv(ABC):
         seed = check_int("seed", seed, low=0, error=TrainerError)
         numbers = list(range(len(contexts)) if only is None else only)
         evaluation = Evaluation(np.full((len(contexts), episodes), np.nan))
-        act = partial(act_in_blocks, policy)
+        act = partial(self.act, policy)
 
         def play(places: Sequence[tuple[int, int]]) -> None:
             group = [
@@ -220,6 +219,17 @@ class MultiAgentVectorEnv(ABC):
             total, gone = total + float(step.reward.sum()), gone + int(step.gone.sum())
             yield self.render(0), total / max(gone + len(now.slots), 1)
 
+    def act(self, policy: Policy, obs: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return (k, A) actions of a policy for (k, I) observations.
+
+        Each agent acts by itself: in a batch, the last digits depend on the other rows, and an
+        episode must not depend on the others.
+        """
+        actions = np.zeros((len(obs), *self.action_space.shape), np.float32)
+        for number, row in enumerate(obs):
+            actions[number] = policy.act(row)
+        return actions
+
     def play(
         self,
         act: Act,
@@ -230,7 +240,7 @@ class MultiAgentVectorEnv(ABC):
         """Play at most `most_episodes` episodes side by side.
 
         Args:
-            act: The actions; see `act_in_blocks`.
+            act: Actions for observations; see `act`.
             episodes: The episodes.
             max_episode_steps: Time limit; None for none.
             endless_after: Steps after which episodes that have not ended have failed.
@@ -256,19 +266,6 @@ class MultiAgentVectorEnv(ABC):
             now, is_over = step.now, step.is_over
         np.add.at(agents, now.slots // self.max_agents, 1)
         return totals / np.maximum(agents, 1)
-
-
-def act_in_blocks(policy: Policy, obs: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return (k, A) actions of a policy for (k, I) observations.
-
-    The policy always acts on `ENV_SLOTS` of them: the last digits of a product depend on the size
-    of a batch, and an episode must not depend on the others.
-    """
-    blocks = max(math.ceil(len(obs) / ENV_SLOTS), 1)
-    padded = np.zeros((blocks * ENV_SLOTS, obs.shape[1]), np.float32)
-    padded[: len(obs)] = obs
-    actions: list[Any] = [policy.act(part) for part in np.split(padded, blocks)]
-    return np.concatenate(actions)[: len(obs)].astype(np.float32, copy=False)
 
 
 class MultiAgentSlots:

@@ -112,13 +112,7 @@ class CompiledPPO:
     def start(
         self, tasks: Tasks, seeds: list[int], begin: Sequence[tuple[Weights, RunningStats]]
     ) -> TrainState:
-        """Return the states of new training runs.
-
-        Args:
-            tasks: With a leading axis for the runs.
-            seeds: Seed of each run.
-            begin: Weights and statistics of each, by `PolicyForm.begin`.
-        """
+        """Return the states of new training runs, whose weights are from `PolicyForm.begin`."""
         weights, obs_stats = jax.tree.map(lambda *w: jnp.stack(w), *begin)
         keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
 
@@ -143,17 +137,9 @@ class CompiledPPO:
     def _advance(
         self, states: TrainState, tasks: Tasks, iterations: jax.Array, total: jax.Array
     ) -> tuple[TrainState, jax.Array]:
-        """Train for some iterations, then evaluate.
+        """Train B policies for (n,) iterations, then evaluate them; see `_evaluate`.
 
-        Args:
-            states: States of B policies.
-            tasks: Tasks of B policies.
-            iterations: (n,) numbers of the iterations.
-            total: Iterations of the whole run; an array, so that runs of any length share what is
-                compiled.
-
-        Returns:
-            The states and (B,) mean returns on the training contexts.
+        The number of all iterations is an array: runs of any length share what is compiled.
         """
 
         def iterate(states: TrainState, iteration: jax.Array) -> tuple[TrainState, None]:
@@ -177,14 +163,7 @@ class CompiledPPO:
     def _iteration(
         self, state: TrainState, tasks: Tasks, shuffles: jax.Array, share: jax.Array
     ) -> TrainState:
-        """Play, then learn from what was seen.
-
-        Args:
-            state: State of one policy.
-            tasks: Its tasks.
-            shuffles: (update_epochs, batch_size) orders of the samples.
-            share: Share of the run that is done.
-        """
+        """Play, then learn from (update_epochs, batch_size) orders of what was seen."""
         settings = self.settings
         key, play_key = jax.random.split(state.key)
         env_state, transitions, seen = self._rollout(state, tasks, play_key)
@@ -198,11 +177,7 @@ class CompiledPPO:
     def _rollout(
         self, state: TrainState, tasks: Tasks, key: jax.Array
     ) -> tuple[EnvState, Transition, jax.Array]:
-        """Play every environment for some steps.
-
-        Returns:
-            The environments afterwards, the transitions, (n, O) observations before normalisation.
-        """
+        """Play every environment for some steps; returns observations before normalisation too."""
         settings, environment, weights = self.settings, self.environment, state.optimiser.weights
 
         def step(env_state: EnvState, key: jax.Array) -> tuple[EnvState, tuple[jax.Array, ...]]:

@@ -126,7 +126,7 @@ class EnvSlots(Protocol):
     """Environments that are stepped together.
 
     Attributes:
-        arrays: Where their steps are written.
+        arrays: Arrays for their steps.
         has_empty_slots: True if agents come and go, so that some slots may be empty.
     """
 
@@ -151,7 +151,7 @@ class GymnasiumSlots:
 
     Args:
         plan: The episodes.
-        arrays: Where their steps are written.
+        arrays: Arrays for their steps.
         num_envs: Number of environments.
     """
 

@@ -20,7 +20,6 @@ from sdmbtl.policies.mlp import ReturnStatistics
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Training, TrainingJob
-from sdmbtl.training.ppo.backend import start_backend
 from sdmbtl.training.ppo.distributions import Gaussian, MultiCategorical
 from sdmbtl.training.ppo.env_slots import (
     EnvSlots,
@@ -30,7 +29,7 @@ from sdmbtl.training.ppo.env_slots import (
     RolloutArrays,
 )
 from sdmbtl.training.ppo.exploration import ActionScale, ExploringActor, collect_rollout
-from sdmbtl.training.ppo.networks import arrays_of, from_arrays
+from sdmbtl.training.ppo.networks import arrays_of, from_arrays, start_backend
 from sdmbtl.training.ppo.policy_form import PolicyForm
 from sdmbtl.training.ppo.rollout_learner import LearnerState, compile_learner
 from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_settings
@@ -291,14 +290,7 @@ class GymnasiumPPO(Trainer):
     def iterate(
         self, state: GymnasiumTrainState, slots: EnvSlots, job: TrainingJob, total: int
     ) -> None:
-        """Play, then learn from what was seen.
-
-        Args:
-            state: State of the training run; it is changed.
-            slots: Its environments.
-            job: The job.
-            total: Iterations of the whole run.
-        """
+        """Play, then learn from what was seen; the state is changed."""
         learner = state.learner
         actor = ExploringActor(
             learner.optimiser.weights,

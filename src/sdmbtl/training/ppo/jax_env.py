@@ -22,10 +22,9 @@ from sdmbtl.policies import Policy
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
 from sdmbtl.training.job import Evaluation, Training, TrainingJob
-from sdmbtl.training.ppo.backend import start_backend
 from sdmbtl.training.ppo.compiled import CompiledPPO, Tasks, TrainState
 from sdmbtl.training.ppo.distributions import Gaussian
-from sdmbtl.training.ppo.networks import arrays_of, from_arrays
+from sdmbtl.training.ppo.networks import arrays_of, from_arrays, start_backend
 from sdmbtl.training.ppo.policy_form import PolicyForm
 from sdmbtl.training.ppo.settings import PPOSettings
 from sdmbtl.training.progress import EvaluationProgress, Progress, Report

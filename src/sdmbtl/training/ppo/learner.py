@@ -79,11 +79,7 @@ def make_shuffles(
 ) -> jax.Array:
     """Draw (epochs, n) orders in which the samples of an iteration are learned from.
 
-    Args:
-        iteration: Number of the iteration.
-        epochs: Number of orders.
-        n: Number of samples.
-        count: If given, only the first `count` are samples, and they come first in every order.
+    With `count`, only the first `count` are samples, and they come first in every order.
     """
     key = jax.random.fold_in(jax.random.PRNGKey(SHUFFLES), iteration)
     keys = jax.random.split(key, epochs)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.execution.machine import environment_variables
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 
 State = TypeVar("State")
@@ -18,6 +19,15 @@ State = TypeVar("State")
 Layers = list[tuple[jax.Array, jax.Array]]
 
 TINY = 1e-8
+
+
+def start_backend() -> None:
+    """Start JAX for small networks; without effect if it has been started before."""
+    # Computations in the background outlive a Ctrl-C, and crash at the exit.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
+    # XLA's number of threads: a second one only costs time here.
+    with environment_variables({"NPROC": "1"}):
+        jax.devices()
 
 
 class Weights(NamedTuple):
@@ -33,7 +43,7 @@ class RunningStats(NamedTuple):
 
     mean: jax.Array
     var: jax.Array
-    count: jax.Array
+    number: jax.Array
 
 
 def initial_weights(
@@ -94,9 +104,9 @@ def update_stats(
         share = (present / jnp.maximum(n, 1.0))[:, None]
         mean = (share * seen).sum(axis=0)
         var = (share * (seen - mean) ** 2).sum(axis=0)
-    total = stats.count + n
+    total = stats.number + n
     apart = mean - stats.mean
-    spread = stats.var * stats.count + var * n + apart**2 * stats.count * n / total
+    spread = stats.var * stats.number + var * n + apart**2 * stats.number * n / total
     return RunningStats(stats.mean + apart * n / total, spread / total, total)
 
 

@@ -35,7 +35,7 @@ class PolicyForm:
         n_inputs: I, the entries of an observation, with the context's if it is seen.
         n_outputs: K, the outputs of the actor.
         settings: Hidden layers and normalisation of observations.
-        bounds: Of each entry of a continuous action; None for discrete ones, or with a space.
+        bounds: Bounds of continuous actions; None for discrete ones, or with a space.
         observation_space: If observations have to be flattened.
         action_space: If actions are of another form than numbers from 0 or plain vectors.
         action_scale: (K,) centre and half the width of the actions, which are learned between -1
@@ -112,7 +112,7 @@ class PolicyForm:
             bounds=self.bounds,
             limit=OBSERVATION_LIMIT if norm_obs else None,
             critic=[(np.asarray(w), np.asarray(b)) for w, b in weights.critic],
-            observations_seen=float(obs_stats.count) if norm_obs else None,
+            observations_seen=float(obs_stats.number) if norm_obs else None,
             return_statistics=return_statistics,
             observation_space=self.observation_space,
             action_space=self.action_space,
@@ -164,7 +164,7 @@ class PolicyForm:
         seen = own.observations_seen or usual
         return (
             Weights(weights.actor, _as_layers(own.critic) or fresh.critic, fresh.log_std),
-            obs_stats._replace(count=jnp.float32(seen)) if settings.norm_obs else unseen,
+            obs_stats._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
         )
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:

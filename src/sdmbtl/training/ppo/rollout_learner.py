@@ -50,7 +50,7 @@ class Rollout(NamedTuple):
 
 
 class LearnerState(NamedTuple):
-    """What is learned, and the statistics it depends on.
+    """Weights, optimiser and the statistics that learning depends on.
 
     Attributes:
         optimiser: Weights and state of the optimiser.
@@ -98,14 +98,7 @@ class RolloutLearner:
         returns: ReturnStatistics | None,
         slots: int,
     ) -> LearnerState:
-        """Return the state of a new training run.
-
-        Args:
-            weights: Initial weights.
-            obs_stats: Statistics of the observations so far.
-            returns: Statistics of the discounted returns so far; None if there are none.
-            slots: S, the number of slots.
-        """
+        """Return the state of a new training run in S slots."""
         return_stats = initial_stats(1)
         if returns is not None:
             mean, variance, number = map(jnp.float32, returns)
@@ -115,14 +108,7 @@ class RolloutLearner:
     def update(
         self, state: LearnerState, arrays: RolloutArrays, iteration: int, total: int
     ) -> LearnerState:
-        """Learn from one rollout.
-
-        Args:
-            state: The state so far.
-            arrays: The rollout; may be overwritten afterwards.
-            iteration: Number of the iteration.
-            total: Iterations of the whole run.
-        """
+        """Learn from one rollout, in one of `total` iterations."""
         # Numbers as arrays, so that runs of any length share what is compiled.
         numbers: list[Any] = [jnp.int32(iteration), jnp.int32(total)]
         if self.has_empty_slots:
@@ -212,7 +198,7 @@ class RolloutLearner:
         updated = update_stats(state.obs_stats, seen.reshape(-1, seen.shape[-1]), present)
         # The first time nothing is known yet: what was seen just now is better than nothing. The
         # first policy acts at random, whatever it sees.
-        unknown = state.obs_stats.count < 1
+        unknown = state.obs_stats.number < 1
         used = jax.tree.map(lambda new, old: jnp.where(unknown, new, old), updated, state.obs_stats)
         return normalize(seen, used), normalize(next_seen, used), updated
 

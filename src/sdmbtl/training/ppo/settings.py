@@ -15,7 +15,7 @@ from sdmbtl.policies.flattening import FlatObservations
 ENOUGH_UPDATES = 25
 #: and at most this many samples in each of them.
 LARGEST_BATCH = 2048
-#: Evaluations in a training run, besides that after the first update.
+#: Evaluations in a training run, in addition to that after the first update.
 EVALUATIONS = 10
 #: Observations need no normalisation if each entry is at least this wide, on either side of its
 #: middle, and at most this large.
