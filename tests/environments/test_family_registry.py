@@ -244,7 +244,9 @@ def test_modules_that_cannot_be_imported(tmp_path, monkeypatch):
 
 
 def test_functions_that_fail_or_return_something_else():
-    with pytest.raises(FamilyError, match=r"no such robot \(.*test_family_registry.py:\d+") as error:
+    with pytest.raises(
+        FamilyError, match=r"no such robot \(.*test_family_registry.py:\d+"
+    ) as error:
         FactoryFamily(broken, SPACE).make()
     assert isinstance(error.value.__cause__, RuntimeError)
     with pytest.raises(FamilyError, match="must return a gymnasium.Env. Got 'an environment'"):
