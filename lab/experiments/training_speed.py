@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -30,7 +29,7 @@ import numpy as np
 from experiment import read_result, save_result
 from sdmbtl import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
-from sdmbtl.training import Trainer, TrainerSpec, TrainingJob, make_trainer, train
+from sdmbtl.training import Trainer, TrainingJob, make_trainer
 from sdmbtl.training.ppo import HostPPOTrainer
 
 SB3_STEPS = 49_152
@@ -39,12 +38,6 @@ HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3", "Bip
 OURS = {"BipedalWalker": "BipedalWalker-v3"}
 #: The same for all in the part "host"; hidden layers of 64 and 64 units with tanh.
 NUM_ENVS, NUM_STEPS, MINIBATCH, EPOCHS = 8, 256, 64, 10
-
-
-def cpu_seconds() -> float:
-    """Of this process and of the children that have ended."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
 
 
 def stable_baselines_rate() -> float:
@@ -65,16 +58,6 @@ def batched_rate(trainer: Trainer, jobs: list[TrainingJob]) -> float:
     begun = time.process_time()
     runs = trainer.train(jobs)
     return sum(t.steps for t in runs) / (time.process_time() - begun)
-
-
-def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:
-    """Environment steps per CPU-second in evaluation; in CartPole a step is a point."""
-    policy = trainer.train([job])[0].policy
-    contexts = trainer.space.targets
-    trainer.evaluate(policy, contexts, episodes=10, seed=0)  # compiles
-    begun = time.process_time()
-    returns = trainer.evaluate(policy, contexts, episodes=10, seed=1).complete()
-    return float(returns.sum()) / (time.process_time() - begun)
 
 
 def host_training(environment: str) -> Callable[[int], float]:
@@ -159,7 +142,6 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
     family = make_family("CartPole")
     space = family.space("paper")
     alone = make_trainer("ppo", family, space, processes=1)
-    several = make_trainer("ppo", family, space)
     step = len(space) // contexts
     jobs = [TrainingJob(space.targets[[i * step]], i) for i in range(contexts)]
     # Whole chunks and the last, shorter one are compiled by themselves.
@@ -174,9 +156,6 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
         measured["one"].append(batched_rate(alone, jobs[:1]))
     measured["many"].append(batched_rate(alone, jobs))
     measured["sb3"].append(stable_baselines_rate())
-    wall, cpu = time.monotonic(), cpu_seconds()
-    train(TrainerSpec.of(several), jobs)
-    wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
     base = statistics.median(measured["sb3"])
     one, many = statistics.median(measured["one"]), statistics.median(measured["many"])
     return {
@@ -186,13 +165,6 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
         "ratio_one": one / base,
         "ratio_many": many / base,
         "warm_up_cpu_seconds": compiling,
-        "both_cores": {
-            "wall_seconds": wall,
-            "cpu_seconds": cpu,
-            "cores_used": cpu / wall,
-            "steps_per_wall_second": len(jobs) * several.settings()["total_timesteps"] / wall,
-        },
-        "evaluation_steps_per_cpu_second": evaluation_rate(alone, jobs[0]),
     }
 
 
