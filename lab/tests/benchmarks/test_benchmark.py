@@ -193,11 +193,3 @@ def test_result_files_do_not_collide():
     }
     assert len(names) == 8
     assert {"synthetic-3d-noise5", "synthetic-3d-noise5-with-predictive"} <= names
-
-
-def test_runs_on_one_matrix_have_no_intervals():
-    alike = synthetic_benchmark(
-        dim=3, noise=0.0, rounds=2, selectors=("m-mbtl",), configurations=TWO[:1]
-    )
-    (problem,) = alike.run().problems
-    assert problem.of("m-mbtl").half_widths == ()

@@ -7,7 +7,7 @@ import pytest
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import BenchmarkError, MatrixError
-from sdmbtl_lab.benchmarks import MatrixProblem, paper_benchmarks, real_benchmark
+from sdmbtl_lab.benchmarks import MatrixProblem, real_benchmark
 from sdmbtl_lab.benchmarks.columns import MULTI_TASK
 from sdmbtl_lab.benchmarks.paper_tables import margin_table, performance_table
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
@@ -207,22 +207,3 @@ def test_the_papers_rows_stand_below_ours(result):
 def test_bad_settings(options, error, text, places):
     with pytest.raises(error, match=text):
         real_benchmark(**{"data": places, **options})
-
-
-def test_result_files_do_not_collide(places):
-    several = {
-        "real-peaked-flat": {},
-        "real-peaked-flat-w5": {"trials": 5},
-        "real-peaked-flat-k2-4": {"policies": (2, 4)},
-        "real-peaked-flat-k4": {"policies": (4,)},
-        "real-peaked-flat-mgp-mbtl-m+random": {"selectors": ("m/gp-mbtl", "m+random")},
-        "real-peaked-flat-random": {"selectors": ()},
-        "real-peaked-flat-with-predictive": {
-            "selectors": (*paper_benchmarks.REAL_SELECTORS, "predictive")
-        },
-        "real-peaked": {"data": places[:1]},
-    }
-    for name, options in several.items():
-        assert real_benchmark(**{"data": places, **options}).name == name
-    many = real_benchmark(places, selectors=("m-mbtl", "gp-mbtl", "m+random", "gp+random"))
-    assert many.name.startswith("real-peaked-flat-4-")

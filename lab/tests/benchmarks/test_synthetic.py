@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdmbtl.errors import BenchmarkError
 from sdmbtl.selectors import oracle_sequence
 from sdmbtl_lab.benchmarks import (
     SyntheticProblem,
@@ -77,11 +76,6 @@ def test_configurations_are_the_rows_of_the_paper(dim, count, mountains):
     rows = published_table(dim, 5).rows
     assert [c.name for c in configurations] == [row.name for row in rows]
     assert len({c.name for c in configurations}) == count
-
-
-def test_unknown_dimension():
-    with pytest.raises(BenchmarkError, match="3, 5 and 7 dimensions. Got dim=4"):
-        paper_configurations(4)
 
 
 def test_random_and_oracle_reproduce_the_paper_without_noise():

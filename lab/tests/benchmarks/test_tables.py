@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 
 from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks import paper_configurations
-from sdmbtl_lab.benchmarks.published import published_benchmarks, published_table
+from sdmbtl_lab.benchmarks.published import published_table
 from sdmbtl_lab.benchmarks.tables import Cell, Table, TableRow, mark_best
 
 HEADERS = ("f(x)", "g(y)", "h(x,y)")
@@ -179,16 +177,6 @@ class TestCsv:
             f"{title},Aggregated,,,m/gp-mbtl,1.0,,0.8714,false,false\n"
         )
 
-    @given(LABELS, st.floats(-1, 1), st.floats(0, 1), st.floats(-1, 1))
-    def test_numbers_and_labels_survive(self, label, mean, half_width, published):
-        rows = (TableRow((label,), (Cell(mean, half_width, published),)),)
-        source = io.StringIO(Table("t", ("name",), ("x",), rows).to_csv(), newline="")
-        (record,) = csv.DictReader(source)
-        assert record["name"] == label
-        assert float(record["mean"]) == mean
-        assert float(record["half_width"]) == half_width
-        assert float(record["published"]) == published
-
 
 def test_rows_must_fit():
     for row in (TableRow(("r",), (None,)), TableRow((), (None, None))):
@@ -230,12 +218,6 @@ class TestMarkBest:
     def test_gives_the_bold_type_of_the_paper(self, key):
         rows = published_table(*key).rows
         assert " ".join(bold_pattern(row.values) for row in rows) == PRINTED_BOLD[key]
-
-    @pytest.mark.parametrize("metric", PRINTED_BOLD_BENCHMARKS)
-    def test_gives_the_bold_type_of_the_benchmarks(self, metric):
-        table = published_benchmarks(metric)
-        rows = [*(row.values for row in table.rows), table.aggregated]
-        assert " ".join(map(bold_pattern, rows)) == PRINTED_BOLD_BENCHMARKS[metric]
 
     def test_touching_intervals_overlap_and_separate_ones_do_not(self):
         best = Cell(0.7272, 0.0024)

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from command_runner import OWN_ENVIRONMENT, started, wait_until
 
-from sdmbtl.cli.signals import Stopped
 from sdmbtl.lock import exclusive
 from sdmbtl_lab.cli import progress
 from sdmbtl_lab.matrices import load_matrix
@@ -116,14 +115,6 @@ class TestGoingOn:
         command(*asked, "--seeds", 2, "--out", path)
         assert (path / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
-    def test_interrupted_before_anything(self, command, asked, tmp_path, monkeypatch):
-        def stop(*_):
-            raise Stopped(signal.SIGTERM)
-
-        monkeypatch.setattr(sys.modules["sdmbtl_lab.cli.matrix"], "make_family_from", stop)
-        result = command(*asked, "--out", tmp_path / "m", status=143)
-        assert result.stderr == "Interrupted before the matrix was begun.\n"
-
     def test_only_one_process(self, command, asked, begun):
         with exclusive(begun / "matrix.lock", doing="testing"):
             error = command.error(*asked, "--out", begun)
@@ -139,28 +130,9 @@ class TestRefused:
         assert repr(text) in error
         assert not (tmp_path / "m").exists()
 
-    def test_no_multi_task(self, command, asked, tmp_path):
-        path = tmp_path / "m"
-        summary = command.json(*asked, "--multi-task", "", "--seeds", 1, "--out", path)
-        assert summary["multi_task"] == {}
-        assert summary["recipe"]["multi_task"] == []
-
     def test_other_settings_than_before(self, command, asked, begun):
         error = command.error(*asked, "--seed", 5, "--out", begun)
         assert "was begun with other settings:\n  seed: recorded 0, now 5\n" in error
-
-    @pytest.mark.parametrize(
-        ("option", "value", "expected"),
-        [
-            ("--episodes", 0, "'--episodes'"),
-            ("--trainer", "pop", "Did you mean 'ppo'?"),
-            ("--space", "wiide", "wide"),
-        ],
-    )
-    def test_values(self, option, value, expected, command, asked, tmp_path):
-        said = command.error(*asked, option, value, "--out", tmp_path / "m")
-        assert expected in " ".join(said.replace("│", " ").split())
-        assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.slow

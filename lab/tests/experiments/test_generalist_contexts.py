@@ -34,12 +34,6 @@ def test_every_point_is_in_the_group_of_the_nearest_mean():
     np.testing.assert_array_equal(groups, nearest)
 
 
-def test_a_centre_without_points_gets_the_one_farthest_off():
-    points = np.array([[0.0], [1.0], [5.0]])
-    groups = contexts._nearest_centre(points, np.array([[0.0], [100.0]]))
-    np.testing.assert_array_equal(groups, [0, 0, 1])
-
-
 def test_one_medoid_is_the_best_of_all():
     points = rng(4).random((30, 3))
     best = min(range(30), key=lambda index: cost(points, [index]))

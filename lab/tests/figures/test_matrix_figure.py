@@ -149,14 +149,3 @@ def test_run_variance():
     alone = titled(drawn(CUBE, seeds=1)[0], "Run to run")
     assert alone.texts[0].get_text() == "one seed:\nnothing to compare"
     assert not alone.lines
-
-
-def test_few_policies():
-    figure, found = drawn(CUBE)
-    panel = titled(figure, "Best return")
-    rounds = np.arange(1, 21)
-    assert np.allclose(line(panel, "oracle"), np.column_stack([rounds, found.few_policies.oracle]))
-    assert np.allclose(line(panel, "random"), np.column_stack([rounds, found.few_policies.random]))
-    assert np.allclose(line(panel, "all 24")[:, 1], found.few_policies.everything)
-    multi_task = line(panel, "multi-task, same steps")
-    assert np.allclose(multi_task, [[3, found.few_policies.multi_task[3]]])

@@ -21,7 +21,6 @@ from sdmbtl_lab.figures import (
     synthetic_figure,
     transfer_figures,
 )
-from sdmbtl_lab.figures.benchmark_figures import choices_figure, score_figure
 from sdmbtl_lab.figures.transfer_figures import mean_transfer, mean_transfer_figure
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 
@@ -132,16 +131,6 @@ def test_rounds_that_were_not_reached_are_not_drawn():
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.02", "0.1"]
     for line in axes.lines:
         np.testing.assert_array_equal(line.get_ydata(), [np.nan, 2.0])
-
-
-def test_what_was_not_measured_is_said():
-    plain = result(random=[0.1, 0.2, 0.3], **{"myopic-oracle": [0.1, 0.2, 0.3]})
-    with pytest.raises(FigureError, match="no choices of 'm/gp-mbtl'"):
-        choices_figure(plain, "m/gp-mbtl")
-    with pytest.raises(FigureError, match="no problem enters"):
-        score_figure(plain)
-    kinds = {figure.kind for figure in benchmark_figures(plain)}
-    assert kinds == {"curves", "policies-to-epsilon", "intervals"}
 
 
 def test_drawn_matrices_are_a_histogram_and_seeds_are_lines():

@@ -32,14 +32,6 @@ class TestValues:
             f"{setting!r} must be a whole number >= {low}. Got {shown} instead."
         )
 
-    def test_multi_task_needs_steps(self, recipe):
-        data = {**recipe.to_dict(), "training": {"chunk": 4}}
-        with pytest.raises(
-            MatrixError, match=r"'training' has no 'total_timesteps'.* Use multi_task=\(\)"
-        ):
-            MatrixRecipe.from_dict(data)
-        assert MatrixRecipe.from_dict({**data, "multi_task": []}).multi_task == ()
-
     @pytest.mark.parametrize("name", ["auto", "mine"])
     def test_unknown_trainer(self, name, recipe):
         with pytest.raises(MatrixError, match=f"ppo, sb3. Got {name!r} instead"):
