@@ -3,14 +3,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup run test pytest lint slow tables docs clean
+.PHONY: setup run test pytest lint slow wheel tables docs clean
 
 setup: $(STAMP)
 
 $(STAMP): pyproject.toml lab/pyproject.toml $(wildcard domains/*/pyproject.toml) constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || python3 -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]" -e "lab[compare]" -e domains/traffic -e "domains/crops[pcse]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[all,dev]" -e "lab[compare]" -e domains/traffic -e "domains/crops[test]"
 	touch $(STAMP)
 
 run: setup
@@ -29,6 +29,9 @@ lint: setup
 
 slow: setup
 	$(BIN)/python -m pytest -m slow
+
+wheel: setup
+	$(BIN)/python -m pytest -m slow tests/test_wheel.py
 
 tables: setup
 	$(BIN)/python lab/experiments/make_tables.py

@@ -1,36 +1,41 @@
-"""The plan of the house: which room may use which, and how large anything may get."""
+"""Walls between the packages: which may import which."""
 
 import ast
+import re
+import sys
 from functools import cache
 from pathlib import Path
 
 import sdmbtl
 
 ROOT = Path(sdmbtl.__file__).parent
-CORE = ("contexts", "transfer", "detection", "prediction", "selectors")
-HEAVY = ("gymnasium", "jax", "torch", "stable_baselines3", "matplotlib", "ray", "rich", "typer")
-MOST_LINES, MOST_LINES_OF_A_FUNCTION = 600, 60
+CORE = ("contexts", "transfer", "selectors")
+LIGHT = {"numpy", "scipy", "sdmbtl", *sys.stdlib_module_names}
+#: Data flows one way: a package imports only packages before it.
+ORDER = (
+    *("contexts", "transfer", "selectors", "environments", "policies", "execution", "training"),
+    *("callbacks", "portfolio", "plots", "studies", "report", "testing", "cli"),
+)
 
 
 @cache
 def modules():
-    """Path and syntax tree of every module."""
+    """Path and syntax tree of every module of the product."""
     return [(path, ast.parse(path.read_text())) for path in sorted(ROOT.rglob("*.py"))]
 
 
-def room(path):
-    """The package a module is in; for one that stands alone, its own name."""
-    first = path.relative_to(ROOT).parts[0]
-    return first.removesuffix(".py")
+def package(path):
+    """The package of a module; for one outside of packages, its own name."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
 
 
-def imported_modules(tree):
-    """Full names of everything a module imports when it is used, wherever in it."""
+def imports(tree):
+    """Full names of all imports of a module, except those for annotations."""
     todo = [tree]
     while todo:
         node = todo.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            continue  # for annotations: never loaded
+            continue
         todo += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -40,49 +45,59 @@ def imported_modules(tree):
 
 
 @cache
-def used_rooms():
-    """Room -> the other rooms that its modules import when they are used."""
+def used_packages():
+    """Package -> the other packages and modules of the product that it imports."""
     used = {}
     for path, tree in modules():
-        own = room(path)
-        names = [n.split(".") for n in imported_modules(tree)]
-        others = {n[1] for n in names if n[0] == "sdmbtl" and len(n) > 1}
+        own = package(path)
+        names = [name.split(".") for name in imports(tree)]
+        others = {name[1] for name in names if name[0] == "sdmbtl" and len(name) > 1}
         known = {o for o in others if (ROOT / o).is_dir() or (ROOT / f"{o}.py").is_file()}
         used.setdefault(own, set()).update(known - {own})
     return used
 
 
-def test_no_room_uses_itself_through_another():
-    used = {name: set(others) for name, others in used_rooms().items()}
+def test_the_product_imports_neither_lab_nor_domains():
+    for path, tree in modules():
+        found = {name.split(".")[0] for name in imports(tree)}
+        found = {name for name in found if name.startswith("sdmbtl_")}
+        assert not found, f"{path.relative_to(ROOT)} imports {found}"
+
+
+def test_the_core_needs_numpy_and_scipy_only():
+    for path, tree in modules():
+        if package(path) in CORE:
+            found = {name.split(".")[0] for name in imports(tree)}
+            assert found <= LIGHT, f"{path.relative_to(ROOT)} imports {found - LIGHT}"
+
+
+def test_data_flows_one_way():
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert packages == set(ORDER)
+    for number, name in enumerate(ORDER):
+        later = used_packages()[name] & set(ORDER[number:])
+        assert not later, f"{name} imports {later}"
+
+
+def test_no_module_imports_itself_through_another():
+    """Modules outside of packages, too."""
+    used = {name: set(others) for name, others in used_packages().items()}
     while leaves := [name for name, others in used.items() if not others & used.keys()]:
         for name in leaves:
             del used[name]
     assert not used, f"these import one another in a circle: {used}"
 
 
-def test_only_the_command_line_uses_benchmarks():
-    users = {name for name, others in used_rooms().items() if "benchmarks" in others}
-    assert users <= {"cli"}
-
-
-def test_the_core_is_light():
-    for path, tree in modules():
-        if room(path) in CORE:
-            found = {name.split(".")[0] for name in imported_modules(tree)} & set(HEAVY)
-            assert not found, f"{path.relative_to(ROOT)} imports {found}"
-
-
-def test_no_file_is_too_long():
-    lengths = {p.relative_to(ROOT): len(p.read_text().splitlines()) for p, _ in modules()}
-    assert {p: n for p, n in lengths.items() if n > MOST_LINES} == {}
-
-
-def test_no_function_is_too_long():
-    long = [
-        f"{path.relative_to(ROOT)}: {node.name}, {node.end_lineno - node.lineno + 1} lines"
-        for path, tree in modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        and node.end_lineno - node.lineno + 1 > MOST_LINES_OF_A_FUNCTION
-    ]
-    assert long == []
+def test_the_map_is_right():
+    """CONTRIBUTING.md names every package in order, and files and functions that exist."""
+    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text()
+    table = text.partition("| package | content | start with |")[2].partition("\n\n")[0]
+    rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", table, flags=re.MULTILINE)
+    assert tuple(name for name, _ in rows) == ORDER
+    files = [f"{name}/{file}" for name, cell in rows for file in re.findall(r"`(\S+)`", cell)]
+    for file in files:
+        assert (ROOT / file).is_file(), file
+    for function, file in re.findall(r"`(\w+)` in `(\S+\.py)`", text):
+        assert f"def {function}(" in (ROOT / file).read_text(), (function, file)
+    for file in re.findall(r"`(\w+/\S+\.py)`", text):
+        assert any((base / file).is_file() for base in (ROOT, ROOT.parents[1], ROOT / "training"))

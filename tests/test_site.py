@@ -1,4 +1,4 @@
-"""The documentation site: every page, every command and every package is in it."""
+"""The documentation site has every page, every command and every package."""
 
 import importlib.util
 import json
@@ -51,13 +51,15 @@ def test_every_page_is_in_the_contents_once():
 
 
 def test_every_package_with_public_names_has_a_page():
+    pages = "".join(path.read_text() for path in DOCS.glob("api/*.md"))
+    described = set(re.findall(r"automodule:: (\S+)", pages))
     public = {
-        path.parent.name for path in PACKAGES.glob("*/__init__.py") if "__all__" in path.read_text()
+        f"sdmbtl.{path.parent.name}"
+        for path in PACKAGES.glob("*/__init__.py")
+        if "__all__" in path.read_text()
     }
-    described = {path.stem for path in DOCS.glob("api/*.md")} - {"index"}
-    assert public == described
-    for name in described:
-        assert f".. automodule:: sdmbtl.{name}\n" in (DOCS / "api" / f"{name}.md").read_text()
+    assert public <= described
+    assert all(importlib.util.find_spec(name) for name in described)
 
 
 def test_anchors_lead_to_headings():
@@ -70,7 +72,7 @@ def test_anchors_lead_to_headings():
 
 def test_every_command_is_described_with_its_options(commands):
     text = commands.command_pages()
-    for name in ("run", "ask", "report", "bench synthetic", "bench show", "doctor"):
+    for name in ("run", "ask", "report", "lab bench synthetic"):
         assert f"\n### sdmbtl {name}\n" in text
     assert "| `--min-gain " in text
     assert "| `--space NAME\\|FILE.toml` |" in text  # a bar does not end the cell

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-from commands import MARK, command_pages  # noqa: E402 (stands beside this file)
+from commands import MARK, command_pages  # noqa: E402 (a file of this folder)
 
 project = "sdmbtl"
 release = installed_version("sdmbtl")
@@ -37,7 +37,7 @@ include_patterns = [
     *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md"),
     *("docs/*.md", "docs/api/*.md"),
 ]
-exclude_patterns = [".venv", "build", "runs", "src", "tests", "results", "benchmarks"]
+exclude_patterns = [".venv", "build", "runs", "src", "lab", "domains", "tests", "results"]
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["colon_fence"]

@@ -18,4 +18,5 @@ for host in "$@"; do
 done
 # The same command continues a study whose driver was killed.
 sdmbtl run CartPole --out "$study" --budget "${BUDGET:-12}" \
-    --executor ray --address auto --jobs "${JOBS:-4}" --run-limit 2h
+    --executor ray --executor-option address=auto --jobs "${JOBS:-4}" \
+    --executor-option time_limit=7200

@@ -1,7 +1,7 @@
 #!/bin/bash
 # One policy for each task of the array, at most four at a time:
 #   sbatch job.sh runs/carts
-# Where nodes share a network disk, give a spool in the place of the study (sdmbtl serve).
+# The study is on a disk that all nodes share, with working locks.
 #SBATCH --array=1-12%4
 #SBATCH --time=02:00:00
 #SBATCH --signal=B:USR1@120

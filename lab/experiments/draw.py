@@ -127,15 +127,14 @@ def draw_crossing() -> None:
 
 def drive(family: Any, policy: Policy, driver: str) -> Iterator[NDArray[np.uint8]]:
     """Yield the pictures of an episode, one per step."""
-    from sdmbtl.training.world_rollout import act_in_blocks
     from sdmbtl_traffic.crossing import STEP
 
-    world = family.build_world()
+    world = family.make_vector_env()
     world.driver = driver
     now, is_over = world.reset([family.full_context({})], [SEED]), False
     time = family.warm_up * STEP
     while not is_over:
-        step = world.step(act_in_blocks(policy, now.obs))
+        step = world.step(world.act(policy, now.obs))
         now, is_over, time = step.now, step.is_over, time + STEP
         if time >= BEGIN:
             yield world.render(0)[ROWS]

@@ -29,10 +29,10 @@ from sdmbtl.environments import make_family
 from sdmbtl.policies import load_policy
 from sdmbtl.studies import Study
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.world_rollout import WorldEpisode, act_in_blocks, play_together
 from sdmbtl_traffic.crossing import MOST_ACCELERATION
-from sdmbtl_traffic.family import Traffic, TrafficWorld
+from sdmbtl_traffic.family import Traffic, TrafficVectorEnv
 from sdmbtl_traffic.simulation import Driver
+from sdmbtl_traffic.vector_env import Episode
 
 #: Seeds of new episodes begin here: training and studies have others.
 NEW = 10**6
@@ -50,7 +50,7 @@ def accelerate(obs: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def drive(
-    world: TrafficWorld,
+    world: TrafficVectorEnv,
     contexts: Sequence[dict[str, float]],
     episodes: int,
     driver: Driver,
@@ -59,13 +59,13 @@ def drive(
     """Play new episodes, the same for every driver."""
     world.driver = driver
     todo = [
-        WorldEpisode(context, NEW + number * episodes + episode)
+        Episode(context, NEW + number * episodes + episode)
         for number, context in enumerate(contexts)
         for episode in range(episodes)
     ]
     found: dict[str, list[NDArray[np.float64]]] = {}
     for first in range(0, len(todo), world.most_episodes):
-        returns = play_together(world, act, todo[first : first + world.most_episodes])
+        returns = world.play(act, todo[first : first + world.most_episodes])
         for name, values in {"return": returns, **world.measures()}.items():
             found.setdefault(name, []).append(values)
     return {name: np.concatenate(parts).reshape(-1, episodes) for name, parts in found.items()}
@@ -96,7 +96,7 @@ def measure_crossing(family: Traffic, seeds: int, episodes: int) -> dict[str, An
     context = family.full_context({})
     trainer = make_trainer("ppo", family, space)
     usual = np.array([[context[name] for name in space.names]])
-    world = family.build_world()
+    world = family.make_vector_env()
     idm = drive(world, [context], episodes, "idm")
     table = {
         "idm": summarise(idm, idm),
@@ -105,7 +105,7 @@ def measure_crossing(family: Traffic, seeds: int, episodes: int) -> dict[str, An
     }
     for seed in range(seeds):
         policy = trainer.train([TrainingJob(usual, seed)])[0].policy
-        driven = drive(world, [context], episodes, "policy", partial(act_in_blocks, policy))
+        driven = drive(world, [context], episodes, "policy", partial(world.act, policy))
         table[f"policy, seed {seed}"] = summarise(driven, idm)
     world.close()
     for name, row in table.items():
@@ -123,7 +123,7 @@ def measure_portfolio(family: Traffic, episodes: int, work: Path) -> dict[str, A
     policies = [load_policy(study.policy_path(trial.id)) for trial in finished]
     steps = [0 if trial.run is None else trial.run.steps or 0 for trial in finished]
     contexts = [family.full_context(space.context(vector)) for vector in space.targets]
-    world = family.build_world()
+    world = family.make_vector_env()
     idm = drive(world, contexts, episodes, "idm")
     advisory = drive(world, contexts, episodes, "advisory")
     result: dict[str, Any] = {
@@ -137,7 +137,7 @@ def measure_portfolio(family: Traffic, episodes: int, work: Path) -> dict[str, A
         "policies": {},
     }
     driven = [
-        drive(world, contexts, episodes, "policy", partial(act_in_blocks, policy))
+        drive(world, contexts, episodes, "policy", partial(world.act, policy))
         for policy in policies
     ]
     for number in (1, 2, 4, 8):

@@ -30,7 +30,7 @@ from experiment import read_result, save_result
 from sdmbtl import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, FactoryFamily, make_family
 from sdmbtl.training import Trainer, TrainingJob, make_trainer
-from sdmbtl.training.ppo import HostPPOTrainer
+from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
 
 SB3_STEPS = 49_152
 HOST = ("CartPole-v1", "Pendulum-v1", "LunarLander-v3", "BipedalWalker-v3", "BipedalWalker")
@@ -67,7 +67,7 @@ def host_training(environment: str) -> Callable[[int], float]:
     if environment in OURS:
         family = make_family(environment)
         space = family.space()
-    trainer = HostPPOTrainer(
+    trainer = GymnasiumPPO(
         family,
         space,
         total_timesteps=NUM_ENVS * NUM_STEPS * 1000,
@@ -78,13 +78,13 @@ def host_training(environment: str) -> Callable[[int], float]:
     )
     usual = [[family.defaults[name] for name in space.names]]
     job = TrainingJob(np.array(usual), 0)
-    state, lanes = trainer.begin(job), trainer.open_lanes(job)
-    lanes.start(state.lanes)
+    state, slots = trainer.begin(job), trainer.open_slots(job)
+    slots.start(state.env_states)
 
     def train_for(iterations: int) -> float:
         begun = time.process_time()
         for _ in range(iterations):
-            trainer.iterate(state, lanes, job, 1000)
+            trainer.iterate(state, slots, job, 1000)
         return time.process_time() - begun
 
     return train_for
@@ -141,7 +141,7 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
     """Environments that are pure functions: in turns, so that all see the same machine."""
     family = make_family("CartPole")
     space = family.space("paper")
-    alone = make_trainer("ppo", family, space, processes=1)
+    alone = make_trainer("ppo", family, space)
     step = len(space) // contexts
     jobs = [TrainingJob(space.targets[[i * step]], i) for i in range(contexts)]
     # Whole chunks and the last, shorter one are compiled by themselves.

@@ -1,8 +1,8 @@
-"""What a text "module:name" stands for: a function or a class, and nothing else.
+"""Functions and classes by a text "module:name".
 
-Whoever may name code here runs it, so as little as possible can be named: what a module of one's
-own or of an installed package defines or passes on. The standard library, which can start programs
-and delete files, is never reached, neither by its own name nor through another module.
+Naming code runs it, so as little as possible can be named: functions and classes that a module of
+one's own or of an installed package defines or passes on. The standard library, which can start
+programs and delete files, is never reached, neither by its own name nor through another module.
 """
 
 from __future__ import annotations
@@ -10,10 +10,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import sys
-import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,13 +21,13 @@ from sdmbtl.errors import SdmbtlError
 
 
 def import_by_name(name: str, role: str, *, example: str, error: type[SdmbtlError]) -> Any:
-    """Import what "module:name" stands for, also from the current directory.
+    """Import the function or class "module:name", also from the current directory.
 
     This runs the module: use it for names that the user wrote, or trusts.
 
     Args:
         name: The text.
-        role: What it is needed as, for messages: "factory".
+        role: Its use, for messages: "factory".
         example: A text of this kind, for messages.
         error: Type of the errors.
 
@@ -73,7 +71,7 @@ def import_named_module(name: str, needed_for: str, *, error: type[SdmbtlError])
 
     Args:
         name: Its name.
-        needed_for: What it is needed for, for messages.
+        needed_for: Its use, for messages.
         error: Type of the errors.
 
     Raises:
@@ -84,8 +82,8 @@ def import_named_module(name: str, needed_for: str, *, error: type[SdmbtlError])
     with search_current_directory():
         if _is_of_python(name):
             raise error(
-                f"The module {name!r}, needed for {needed_for}, is one of Python itself, which "
-                "are not imported by name. Name a module of your own, or of a package."
+                f"The module {name!r}, needed for {needed_for}, is one of Python itself, which is "
+                "not imported by name. Name a module of your own, or of a package."
             )
         try:
             return importlib.import_module(name)
@@ -115,20 +113,6 @@ def search_current_directory() -> Iterator[None]:
 
 
 def _is_of_python(module: str) -> bool:
-    """Whether a module belongs to Python, or is the program that runs; nothing is imported."""
+    """Return True if a module belongs to Python, or is the program that runs."""
     top = module.partition(".")[0]
-    if top in sys.stdlib_module_names or top in ("__main__", "builtins"):
-        return True
-    try:
-        spec = find_spec(top)
-    except ValueError:  # made by hand, as modules of tests are
-        return False
-    # A few of Python's modules, such as its own tests, are in no list.
-    places = [] if spec is None else [spec.origin, *(spec.submodule_search_locations or ())]
-    library = Path(sysconfig.get_path("stdlib")).resolve()
-    found = [Path(place).resolve() for place in places if place is not None]
-    return any(
-        place.is_relative_to(library)
-        and {"site-packages", "dist-packages"}.isdisjoint(place.relative_to(library).parts)
-        for place in found
-    )
+    return top in sys.stdlib_module_names or top in ("__main__", "builtins", "test")

@@ -93,13 +93,6 @@ def check_return_range(
     return low, high
 
 
-def share_of_range(value: float, known: tuple[float, float] | None) -> float | None:
-    """A return as a share of the range of returns; None if either is not known."""
-    if known is None or math.isnan(value):
-        return None
-    return (value - known[0]) / (known[1] - known[0])
-
-
 def short_text(value: object, limit: int = 80) -> str:
     """A value as text for a message, cut if it is long."""
     text = repr(value)

@@ -1,5 +1,8 @@
 """Errors of this package: each is an `SdmbtlError` and the matching builtin error."""
 
+import traceback
+from pathlib import Path
+
 from sdmbtl.wording import printable
 
 
@@ -121,3 +124,13 @@ class WorkerLostError(SdmbtlError, RuntimeError):
     def __init__(self, message: str, reason: str) -> None:
         super().__init__(message)
         self.reason = reason
+
+
+def describe_failure(error: BaseException) -> str:
+    """Describe an error of somebody's code: its type, its message, and the line that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename]
+    text = f"{type(error).__name__}: {error}"
+    if isinstance(error, SdmbtlError) or not own or own[-1].lineno is None:
+        return text
+    return f"{text} ({Path(own[-1].filename).name}, line {own[-1].lineno})"

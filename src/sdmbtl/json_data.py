@@ -1,4 +1,4 @@
-"""JSON data: from values of any kind, back to what they describe, and where two differ."""
+"""JSON data: made from values of any kind, and compared."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
-from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,14 +18,14 @@ Made = TypeVar("Made")
 
 
 def as_json(value: Any, digits: int | None = None) -> Any:
-    """Dataclasses, mappings, lists, arrays and numbers as JSON data.
+    """Convert dataclasses, mappings, lists, arrays and numbers to JSON data.
 
-    What has a `to_dict()` says itself what it is. A number that is not finite becomes None, for
+    A `to_dict()` method comes first. A number that is not finite becomes None, for
     JSON has no NaN.
 
     Args:
-        value: What to convert.
-        digits: Digits behind the point that are kept of floats; all if left out.
+        value: The value to convert.
+        digits: Digits of floats that are kept behind the point; all if left out.
     """
     if hasattr(value, "to_dict"):
         return as_json(value.to_dict(), digits)
@@ -55,9 +53,9 @@ def made_from_json(
     """Make something from its name, or from its name and settings.
 
     Args:
-        kind: What is made, in a word.
+        kind: The kind of thing, in a word.
         given: The name, or `{"name": name, **settings}`.
-        makers: What makes each from its settings, by name.
+        makers: Functions of the settings, by name.
         error: Type of the error.
 
     Raises:
@@ -78,47 +76,8 @@ def made_from_json(
     return makers[name](**settings)
 
 
-def from_json(kind: Any, data: Any) -> Any:
-    """The value that `as_json` made JSON data of.
-
-    Args:
-        kind: Its type: a dataclass, a named tuple, tuple[X, ...], Mapping[K, V], a union of one of
-            them with None, or what JSON has itself.
-        data: The JSON data.
-
-    Raises:
-        TypeError: If a field of a dataclass is missing or unknown, or the data are of another kind.
-        ValueError: If a key is not a number where it should be.
-        OverflowError: If a number is infinite where it should be a whole one.
-    """
-    origin, inner = get_origin(kind), get_args(kind)
-    if data is not None and origin in (Union, UnionType):
-        return from_json(next(one for one in inner if one is not type(None)), data)
-    if is_dataclass(kind) and isinstance(kind, type):
-        hints = _hints(kind)
-        return kind(**{name: from_json(hints.get(name), value) for name, value in data.items()})
-    if isinstance(kind, type) and issubclass(kind, tuple):
-        return kind(*data)  # a named one
-    if origin is tuple:
-        return tuple(from_json(inner[0], value) for value in data)
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {from_json(inner[0], key): from_json(inner[1], v) for key, v in data.items()}
-    if kind is int:
-        return int(data)  # the keys of a mapping are texts
-    # A number that was not finite has become None.
-    allowed = {float: int | float | None, str: str, bool: bool}.get(kind, object)
-    if not isinstance(data, allowed):
-        raise TypeError(f"{short_text(data)} is not {kind.__name__}")
-    return data
-
-
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
-
-
 def differences(recorded: object, given: object, path: str = "") -> list[str]:
-    """Where two pieces of JSON data differ, in words, one line each.
+    """List the differences between two pieces of JSON data, one line each.
 
     >>> differences({"seed": 0, "space": {"n": 3}}, {"seed": 1, "space": {"n": 3}})
     ['seed: recorded 0, now 1']

@@ -1,7 +1,8 @@
 """Plug-ins: what other distributions add to the product through entry points.
 
 The groups are `sdmbtl.environments`, `sdmbtl.selectors`, `sdmbtl.trainers` and `sdmbtl.commands`.
-A plug-in that cannot be imported is reported in one line and does not stop the others.
+Nothing is imported before it is asked for. A plug-in that cannot be imported is reported in one
+line and does not stop the others.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ def load(group: str, name: str) -> Any:
     """Import one plug-in.
 
     Returns:
-        What its entry point names, or None if that cannot be imported; a warning names it then.
+        The object that its entry point names, or None if it cannot be imported; a warning of one
+        line names the plug-in and its distribution then.
     """
     point = installed(group)[name]
     try:
         return point.load()
     except Exception as error:  # noqa: BLE001 - anything may be wrong with code of others
         distribution = "an unknown package" if point.dist is None else repr(point.dist.name)
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
         warnings.warn(
-            f"The plug-in {name!r} of {distribution} cannot be loaded: "
-            f"{type(error).__name__}: {error}",
-            stacklevel=2,
+            f"The plug-in {name!r} of {distribution} cannot be loaded: {reason}", stacklevel=2
         )
         return None

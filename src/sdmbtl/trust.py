@@ -1,9 +1,9 @@
-"""Which recorded names of code may be imported: those of what this user made in this place.
+"""Trust in the code that recorded data name: it is imported only if this user made or trusts it.
 
-A study says which function makes its environments. Whoever gets a study from elsewhere has not
-chosen that function, so it is not imported before they say that they trust it. What was made here
-is known by a mark in the user's own directory, which nobody else can put there: a file whose name
-is a hash of the place and of the names. What is moved, copied or edited has another hash.
+A study names the function that makes its environments. Whoever gets a study from elsewhere has not
+chosen that function. A study that was made here is known by a mark in the user's own directory: an
+empty file whose name is a hash of the place and of the content. A study that was moved, copied or
+edited has another hash.
 """
 
 from __future__ import annotations
@@ -11,47 +11,91 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.errors import SdmbtlError
+from sdmbtl.errors import SdmbtlError, StudyError
+
+#: Under this name a study keeps a random text: no other study, equal in all else, has the same.
+ORIGIN = "origin"
 
 
-def mark_as_own(place: Path, content: Any) -> None:
-    """Remember that this user made something in a place.
-
-    Where nothing can be written, nothing is remembered: trust must be said then.
+class StudyTrust:
+    """Decides if the code that a study names may be imported.
 
     Args:
-        place: The directory.
-        content: What was made there, as JSON data.
+        path: Directory of the study.
+        family: The recorded family of environments; None without one.
+        identity: Data that tell the study from others: its origin and its configuration.
+        given: True if the user named the code just now, or trusts it.
     """
-    marks = marks_directory()
-    if marks is None:
-        return
-    try:
-        marks.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (marks / _mark(place, content)).touch(mode=0o600)
-    except OSError:
-        pass
 
+    def __init__(
+        self, path: Path, family: Mapping[str, Any] | None, identity: Any, *, given: bool
+    ) -> None:
+        self.path = path
+        self._family = family
+        self._identity = identity
+        self._given = given
 
-def is_own(place: Path, content: Any) -> bool:
-    """Whether this user made exactly this in this place."""
-    marks = marks_directory()
-    if marks is None:
-        return False
-    try:
-        owner = (marks / _mark(place, content)).stat(follow_symlinks=False).st_uid
-    except OSError:
-        return False
-    # The directory may be one where others can write too.
-    return not hasattr(os, "geteuid") or owner == os.geteuid()
+    @property
+    def code(self) -> list[str]:
+        """Descriptions of what would be imported or called."""
+        if self._family is None:
+            return []
+        from sdmbtl.environments.registry import code_of_family
+
+        return code_of_family(self._family)
+
+    @property
+    def holds(self) -> bool:
+        """True if nothing is named, or it is trusted."""
+        return self._given or self._is_marked() or not self.code
+
+    @property
+    def _mark(self) -> str:
+        text = json.dumps([str(self.path.resolve()), self._identity], sort_keys=True)
+        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
+
+    def remember(self) -> None:
+        """Mark the study as one that this user made, if it names code and marks can be written."""
+        marks = marks_directory()
+        if marks is None or not self.code:
+            return
+        try:
+            marks.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (marks / self._mark).touch(mode=0o600)
+        except OSError:
+            pass  # then trust must be given each time
+
+    def check(self) -> None:
+        """Refuse code that is not trusted.
+
+        Raises:
+            StudyError: If the study names code, was not made here and is not trusted.
+        """
+        if not self.holds:
+            refuse_untrusted(
+                f"The study in {str(self.path)!r} was not made here by you, or was moved or copied "
+                "since. It",
+                self.code,
+                "--trust, or Study.open(path, trust=True).",
+                error=StudyError,
+            )
+
+    def _is_marked(self) -> bool:
+        marks = marks_directory()
+        try:
+            owner = None if marks is None else (marks / self._mark).lstat().st_uid
+        except OSError:
+            return False
+        # Others may be able to write to the directory, too.
+        return owner is not None and (not hasattr(os, "geteuid") or owner == os.geteuid())
 
 
 def marks_directory() -> Path | None:
-    """Where the marks are: in $XDG_STATE_HOME, or ~/.local/state; None without a home."""
+    """Return the directory of marks in $XDG_STATE_HOME or ~/.local/state; None without a home."""
     given = Path(os.environ.get("XDG_STATE_HOME", ""))
     try:
         state = given if given.is_absolute() else Path.home() / ".local" / "state"
@@ -63,12 +107,12 @@ def marks_directory() -> Path | None:
 def refuse_untrusted(
     owner: str, code: Sequence[str], way_out: str, *, error: type[SdmbtlError]
 ) -> None:
-    """Refuse to use what was not trusted; nothing happens if no code is named.
+    """Refuse data that name code; nothing happens if none is named.
 
     Args:
-        owner: What names the code, at the beginning of the message.
-        code: What would be imported, called or written to, in words.
-        way_out: How trust is said, at the end of the message.
+        owner: The thing that names the code, at the beginning of the message.
+        code: Descriptions of what would be imported or called.
+        way_out: The way to trust it, at the end of the message.
         error: Type of the error.
 
     Raises:
@@ -76,11 +120,6 @@ def refuse_untrusted(
     """
     if code:
         raise error(
-            f"{owner} names what would be imported, called or written to: {', '.join(code)}. "
+            f"{owner} names code that would be imported or called: {', '.join(code)}. "
             f"If you trust it: {way_out}"
         )
-
-
-def _mark(place: Path, content: Any) -> str:
-    text = json.dumps([str(place.resolve()), content], sort_keys=True)
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()

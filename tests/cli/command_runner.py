@@ -1,12 +1,14 @@
-"""Runs commands: in this process, so that JAX compiles once, or in one of their own."""
+"""Run commands: in this process, so that JAX compiles once, or in one of their own."""
 
 import io
 import json
+import signal
 import subprocess
 import sys
 import time
 from functools import cache
 
+import pytest
 import typer.main
 import typer.testing
 from rich.console import Console
@@ -52,8 +54,29 @@ runpy.run_module("sdmbtl", run_name="__main__", alter_sys=True)
 """
 
 
+@pytest.fixture(autouse=True)
+def own_signals():
+    """Let Ctrl-C work as in a shell, even if whoever started the tests ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def command():
+    return Command()
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """A file with a context space of 8 targets."""
+    path = tmp_path_factory.mktemp("spaces") / "tiny.toml"
+    path.write_text(TINY)
+    return path
+
+
 def started(*arguments, **options):
-    """A process that runs a command, with signals of its own."""
+    """Start a command in a process, with signals of its own."""
     return subprocess.Popen(
         [sys.executable, "-c", OWN_SIGNALS, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -70,14 +93,14 @@ def wait_until(process, condition):
 
 
 def terminal(width=80):
-    """A console that is a terminal, whose text can be read."""
+    """Return a console that is a terminal, whose text can be read."""
     return Console(
         file=io.StringIO(), force_terminal=True, width=width, highlight=False, color_system=None
     )
 
 
 class Command:
-    """Runs commands and keeps what they print apart."""
+    """Run commands; keep standard output and errors apart."""
 
     def __call__(self, *arguments, status=0, given=None):
         result = CliRunner(env={"COLUMNS": "80"}).invoke(
@@ -92,11 +115,11 @@ class Command:
         return json.loads(self(*arguments, "--json", **options).stdout, parse_constant=_refused)
 
     def error(self, *arguments, **options):
-        """The sentence of a command that is refused; nothing else may be printed."""
+        """Return the error of a command that is refused, in one line; it prints nothing else."""
         result = self(*arguments, status=2, **options)
         assert not result.stdout
         assert "Traceback" not in result.stderr
-        return result.stderr
+        return " ".join(result.stderr.split())
 
 
 def _refused(name):

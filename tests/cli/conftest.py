@@ -1,38 +1,24 @@
-"""Commands, and a small finished study."""
+"""One trained study, which all tests of commands share."""
 
-import signal
+import shutil
 
 import pytest
-from command_runner import QUICK, TINY, Command
+from command_runner import QUICK, command, own_signals, tiny
 
-
-@pytest.fixture(autouse=True)
-def _own_signals():
-    """Ctrl-C works as in a shell, even if whoever started the tests ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(scope="session")
-def command():
-    return Command()
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory):
-    path = tmp_path_factory.mktemp("spaces") / "tiny.toml"
-    path.write_text(TINY)
-    return path
+__all__ = ["command", "own_signals", "tiny"]
 
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory, command, tiny):
-    """A study of points with three policies, and what its run printed; not to be changed."""
+    """A generalist in two halves and a specialist, and the output of their run; not to change."""
     path = tmp_path_factory.mktemp("studies") / "cartpole"
-    choice = ("--width", 0, "--init", "scratch", "--seed", 1)
-    result = command(
-        *("run", "CartPole", "--space", tiny, *QUICK, "--budget", 3, "--out", path, *choice),
-        *("--log-every", "1h"),  # lines that depend on how busy the machine is
-    )
-    return path, result
+    same = ("run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", path)
+    return path, command(*same, "--budget", 3)
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    """A copy of the trained study, which may be changed."""
+    path = tmp_path / "copy"
+    shutil.copytree(trained[0], path)
+    return path

@@ -7,6 +7,7 @@ import sys
 
 from command_runner import OWN_ENVIRONMENT, QUICK, started, wait_until
 
+from sdmbtl.errors import SdmbtlError
 from sdmbtl.studies import Study
 
 SDMBTL = [sys.executable, "-m", "sdmbtl"]
@@ -27,13 +28,17 @@ values = [5, 10, 15]
 
 
 def n_finished(path):
-    if not (path / "study.db").exists():
+    try:
+        return Study.open(path).n_finished
+    except SdmbtlError:  # it is being made
         return 0
-    return Study.open(path).n_finished
 
 
 def comparable(status):
-    return {k: v for k, v in status.items() if k not in ("path", "timing", "budget", "stop_rules")}
+    """Return a status without paths, times and stopping rules."""
+    kept = {k: v for k, v in status.items() if k not in ("path", "timing", "budget", "stop_rules")}
+    rounds = [{k: v for k, v in entry.items() if k != "seconds"} for entry in status["rounds"]]
+    return kept | {"rounds": rounds}
 
 
 def test_interrupted_and_resumed(command, tmp_path):
@@ -78,7 +83,6 @@ def test_an_environment_of_ones_own_that_is_edited(tmp_path):
     assert status["trainer"] == "ppo"
     assert status["policies"] == 2
     assert status["coverage"] is None  # nobody said what the range of returns is
-    assert "mean best return" in finished.stderr
     assert (tmp_path / "runs" / "my_envs-pendulum" / "study.db").exists()
 
     edited = OWN_ENVIRONMENT.replace("def pendulum", "# shorter\ndef pendulum")

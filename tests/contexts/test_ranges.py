@@ -1,8 +1,5 @@
 """Ranges, and context spaces from TOML files."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
@@ -86,11 +83,6 @@ def test_a_file_gives_values_ranges_and_returns(tmp_path):
     assert extras == {"return_range": (0.0, 500.0)}
 
 
-def test_returns_and_scale_may_be_left_out(tmp_path):
-    space, extras = load_space(write(tmp_path, "[dimensions]\na.values = [1, 2, 4]"))
-    assert (space.dimensions["a"].scale, extras) == ("steps", {})
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -128,18 +120,6 @@ def test_missing_and_binary_files(tmp_path):
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ContextError, match="this is not UTF-8 text, so it is not a TOML file"):
         load_space(tmp_path / "b.toml")
-
-
-def test_a_space_is_read_without_gymnasium(tmp_path):
-    path = write(tmp_path, "[dimensions]\na.values = [1, 2, 4]")
-    code = (
-        "import sys; sys.modules['gymnasium'] = None; "
-        "from sdmbtl.contexts import load_space; print(len(load_space(sys.argv[1])[0]))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False
-    )
-    assert done.stdout == "3\n", done.stderr
 
 
 def test_units_come_from_ranges_and_files(tmp_path):

@@ -29,16 +29,6 @@ class TestParts:
             assert sample.parts[index] == number
             assert sample.find(int(index)) == number
 
-    def test_unit_coordinates_stay_those_of_the_space(self, space, size):
-        sample = TargetSample(space, size, seed=0)
-        assert np.array_equal(sample.space.unit_targets, space.unit_targets[sample.indices])
-
-
-def test_parts_are_compact():
-    sample = TargetSample(ContextSpace(a=range(32), b=range(32)), size=16, seed=0)
-    for number in range(16):
-        assert np.ptp(sample.of.targets[sample.members(number)], axis=0).max() <= 7
-
 
 def test_the_seed_decides_and_nothing_else():
     first, again, other = (TargetSample(GRID, 50, seed).indices for seed in (4, 4, 5))
@@ -86,9 +76,6 @@ class TestSampling:
         assert TargetSampling(exact_up_to=len(GRID), size=10).sample(GRID, 0) is None
         sample = TargetSampling(exact_up_to=len(GRID) - 1, size=10).sample(GRID, 0)
         assert len(sample) == 10
-
-    def test_the_usual_one_leaves_the_papers_largest_grid_exact(self):
-        assert TargetSampling().exact_up_to >= 4**7
 
     def test_it_is_read_from_json(self):
         assert TargetSampling.of({"exact_up_to": 9, "size": 3}) == TargetSampling(9, 3)

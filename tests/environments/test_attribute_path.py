@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdmbtl.environments.attribute_path import AttributePath
+from sdmbtl.environments.feature import AttributePath
 from sdmbtl.errors import FamilyError
 
 NAMES = st.from_regex(r"[A-Za-z][A-Za-z0-9_]{0,8}", fullmatch=True)

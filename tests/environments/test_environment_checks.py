@@ -9,7 +9,6 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments import check_contextual_env, family_names, make_family
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import FamilyError
-from sdmbtl.testing.environments import check_environment
 
 SPACE = ContextSpace(pull=[0.1, 0.2, 0.4], drag=[0.5, 0.9])
 SHARED = {}
@@ -143,11 +142,11 @@ FAMILIES = [
 
 @pytest.mark.parametrize(("name", "space"), FAMILIES)
 def test_the_families_of_the_package_pass(name, space):
-    check_environment(make_family(name), space)
+    check_contextual_env(make_family(name), space)
 
 
 def test_a_function_passes_the_suite_too():
-    check_environment(Ball, SPACE)
+    check_contextual_env(Ball, SPACE)
 
 
 class UsualContextForgotten(CartPole):
@@ -193,7 +192,7 @@ class OtherTwin(CartPole):
 )
 def test_what_breaks_a_family_is_named(family, message):
     with pytest.raises(FamilyError, match=message):
-        check_environment(family, ContextSpace(length=[0.5, 1.0]))
+        check_contextual_env(family, ContextSpace(length=[0.5, 1.0]))
 
 
 def test_carls_inert_cart_is_found():

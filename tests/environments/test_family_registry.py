@@ -104,7 +104,7 @@ def test_a_space_may_be_a_name_a_file_or_a_space(tmp_path):
 
 
 def test_families_of_ones_own_are_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
     register_family("Mine", lambda *, mass=1.0: CartPole("carl"))
     assert make_family("mine", mass=2.0).physics == "carl"
     assert "Mine" in family_names()

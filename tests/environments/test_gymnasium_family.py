@@ -20,7 +20,6 @@ from sdmbtl.environments import (
 from sdmbtl.environments.checks import find_difference
 from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, FamilyError
-from sdmbtl.testing.environments import check_environment
 
 LANDER = """
 [dimensions.gravity]
@@ -105,7 +104,7 @@ def test_a_dimension_is_an_argument_or_an_attribute():
     assert type(env.push) is int
     assert type(env.speed_limit) is np.float32
     assert Cart.drags == [0.1, 0.2], "of the class, that is, of all other environments"
-    check_environment(family)
+    check_contextual_env(family)
 
 
 def test_factors_multiply_what_is_usual():

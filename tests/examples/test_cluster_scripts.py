@@ -1,4 +1,4 @@
-"""The scripts for SLURM, ssh and Ray, with small stand-ins for the programs of a cluster."""
+"""Scripts for SLURM, ssh and Ray, with small stand-ins for the programs of a cluster."""
 
 import signal
 import time
@@ -60,6 +60,7 @@ def test_slurm_is_asked_for_more_time_and_continues_with_the_same_policy(worksho
     assert finished(study) == [asked["id"]]
 
 
+@pytest.mark.slow
 def test_a_policy_that_was_given_to_another_task_is_not_continued(workshop, study):
     workshop.put("srun", '"$@"')
     lost = study.ask(lease=0.0)
@@ -79,6 +80,7 @@ def test_a_failed_training_run_is_told(workshop, study):
     assert [t.status for t in study.trials] == ["failed"]
 
 
+@pytest.mark.slow
 def test_ssh_trains_on_every_machine(workshop):
     workshop.put("ssh", 'shift; eval "$@"')
     how = {"EACH": "1", "TRAIN": "python train_cart.py"}
@@ -88,12 +90,13 @@ def test_ssh_trains_on_every_machine(workshop):
     assert finished(Study.open(workshop.study)) == [0, 1]
 
 
+@pytest.mark.slow
 def test_what_a_lost_machine_had_is_trained_by_others(workshop, study):
     workshop.put("ssh", '[ "$1" = alpha ] && exit 255; shift; eval "$@"')
     how = {"EACH": "1", "TRAIN": "python train_cart.py", "LEASE": "0s"}
     _, error = workshop.run("ssh/run.sh", study.path, "alpha", **how)
     assert "alpha is lost" in error
-    assert len(study.database.leases()) == 1
+    assert len(study.store.leases()) == 1
     workshop.run("ssh/run.sh", study.path, "beta", **how)
     assert finished(study) == [0]
 
@@ -111,7 +114,7 @@ def test_ray_is_started_used_and_stopped(workshop):
         "ray stop",
     ]
     (command,) = workshop.called("sdmbtl")
-    assert "--out runs/it --budget 12 --executor ray --address auto --jobs 8" in command
+    assert "--out runs/it --budget 12 --executor ray --executor-option address=auto --jobs 8" in command
     failed = workshop.start("ray/run.sh", "runs/it", FAILS="1")
     failed.communicate(timeout=60)
     assert failed.returncode == 1

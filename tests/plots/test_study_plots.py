@@ -21,7 +21,7 @@ def study(tmp_path_factory):
     return told_study(path, SPACES["plane"], policies=4, selector="auto")
 
 
-@pytest.mark.parametrize("name", ["coverage", "forecasts", "rows", "map"])
+@pytest.mark.parametrize("name", ["coverage", "rows", "map"])
 def test_they_are_drawn_where_one_wants(study, name):
     figure = Figure()
     own = figure.add_subplot()
@@ -41,13 +41,6 @@ def test_coverage_is_that_of_the_status(study):
 def test_without_a_range_it_is_the_mean_best_return(tmp_path):
     axes = told_study(tmp_path / "mine", return_range=None).plot.coverage()
     assert axes.get_ylabel() == "mean best return"
-
-
-def test_forecasts_are_points_of_coverage(study):
-    axes = study.plot.forecasts()
-    pairs = [t for t in study.trials if t.expected_gain is not None][1:]
-    expected = axes.lines[0].get_ydata()
-    assert np.allclose(expected[-len(pairs) :], [10 * t.expected_gain for t in pairs])
 
 
 def test_rows_can_be_ordered(study):
@@ -107,15 +100,13 @@ def test_colours_say_who_serves_and_how_well(tmp_path):
 
 def test_what_cannot_be_drawn_is_said(tmp_path, study):
     empty = told_study(tmp_path / "mine", policies=0)
-    for name in ("coverage", "forecasts", "rows", "map"):
+    for name in ("coverage", "rows", "map"):
         with pytest.raises(StudyError, match="no finished policies"):
             getattr(empty.plot, name)()
     with pytest.raises(StudyError, match="Did you mean 'mass'"):
         study.plot.map(x="mas")
     with pytest.raises(StudyError, match="two different dimensions"):
         study.plot.map(x="mass", y="mass")
-    with pytest.raises(StudyError, match="No forecast"):
-        told_study(tmp_path / "other").plot.forecasts()
 
 
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])

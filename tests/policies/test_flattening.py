@@ -113,12 +113,29 @@ def test_actions_that_cannot_be_learned():
             FlatActions(space)
 
 
-@pytest.mark.parametrize("space", [*OBSERVED, *ACTED], ids=str)
+UNUSUAL = [
+    spaces.Box(np.array([-1.0, -np.inf]), np.array([np.inf, 2.5]), dtype=np.float64),
+    spaces.Box(np.float32([-0.1, -3.4e38]), np.float32([0.1, 3.4e38])),
+    spaces.Box(np.array([[0, 1], [2, 3]]), np.array([[9, 9], [9, 8]]), dtype=np.int64),
+    spaces.Discrete(5, start=-2),
+    spaces.MultiBinary([2, 3]),
+]
+
+
+@pytest.mark.parametrize("space", [*OBSERVED, *ACTED, *UNUSUAL], ids=str)
 def test_spaces_as_json(space):
     text = json.dumps(space_to_json(space), allow_nan=False)
     again = space_from_json(json.loads(text))
     assert again == space
+    assert again.dtype == space.dtype
     assert FlatObservations(again).size == FlatObservations(space).size
+
+
+def test_spaces_that_cannot_be_kept():
+    with pytest.raises(PolicyError, match="Box, Discrete, MultiDiscrete or MultiBinary.*Text"):
+        space_to_json(spaces.Text(3))
+    with pytest.raises(PolicyError, match="entries"):
+        space_from_json({"type": "Discrete", "n": 10**12, "start": 0})
 
 
 def test_a_policy_acts_on_the_spaces_in_its_file():

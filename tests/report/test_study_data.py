@@ -56,12 +56,12 @@ def test_returns_and_policies_are_those_of_the_study(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "rows", [np.zeros((0, 0)), np.full((2, 3), 7.0), np.full((1, 3), np.nan), [[-1e308, 0, 1e308]]]
+    "rows", [np.zeros((0, 0)), np.full((2, 3), 7.0), np.full((1, 3), np.nan), [[-1e99, 0, 1e99]]]
 )
 def test_there_is_no_return_that_cannot_be_packed(rows):
     rows = np.asarray(rows, dtype=float)
     found = unpacked(pack_rows(rows))
-    assert np.allclose(found / 1e300, rows.ravel() / 1e300, rtol=1e-4, equal_nan=True)
+    assert np.allclose(found, rows.ravel(), rtol=1e-4, equal_nan=True)
 
 
 def test_the_title_and_the_tiles_say_what_there_is(tmp_path):

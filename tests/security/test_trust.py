@@ -1,7 +1,10 @@
 """Code that a study names is imported if this user made the study here, or trusts it."""
 
+import json
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,15 +12,11 @@ from command_runner import Command
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
-from sdmbtl.environments.named_code import code_of_family
-from sdmbtl.environments.registry import register_family
-from sdmbtl.errors import MatrixError, StudyError
+from sdmbtl.environments.registry import code_of_family, register_family
+from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
-from sdmbtl.training import make_trainer, spec
-from sdmbtl.training.named_code import code_of_training
-from sdmbtl.trust import is_own, mark_as_own, marks_directory
-from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
-from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
+from sdmbtl.training import spec
+from sdmbtl.trust import StudyTrust, marks_directory
 
 SPACE = ContextSpace(gravity=[5.0, 10.0])
 MODULE = """
@@ -84,9 +83,7 @@ def test_what_was_copied_or_moved_is_not(study, tmp_path, how):
         lambda: again.evaluate(),
         lambda: again.evaluate_missing(),
     ):
-        with pytest.raises(
-            StudyError, match="written to: the function 'seen_envs:make'. If you trust"
-        ):
+        with pytest.raises(StudyError, match="called: the function 'seen_envs:make'. If you trust"):
             use()
     assert not was_imported()
     assert Study.open(other, trust=True).family is not None
@@ -100,18 +97,23 @@ def test_naming_the_code_is_trust_and_is_remembered(study, tmp_path):
     assert Study.open(other).training
 
 
+def set_fact(path, name, change):
+    with closing(sqlite3.connect(path / "study.db")) as file, file:
+        (text,) = file.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
+        changed = json.dumps(change(json.loads(text)))
+        file.execute("UPDATE facts SET value = ? WHERE name = ?", (changed, name))
+
+
 def test_another_configuration_in_the_same_place_is_not_trusted(study):
-    opened = Study.open(study)
-    configuration = opened.database.facts()["configuration"]
-    configuration["family"]["name"] = "seen_envs:other"
-    opened.database.set_fact("configuration", configuration)
+    other = {"name": "seen_envs:other", "options": {}}
+    set_fact(study, "configuration", lambda found: found | {"family": other})
     with pytest.raises(StudyError, match="seen_envs:other"):
         _ = Study.open(study).training
     assert not was_imported()
 
 
 def test_an_equal_study_of_somebody_else_is_not_trusted(study):
-    Study.open(study).database.set_fact("origin", "0" * 32)
+    set_fact(study, "origin", lambda _: "0" * 32)
     with pytest.raises(StudyError, match="If you trust it"):
         _ = Study.open(study).training
 
@@ -137,8 +139,8 @@ def test_trust_on_the_command_line_or_by_a_variable(study, tmp_path, monkeypatch
 
 def test_looking_imports_nothing(study, tmp_path):
     other = shutil.copytree(study, tmp_path / "other")
-    for name in ("status", "targets", "curves", "ask"):
-        command(name, other)
+    for words in (["status"], ["status", "--show", "targets"], ["ask"]):
+        command(words[0], other, *words[1:])
     found = command("doctor", other).stdout
     assert "the function 'seen_envs:make'. This study was made elsewhere" in found
     assert not was_imported()
@@ -161,12 +163,16 @@ def test_without_a_place_for_marks_trust_is_said(tmp_path, monkeypatch, study):
         _ = Study.open(tmp_path / "second").training
 
 
+def own(path, identity):
+    return StudyTrust(path, {"name": "a:b", "options": {}}, identity, given=False)
+
+
 def test_without_a_home(monkeypatch, tmp_path):
     monkeypatch.delenv("XDG_STATE_HOME")
     monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
     assert marks_directory() is None
-    mark_as_own(tmp_path, {})
-    assert not is_own(tmp_path, {})
+    own(tmp_path, 1).remember()
+    assert not own(tmp_path, 1).holds
 
 
 def test_a_relative_state_directory_does_not_count(monkeypatch):
@@ -175,12 +181,12 @@ def test_a_relative_state_directory_does_not_count(monkeypatch):
 
 
 def test_marks_of_somebody_else_do_not_count(tmp_path, monkeypatch):
-    mark_as_own(tmp_path, {"a": 1})
-    assert is_own(tmp_path, {"a": 1})
-    assert not is_own(tmp_path, {"a": 2})
-    assert not is_own(tmp_path / "b", {"a": 1})
+    own(tmp_path, 1).remember()
+    assert own(tmp_path, 1).holds
+    assert not own(tmp_path, 2).holds
+    assert not own(tmp_path / "b", 1).holds
     monkeypatch.setattr("os.geteuid", lambda: 4711)
-    assert not is_own(tmp_path, {"a": 1})
+    assert not own(tmp_path, 1).holds
 
 
 # -- what is named -------------------------------------------------------------------------
@@ -223,35 +229,7 @@ def test_environments_and_families_that_a_process_registered(monkeypatch):
 
     from sdmbtl.environments import registry
 
-    monkeypatch.setattr(registry, "_FACTORIES", dict(registry._FACTORIES))
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
     monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
     register_family("Own", make_family)
     assert "which this process registered" in code_of_family({"name": "own", "options": {}})[0]
-
-
-def test_code_of_settings():
-    settings = {"policy": "a:B", "callbacks": ["c:d", "e:f"], "tensorboard_log": "/logs"}
-    assert code_of_training({"name": "CartPole", "options": {}}, settings) == [
-        "the policy class 'a:B'",
-        "the callback 'c:d'",
-        "the callback 'e:f'",
-        "the directory '/logs' for TensorBoard",
-    ]
-    usual = {"policy": "MlpPolicy", "callbacks": [], "tensorboard_log": None}
-    assert code_of_training({"name": "CartPole", "options": {}}, usual) == []
-
-
-# -- matrices ------------------------------------------------------------------------------
-
-
-def test_the_recipe_of_a_matrix(study, tmp_path):
-    family = make_family("seen_envs:make", space=SPACE)
-    recipe = MatrixRecipe.of(make_trainer("sb3", family, SPACE), multi_task=())
-    MatrixFactory(tmp_path / "matrix", recipe)
-    file = tmp_path / "matrix/recipe.json"
-    with pytest.raises(
-        MatrixError, match="the function 'seen_envs:make'. If you trust it: MatrixRecipe"
-    ):
-        MatrixRecipe.load(file)
-    assert MatrixRecipe.load(file, trust=True) == recipe
-    MatrixFactory(tmp_path / "matrix", recipe)

@@ -146,20 +146,15 @@ def row(selector, returns, trial):
 # -- selectors -------------------------------------------------------------------------------------
 
 
-def variants(space):
+def variants():
     """Selectors with other settings than their default: name and options of each."""
     paper = {"detector": MountainDetector.as_in_the_paper()}
-    known = {
-        "falls": {name: 2.0 - d for d, name in enumerate(space.names[:2])},
-        "difficulty": space.unit_targets.sum(axis=1),
-    }
     return {
         "m-mbtl in the box": ("m-mbtl", {"sources": "box"}),
         "m-mbtl in the box from 10 targets": ("m-mbtl", {"sources": "box", "restarts": 10}),
         "random in the box": ("random", {"sources": "box"}),
         "gp-mbtl within": ("gp-mbtl", {"slopes": "within"}),
         "m/gp-mbtl as in the paper": ("m/gp-mbtl", paper),
-        "predictive with knowledge": ("predictive", known),
     }
 
 
@@ -169,13 +164,13 @@ def make(name, space, matrices, seed):
         return MyopicOracle(space, matrices, seed=seed)
     if name == SequentialOracle.name:
         return SequentialOracle(space, matrices[0], seed=seed)
-    name, options = variants(space).get(name, (name, {}))
+    name, options = variants().get(name, (name, {}))
     return make_selector(name, space, seed=seed, **options)
 
 
 #: The selectors of points: what chooses regions is not recorded here.
 POINTS = tuple(name for name in selector_names() if name not in ("auto", "generalist-first"))
-ALL = (*POINTS, *variants(listed()[0]), MyopicOracle.name, SequentialOracle.name)
+ALL = (*POINTS, *variants(), MyopicOracle.name, SequentialOracle.name)
 MODELS = ("predictive", "m/gp-mbtl", "m-mbtl", "gp-mbtl")
 
 # -- cases -----------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from sdmbtl.selectors import (
     MGPSelector,
     MountainSelector,
     MyopicOracle,
-    PredictiveSelector,
     Proposal,
     RandomSelector,
     Selector,
@@ -22,62 +21,36 @@ from sdmbtl.testing import check_selector, example_matrix, selector_checks
 from sdmbtl.testing import selectors as suite
 from sdmbtl.transfer.detection import MountainDetector
 
-
-def myopic_oracle(space, seed):
-    return MyopicOracle(space, example_matrix(space), seed=seed)
-
-
-def sequential_oracle(space, seed):
-    return SequentialOracle(space, example_matrix(space), seed=seed)
-
-
-#: Option variants, and combinations of other selectors, differ from these in their choices alone.
-VARIANTS = {
-    "gp-mbtl-original": GPSelector.original,
-    "m+random": partial(make_selector, "m+random"),
-    "gp+random": partial(make_selector, "gp+random"),
+FACTORIES = {
+    **{name: partial(make_selector, name) for name in selector_names() if name != "auto"},
     "m-mbtl in the box": partial(MountainSelector, sources="box"),
     "m-mbtl with few restarts": partial(MountainSelector, sources="box", restarts=3),
-    "m-mbtl plain": partial(MountainSelector, sources="box", accelerated=False),
     "random in the box": partial(RandomSelector, sources="box"),
     "gp-mbtl within": partial(GPSelector, slopes="within"),
     "m/gp-mbtl as in the paper": lambda space, seed: MGPSelector(
         space, seed=seed, detector=MountainDetector.as_in_the_paper()
     ),
-    "predictive with one model": partial(PredictiveSelector, models=["plateau"]),
-    "sequential oracle": sequential_oracle,
+    "myopic oracle": lambda space, seed: MyopicOracle(space, example_matrix(space), seed=seed),
+    "sequential oracle": lambda space, seed: SequentialOracle(
+        space, example_matrix(space), seed=seed
+    ),
 }
-FACTORIES = {
-    **{
-        name: partial(make_selector, name)
-        for name in selector_names()
-        if name not in ("auto", *VARIANTS)
-    },
-    "myopic oracle": myopic_oracle,
-}
-CHECKS_OF_CHOICES = (
-    suite.check_proposes_contexts_of_the_space,
+#: The whole suite runs on these: one that chooses points and one that chooses regions.
+FULL = ("predictive", "generalist-first")
+CONTRACT = (
     suite.check_never_proposes_twice,
     suite.check_says_when_exhausted,
-    suite.check_order_of_tells_does_not_matter,
     suite.check_state_continues_exactly,
-    suite.check_choices_depend_on_the_history_alone,
     suite.check_accepts_partial_rows,
     suite.check_shift_and_scale_change_nothing,
-    suite.check_constant_returns,
 )
+CASES = [(name, check) for name in FULL for check in selector_checks()]
+CASES += [(name, check) for name in FACTORIES if name not in FULL for check in CONTRACT]
 
 
-@pytest.mark.parametrize("check", selector_checks(), ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", FACTORIES)
+@pytest.mark.parametrize(("name", "check"), CASES, ids=lambda one: getattr(one, "__name__", one))
 def test_conformance(name, check):
     check(FACTORIES[name])
-
-
-@pytest.mark.parametrize("check", CHECKS_OF_CHOICES, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("name", VARIANTS)
-def test_conformance_of_variants(name, check):
-    check(VARIANTS[name])
 
 
 class Stubborn(Selector):

@@ -1,9 +1,7 @@
-import json
-
 import numpy as np
 import pytest
 
-from sdmbtl import ContextSpace, Interval
+from sdmbtl import ContextSpace
 from sdmbtl.contexts import Source
 from sdmbtl.errors import ExhaustedError, SelectorError, UnknownTrialError
 from sdmbtl.selectors import GeneralistFirstSelector, TrainingRun
@@ -29,11 +27,6 @@ def after_the_generalist(row=CORNER, curve=(), **options):
     return chosen
 
 
-def solved_around(source, before, level=100.0):
-    """The row of a specialist that solves its region and is lost elsewhere."""
-    return np.where(SPACE.targets_in(source), level, before.min())
-
-
 def test_the_whole_space_comes_first_in_two_halves():
     chosen = selector(steps=1001)
     first = chosen.ask()
@@ -46,15 +39,6 @@ def test_the_whole_space_comes_first_in_two_halves():
     assert "more often where it falls short" in second.reason
     chosen.tell(second, CORNER)
     assert chosen.ask().strategy == "specialist"
-
-
-def test_halves_of_the_generalist_are_no_evidence_about_continuing_it():
-    whole, halves = after_the_generalist(), selector()
-    halves.tell(halves.ask(), CORNER - 9.0)
-    halves.tell(halves.ask(), CORNER)
-    expected = whole._fit(whole.history).generalist()
-    assert np.array_equal(halves._fit(halves.history).generalist(), expected)
-    assert halves.failed_runs() == []
 
 
 def test_from_scratch_or_of_unknown_length_the_generalist_is_one_run():
@@ -72,12 +56,6 @@ def test_when_the_first_half_fails_nothing_is_continued():
     assert chosen.ask().strategy == "specialist"
 
 
-def test_while_the_second_half_is_pending_specialists_are_offered():
-    chosen = selector()
-    chosen.tell(chosen.ask(), CORNER)
-    assert [trial.strategy for trial in chosen.ask(2)] == ["generalist", "specialist"]
-
-
 def test_then_a_specialist_where_most_is_missing_from_the_generalist():
     trial = after_the_generalist().ask()
     assert (trial.strategy, trial.model, trial.parent) == ("specialist", "shortfall", 0)
@@ -86,14 +64,6 @@ def test_then_a_specialist_where_most_is_missing_from_the_generalist():
     assert (center > 0.6).all()
     assert "A specialist from policy 0 (the best around it) is predicted to raise" in trial.reason
     assert "mostly for high a and high b" in trial.reason
-
-
-def test_the_expected_gain_is_the_share_of_the_shortfall():
-    chosen = after_the_generalist(width=0.25, init="parent", specialist_steps=500)
-    trial = chosen.ask()
-    fitted = chosen._fit(chosen.history)
-    shape = fitted.shape(SPACE.to_unit(trial.source.vector)[None], 0.25, fitted.reach)[0]
-    assert trial.expected_gain == pytest.approx((0.65 * shape * (100.0 - CORNER)).mean())
 
 
 def test_the_parent_is_the_best_around_the_region():
@@ -135,17 +105,6 @@ def test_the_generalist_is_continued_where_specialists_fail_and_it_still_learns(
     assert trial.reason.startswith("Continuing the generalist")
 
 
-def test_a_flat_learning_curve_promises_little():
-    flat = [(250, 79.9), (500, 80.0), (750, 80.0), (1000, 80.0)]
-    rising = [(250, 10.0), (500, 20.0), (750, 50.0), (1000, 80.0)]
-    promised = []
-    for curve in (flat, rising):
-        chosen = after_the_generalist(curve=curve)
-        promised.append(chosen._fit(chosen.history).generalist().mean())
-    shortfall = (100.0 - CORNER).mean()
-    assert promised == pytest.approx([0.01 * shortfall, 0.06 * shortfall])
-
-
 def test_pending_specialists_count_as_predicted():
     chosen = after_the_generalist()
     first, second = chosen.ask(2)
@@ -158,32 +117,6 @@ def test_before_the_generalist_is_there_regions_are_spread_out():
     assert SPACE.is_whole(trials[0].source)
     assert all(t.parent is None and not SPACE.is_whole(t.source) for t in trials[1:])
     assert len({t.source.center for t in trials[1:]}) == 3
-
-
-def test_after_failures_other_regions_are_tried():
-    chosen, tried = selector(), []
-    for _ in range(5):
-        trial = chosen.ask()
-        tried.append(trial.source)
-        chosen.tell(trial, status="failed")
-    assert len(set(tried)) == 5
-    centers = SPACE.to_unit(np.array([source.center for source in tried[1:]]))
-    apart = np.abs(centers[:, None] - centers).sum(axis=2)[np.triu_indices(4, 1)]
-    assert apart.min() >= 0.8
-
-
-def test_forecasts_shrink_as_the_space_is_covered():
-    chosen = after_the_generalist()
-    assert chosen.remaining_gain() is None
-    forecasts, before = [], CORNER
-    for _ in range(5):
-        trial = chosen.ask()
-        chosen.tell(trial, solved_around(trial.source, before))
-        forecasts.append(chosen.remaining_gain(3))
-    assert forecasts[0] is None
-    assert forecasts[1] > forecasts[-1] >= 0.0
-    one, three = chosen.remaining_gain(1), chosen.remaining_gain(3)
-    assert 0.0 <= one <= three <= (100.0 - chosen.rows.best).mean() + 1e-12
 
 
 def test_a_known_highest_return_bounds_the_forecast():
@@ -226,26 +159,6 @@ def test_the_settings_leave_ways_of_training():
     assert {f.length for f in forms(steps=None)} == {1.0}
 
 
-def test_points_from_scratch_are_targets():
-    trial = after_the_generalist(width=0, init="scratch").ask()
-    assert (trial.width, trial.parent) == (0.0, None)
-    assert trial.index is not None
-
-
-def test_without_steps_nothing_is_said_of_them():
-    chosen = GeneralistFirstSelector(SPACE)
-    first = chosen.ask()
-    chosen.tell(first, CORNER)
-    assert (first.steps, chosen.ask().steps) == (None, None)
-
-
-def test_many_targets_are_compared_by_some_centres():
-    rng = np.random.default_rng(0)
-    space = ContextSpace(rng.random((40_000, 2)), a=Interval(0, 1), b=Interval(0, 1))
-    chosen = GeneralistFirstSelector(space, steps=100)
-    assert len(chosen._centers(chosen.history)) == 64
-
-
 def answer(chosen, rounds, space):
     """Rows that differ a little, so that everything is tried in the end."""
     for number in range(rounds):
@@ -262,18 +175,6 @@ def test_when_nothing_is_left_forecasts_are_zero_and_asking_says_so():
         chosen.ask()
 
 
-def test_the_generalist_is_continued_when_specialists_are_used_up():
-    space = ContextSpace(m=[1.0, 2.0, 3.0])
-    chosen = GeneralistFirstSelector(space, width=0.9)
-    answer(chosen, 30, space)
-    assert len(chosen.trials) == 30
-
-
-def test_steps_of_specialists_need_no_steps_of_the_generalist():
-    chosen = after_the_generalist(steps=None, specialist_steps=500)
-    assert chosen.ask().steps == 500
-
-
 def test_a_generalist_that_was_reported_is_not_trained_again():
     chosen = selector()
     chosen.tell(SPACE.whole(), CORNER)
@@ -286,18 +187,6 @@ def test_without_a_parent_a_start_from_one_is_not_promised():
     form = chosen.model.forms[chosen._nearest_form(trial.source)]
     assert (trial.parent, form.start) == (None, "scratch")
     assert "A specialist from scratch is predicted" in trial.reason
-
-
-def test_the_unit_of_the_returns_does_not_matter():
-    def sources(unit):
-        chosen = after_the_generalist(CORNER * unit)
-        for number in range(4):
-            trial = chosen.ask()
-            row = CORNER + 30.0 * np.cos(number + 9 * UNITS.sum(axis=1))
-            chosen.tell(trial, row * unit)
-        return [t.source for t in chosen.trials]
-
-    assert sources(1.0) == sources(2.0**-20) == sources(2.0**20)
 
 
 def test_a_context_names_the_pending_region_around_it():
@@ -314,11 +203,6 @@ def test_a_context_that_several_pending_regions_are_around_is_refused():
     chosen.record(trial.updated(id=trial.id + 1, source=wider))
     with pytest.raises(UnknownTrialError, match="around .*: 1, 2. Tell the trial or its id"):
         chosen.tell(trial.context, CORNER)
-
-
-def test_settings_are_plain_numbers():
-    chosen = GeneralistFirstSelector(SPACE, width=np.float32(0.25), steps=np.int64(5))
-    assert json.loads(json.dumps(chosen.settings()))["width"] == 0.25
 
 
 @pytest.mark.parametrize(

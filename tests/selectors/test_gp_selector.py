@@ -78,47 +78,6 @@ def test_posterior_is_the_textbook_one():
     np.testing.assert_allclose(found_deviation, deviation, rtol=1e-5)
 
 
-def test_fit_is_a_maximum():
-    points, values, squares = problem(3, n=25)
-    process = GaussianProcess(points, values)
-    standard = (values - values.mean()) / values.std()
-
-    def objective(p):
-        return negative_log_likelihood(p, squares, standard)[0] + penalty(p)[0]
-
-    best = objective(process.log_parameters)
-    for step in 0.1 * np.vstack([np.eye(3), -np.eye(3)]):
-        assert objective(process.log_parameters + step) > best - 1e-6
-
-
-def test_smooth_function_is_learned_and_noise_is_not():
-    rng = np.random.default_rng(0)
-    points, new = rng.random((40, 2)), rng.random((200, 2))
-    truth = new.sum(axis=1)
-    mean, deviation = GaussianProcess(
-        points, points.sum(axis=1) + 0.05 * rng.normal(size=40)
-    ).predict(new)
-    assert np.corrcoef(mean, truth)[0, 1] > 0.99
-    assert deviation.mean() < 0.1
-
-
-@pytest.mark.parametrize("values", [[1.0, 1.0, 1.0], [5e8, 5e8, 5e8], [0.0, 0.0, 0.0], [3.0]])
-def test_constant_observations(values):
-    points = np.linspace(0, 1, len(values))[:, None]
-    mean, deviation = GaussianProcess(points, np.array(values)).predict(np.array([[0.3], [2.0]]))
-    np.testing.assert_allclose(mean, values[0])
-    np.testing.assert_array_equal(deviation, 0.0)
-
-
-def test_shift_and_scale_of_observations():
-    points, values, _ = problem(0)
-    new = np.random.default_rng(1).random((5, 2))
-    mean, deviation = GaussianProcess(points, values).predict(new)
-    other_mean, other_deviation = GaussianProcess(points, 1e5 * values - 7.0).predict(new)
-    np.testing.assert_allclose(other_mean, 1e5 * mean - 7.0, rtol=1e-4, atol=1.0)
-    np.testing.assert_allclose(other_deviation, 1e5 * deviation, rtol=1e-3)
-
-
 def tell_all(space, selector, indices, matrix):
     for index in indices:
         selector.tell(space.target(index), matrix[index])
@@ -206,19 +165,6 @@ def test_pending_sources_are_expected_to_cover():
     batch = [c.context["a"] for c in selector.ask(2)]
     # Alone, both would go to the same end; knowing of the first, the second takes the other.
     assert (batch[0] - 10) * (batch[1] - 10) < 0
-
-
-def test_asking_before_any_row_spreads():
-    space = ContextSpace(a=range(9))
-    assert {c.context["a"] for c in GPSelector(space).ask(3)} == {4.0, 0.0, 8.0}
-
-
-def test_no_gain_anywhere_says_so():
-    space = ContextSpace(a=range(5))
-    selector = GPSelector(space)
-    for index in range(3):
-        selector.tell({"a": index}, np.full(5, 1.0))
-    assert "no gain" in selector.ask().reason
 
 
 @pytest.mark.parametrize(

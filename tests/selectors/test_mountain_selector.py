@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.errors import ExhaustedError, SelectorError
-from sdmbtl.selectors import MountainSelector, clustering
+from sdmbtl.selectors import MountainSelector
 from sdmbtl.selectors.clustering import NearestDistances
 from sdmbtl.testing import example_matrix, example_spaces
 
@@ -105,33 +105,6 @@ def test_box_follows_the_papers_search(name, accelerated):
     np.testing.assert_allclose(chosen, brute_force_box(space, weights, rounds), atol=1e-9)
 
 
-@pytest.mark.parametrize("sources", ["targets", "box"])
-def test_accelerations_change_nothing_on_a_larger_grid(sources):
-    space = ContextSpace(a=range(6), b=range(6), c=range(6))
-    runs = [
-        [c.context for c in asked(MountainSelector(space, sources=sources, accelerated=a), 30)]
-        for a in (True, False)
-    ]
-    assert runs[0] == runs[1]
-
-
-def test_accelerated_reuses_points(monkeypatch):
-    space = ContextSpace(a=range(12), b=range(12))
-    evaluated = []
-    original = clustering.RestartSearch._evaluated
-    monkeypatch.setattr(
-        clustering.RestartSearch,
-        "_evaluated",
-        lambda self, points: evaluated.append(len(points)) or original(self, points),
-    )
-    counts = {}
-    for accelerated in (True, False):
-        evaluated.clear()
-        asked(MountainSelector(space, sources="box", accelerated=accelerated), 20)
-        counts[accelerated] = sum(evaluated)
-    assert counts[True] < 0.5 * counts[False]
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
 def test_incremental_gains_equal_fresh_ones(seed):
@@ -151,29 +124,6 @@ def test_incremental_gains_equal_fresh_ones(seed):
         )
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.permutations(range(12)), st.sampled_from(["targets", "box"]))
-def test_order_of_the_targets_does_not_matter(order, sources):
-    grid = example_spaces()["grid"]
-    listed = ContextSpace(grid.targets[list(order)], **grid.dimensions)
-    first = [c.context for c in asked(MountainSelector(grid, sources=sources), 8)]
-    second = [c.context for c in asked(MountainSelector(listed, sources=sources), 8)]
-    assert first == second
-
-
-def test_returns_play_no_role():
-    space = example_spaces()["grid"]
-    runs = []
-    for seed in (0, 1):
-        selector, matrix = MountainSelector(space), example_matrix(space, seed)
-        run = []
-        for _ in range(6):
-            run.append(selector.ask())
-            selector.tell(run[-1], matrix[run[-1].index])
-        runs.append([c.index for c in run])
-    assert runs[0] == runs[1]
-
-
 def test_warm_start_and_failure_count_rightly():
     space = ContextSpace(a=range(9))
     selector = MountainSelector(space)
@@ -183,31 +133,6 @@ def test_warm_start_and_failure_count_rightly():
     selector.tell(left, status="failed")
     # What failed covers nothing: its side is still the worst covered, but it is not proposed.
     assert abs(selector.ask().context["a"] - left.context["a"]) == 1.0
-
-
-def test_weights_decide_what_is_far():
-    space = ContextSpace(a=range(5), b=range(5))
-    for weights, varies in (([10.0, 0.1], "a"), ([0.1, 10.0], "b")):
-        trials = asked(MountainSelector(space, weights=weights), 3)
-        assert len({c.context[varies] for c in trials}) == 3
-        other = [c.context["b" if varies == "a" else "a"] for c in trials]
-        assert max(other) - min(other) <= 1
-
-
-def test_box_may_leave_the_targets():
-    space = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
-    trial = MountainSelector(space, sources="box").ask()
-    assert trial.context == {"a": 0.5, "b": 0.5}
-    assert trial.index is None
-
-
-def test_reason_tells_the_distance():
-    selector = MountainSelector(ContextSpace(a=range(9)))
-    assert "smallest mean distance" in selector.ask().reason
-    second = selector.ask()
-    assert second.numbers["distance_reduction"] > 0
-    assert second.expected_gain is None, "a distance is not a return"
-    assert "mean distance from a target to its nearest source" in second.reason
 
 
 def test_bad_settings():

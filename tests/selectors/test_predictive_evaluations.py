@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from auto_runs import GRID, N, mountain, run_rounds
+from predictive_runs import GRID, N, mountain, run_rounds
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import ContextError, SelectorError
@@ -42,11 +42,6 @@ class TestTargetsToEvaluate:
         top = np.argsort(-expected)[:4]
         assert set(top) <= set(selector.targets_to_evaluate(trial, 10))
 
-    def test_of_a_context_by_name_that_is_not_a_target(self):
-        selector = PredictiveSelector(GRID)
-        chosen = selector.targets_to_evaluate({"a": 2.2, "b": 3.4}, 1)
-        assert chosen.tolist() == [GRID.nearest({"a": 2.2, "b": 3.4})]
-
     def test_errors(self):
         selector = PredictiveSelector(GRID)
         for n in (0, -1, 2.5, True):
@@ -57,9 +52,6 @@ class TestTargetsToEvaluate:
 
 
 class TestExpectedBest:
-    def test_before_any_row(self):
-        assert PredictiveSelector(GRID).expected_best_trials.tolist() == [-1] * N
-
     def test_of_complete_rows_are_the_best_ones(self):
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.5)
         run_rounds(selector, matrix, 1)

@@ -4,90 +4,15 @@ import json
 
 import numpy as np
 import pytest
-from auto_runs import GRID, N, mountain, run_rounds
+from predictive_runs import GRID, mountain, run_rounds
 
-from sdmbtl import ContextSpace, make_selector
-from sdmbtl.errors import ModelError, SelectorError, StateError
+from sdmbtl import make_selector
+from sdmbtl.errors import ModelError, StateError
 from sdmbtl.selectors.models import (
     PlateauModel,
     UnstructuredModel,
 )
 from sdmbtl.selectors.predictive_selector import PredictiveSelector
-
-
-class TestPriorKnowledge:
-    def test_no_distance_is_spent_on_an_irrelevant_dimension(self):
-        matrix = mountain(falls=(4.0, 0.0), noise=0.1)
-        for falls in ({"a": 1.0}, {"a": 3.0, "b": 0.0}):
-            selector = PredictiveSelector(GRID, falls=falls)
-            one, two = (GRID.unit_targets[c.index] for c in run_rounds(selector, matrix, 2))
-            assert one[0] == pytest.approx(0.5)
-            assert abs(two[0] - one[0]) > 0.2
-            expected = selector._first_row.fits["first-row"].predict(GRID.unit_targets, slice(None))
-            by_target = expected.mean.reshape(7, 6, N)
-            np.testing.assert_allclose(by_target, by_target[:, :1].repeat(6, axis=1))
-
-    def test_the_first_choice_follows_the_falls(self):
-        space = ContextSpace([[0, 5], [1, 4], [10, 0], [2, 10], [0, 6]], a=[0, 10], b=[0, 10])
-        chosen = {
-            name: PredictiveSelector(space, falls={name: 1.0}).ask().context[name]
-            for name in ("a", "b")
-        }
-        assert chosen == {"a": 1.0, "b": 5.0}, "the median of each dimension"
-
-    def test_difficulty_matters_for_the_second_choice_only(self):
-        units = GRID.unit_targets
-        hill = -30.0 * np.abs(units[:, 0] - 0.5)
-        matrix = mountain(falls=(0.5, 4.0)) + hill
-        knowing, fooled = PredictiveSelector(GRID, difficulty=hill), PredictiveSelector(GRID)
-        for selector in (knowing, fooled):
-            run_rounds(selector, matrix, 2)
-            selector.ask()
-        assert knowing._first_row.fits["first-row"].slopes[0] > -2.0
-        assert fooled._first_row.fits["first-row"].slopes[0] < -20.0
-        first = [selector.trials[0].index for selector in (knowing, fooled)]
-        second = [selector.trials[1].index for selector in (knowing, fooled)]
-        assert first[0] == first[1]
-        assert second[0] != second[1]
-
-    @pytest.mark.parametrize("falls", [{"c": 1.0}, {"a": 1.0, "length": 2.0}, [1.0, 2.0], "a"])
-    def test_falls_of_unknown_dimensions(self, falls):
-        with pytest.raises(SelectorError) as caught:
-            PredictiveSelector(GRID, falls=falls)
-        assert "'falls' must map names of dimensions to numbers" in str(caught.value)
-        assert repr(falls) in str(caught.value)
-        assert "the dimensions are ['a', 'b']" in str(caught.value)
-
-    @pytest.mark.parametrize(
-        "falls",
-        [
-            {"a": 1.0, "b": -1.0},
-            {"a": 0.0, "b": 0.0},
-            {},
-            {"a": np.nan},
-            {"a": np.inf},
-            {"a": "steep"},
-        ],
-    )
-    def test_falls_that_are_no_falls(self, falls):
-        with pytest.raises(SelectorError, match=r"'falls' must be numbers >= 0, not all 0. Got"):
-            PredictiveSelector(GRID, falls=falls)
-
-    @pytest.mark.parametrize(
-        ("difficulty", "shape"),
-        [
-            (np.zeros(N - 1), f"({N - 1},)"),
-            (np.zeros((N, 1)), f"({N}, 1)"),
-            (3.0, "()"),
-            (["hard"] * N, "(0,)"),
-            (np.full(N, np.nan), f"({N},)"),
-        ],
-    )
-    def test_difficulty_of_other_targets(self, difficulty, shape):
-        with pytest.raises(SelectorError) as caught:
-            PredictiveSelector(GRID, difficulty=difficulty)
-        assert f"expected return for each of the {N} targets" in str(caught.value)
-        assert f"Got shape {shape} instead" in str(caught.value)
 
 
 class TestModels:

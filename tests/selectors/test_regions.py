@@ -68,15 +68,6 @@ def test_trials_show_their_source():
     assert (point.index, point.region) == (7, {"a": (2.0, 2.0), "b": (1.0, 1.0)})
 
 
-def test_what_is_written_of_a_point_is_as_ever():
-    trial = make_selector("auto", SPACE).ask()
-    assert list(trial.to_dict()) == [
-        *("source", "strategy", "reason", "structure", "model", "numbers", "status", "row"),
-        *("source_return", "run", "attributes", "earlier"),
-    ]
-    assert trial.to_dict()["source"] == {"center": list(trial.source.center)}
-
-
 def test_state_with_regions():
     selector = Listed(SPACE, sources_on([2.0, 1.0]))
     for _ in range(5):

@@ -2,10 +2,9 @@
 
 import json
 
-import numpy as np
 import pytest
 
-from sdmbtl import ContextSpace, make_selector
+from sdmbtl import make_selector
 from sdmbtl.errors import SelectorError, StateError, StructureError
 from sdmbtl.selectors import (
     GPSelector,
@@ -47,14 +46,6 @@ def alternating(space, detector=None, **options):
     )
 
 
-def test_mountain_is_detected_and_left_alone_otherwise():
-    for configuration, strategy in ((MOUNTAIN, "m-mbtl"), (OTHER, "gp-mbtl")):
-        selector = make_selector("m/gp-mbtl", configuration.space)
-        run = simulate(selector, configuration.matrix(0), 12)
-        assert run.strategies[:5] == ["m-mbtl"] * 5
-        assert run.strategies[5:] == [strategy] * 7
-
-
 def test_trial_carries_structure_and_reason():
     space = MOUNTAIN.space
     selector = MGPSelector(space)
@@ -87,12 +78,6 @@ def test_switching_keeps_both_sides_right():
         assert trial.context == expected.context
         assert trial.strategy == fresh[structure].name
         selector.tell(trial, matrix[trial.index])
-
-
-def test_detection_waits_for_rows():
-    space = example_spaces()["grid"]
-    selector = alternating(space, first_rounds=1)
-    assert {c.strategy for c in selector.ask(4)} == {"m-mbtl"}, "nothing is reported yet"
 
 
 def test_strategies_must_cover_the_structures():
@@ -167,13 +152,3 @@ class TestDetectorsAsData:
     def test_errors(self, detector, message):
         with pytest.raises(StructureError, match=message):
             make_selector("m/gp-mbtl", example_spaces()["grid"], detector=detector)
-
-
-def test_unknown_names_and_options():
-    space = ContextSpace(a=range(3))
-    with pytest.raises(SelectorError, match=r"Unknown selector 'gp-mblt'.*Did you mean 'gp-mbtl'"):
-        make_selector("gp-mblt", space)
-    with pytest.raises(SelectorError, match="Unknown option 'colour'; 'random' has sources"):
-        make_selector("random", space, colour="red")
-    with pytest.raises(SelectorError, match="must be a ContextSpace"):
-        make_selector("random", np.zeros(3))

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace, make_selector
-from sdmbtl.contexts import Source
-from sdmbtl.errors import RowError, SelectorError, StateError, UnknownTrialError
-from sdmbtl.selectors import Proposal, TrainingRun, Trial
+from sdmbtl.errors import SelectorError, StateError, UnknownTrialError
+from sdmbtl.selectors import TrainingRun, Trial
 
 SPACE = ContextSpace(a=range(3))
 
@@ -32,11 +31,6 @@ class TestValue:
         trial = selector.tell({"a": 1}, row)
         row[:] = 9.0
         assert trial.row.tolist() == [1.0, 2.0, 3.0]
-
-    def test_expected_gain_is_the_number_of_that_name(self):
-        trial = Trial(0, SPACE.source(0), SPACE.target(0), 0, "mine", "why not")
-        assert trial.expected_gain is None
-        assert trial.updated(numbers={"expected_gain": 2.5}).expected_gain == 2.5
 
     def test_through_json(self):
         _, trial = told_selector()
@@ -83,21 +77,8 @@ class TestTwoSteps:
             selector.record(stale)
         assert selector.trials == (finished,)
 
-    def test_annotations_wait_too(self):
-        selector, trial = told_selector()
-        annotated = selector.annotated_trial(trial, {"job": 1})
-        assert selector.trials[0].attributes == {}
-        selector.record(annotated)
-        assert selector.trials[0].attributes == {"job": 1}
-
 
 class TestAnnotate:
-    def test_same_names_are_replaced_others_kept(self):
-        selector, trial = told_selector()
-        selector.annotate(trial, job=1, link="here")
-        assert selector.annotate(0, job=2).attributes == {"job": 2, "link": "here"}
-        assert selector.annotate({"a": 1}, seen=[True]).attributes["seen"] == [True]
-
     def test_what_is_not_json_is_refused(self):
         selector, trial = told_selector()
         for bad in (np.zeros(2), {1, 2}, np.nan):
@@ -108,12 +89,6 @@ class TestAnnotate:
 
 
 class TestSourceReturn:
-    def test_that_contradicts_the_row_is_refused(self):
-        selector = make_selector("random", SPACE)
-        with pytest.raises(RowError, match=r"target 1, on which the row says 2, .* is 50\."):
-            selector.tell({"a": 1}, [1.0, 2.0, 3.0], source_return=50.0)
-        assert selector.trials == ()
-
     def test_that_repeats_the_row_is_not_kept_twice(self):
         selector = make_selector("random", SPACE)
         assert selector.tell({"a": 1}, [1.0, 2.0, 3.0], source_return=2.0).source_return is None
@@ -136,15 +111,3 @@ class TestCorrections:
         assert len(selector.rows) == 1
         assert selector.trials[0].row is None
         assert {selector.ask().index, selector.ask().index} == {0, 1}, "the context came back"
-
-    def test_of_a_source_return(self):
-        selector = make_selector("random", SPACE)
-        selector.tell({"a": 1.5}, [1.0, 2.0, 3.0], source_return=4.0)
-        assert selector.tell(0, [1.0, 2.0, 3.0], source_return=6.0, correct=True).id == 0
-        assert selector.rows.source_returns.tolist() == [6.0]
-
-
-def test_proposals_name_a_source():
-    with pytest.raises(SelectorError, match=r"must be a Source: space\.source\(index\).*Got array"):
-        Proposal(SPACE.targets[0], "mine", "an array is not a source")
-    assert Source.from_dict(Source.at([0.5, 2]).to_dict()) == Source((0.5, 2.0))

@@ -18,7 +18,7 @@ from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
 from sdmbtl.studies.doctor import examine, repair
 from sdmbtl.studies.recording import Recorder
-from sdmbtl.training.stable_baselines import StableBaselinesTrainer
+from sdmbtl.training.sb3 import SB3Trainer
 
 KILLED = -signal.SIGKILL
 
@@ -220,7 +220,7 @@ def test_which_selector_a_study_has(tmp_path, monkeypatch):
     assert chosen(selector="random", width="auto", init="auto") == "random"
     sb3 = {"trainer": "sb3", "trainer_options": {"total_timesteps": 500}, "init": "auto"}
     assert chosen(**sb3, width="auto") == "generalist-first"
-    monkeypatch.setattr(StableBaselinesTrainer, "starts_from_parent", False)
+    monkeypatch.setattr(SB3Trainer, "starts_from_parent", False)
     assert chosen(**sb3, width="auto", seed=4) == "predictive"
     regions = open_small(tmp_path / "sb3", **sb3, width=0.5)
     assert regions.configuration.selector["options"]["init"] == "scratch"

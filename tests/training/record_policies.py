@@ -2,7 +2,7 @@
 
 Run it only when a change of the outcomes is meant, and say so in the changelog:
 
-    python tests/trainers/record_policies.py
+    python tests/training/record_policies.py
 
 The same software on the same kind of processor gives the same bytes. Another one rounds otherwise,
 and training makes much of little: then only the mean return can be compared, and only loosely. So
@@ -30,7 +30,7 @@ from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
 
 PATH = Path(__file__).with_name("recorded_policies.json")
-PACKAGES = ("jax", "jaxlib", "torch", "numpy", "stable-baselines3", "gymnasium")
+PACKAGES = ("jax", "jaxlib", "optax", "torch", "numpy", "stable-baselines3", "gymnasium")
 #: Contexts that differ enough for policies to differ, and are not too hard for short training.
 SPACES = {
     "CartPole": ContextSpace(length=[0.3, 0.9], masspole=[0.05, 0.5]),
@@ -58,8 +58,12 @@ def fingerprint():
     by_torch = torch.tensor(numbers)
     for _ in range(9):
         by_torch = torch.tanh(by_torch @ torch.tensor(numbers) + torch.tensor(numbers))
+    # XLA compiles for what the processor can do, which rounds otherwise in longer programs only.
+    about = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    flags = next((line for line in about.splitlines() if line.startswith("flags")), "")
     return {
         "machine": platform.machine(),
+        "processor": sha(flags.encode()),
         **{package: version(package) for package in PACKAGES},
         "jax rounds": sha(np.asarray(by_jax(numbers)).tobytes()),
         "torch rounds": sha(by_torch.numpy().tobytes()),

@@ -30,16 +30,16 @@ def make_pendulum(context):
 SETTINGS = {"total_timesteps": 480, "num_envs": 2, "num_steps": 20, "update_epochs": 2}
 
 
-def batched():
+def jax_env():
     family = make_family("CartPole")
     settings = {**SETTINGS, "minibatch_size": 40, "eval_every": 1, "eval_episodes": 2}
-    return make_trainer("ppo", family, family.space("wide"), processes=1, chunk=2, **settings)
+    return make_trainer("ppo", family, family.space("wide"), chunk=2, **settings)
 
 
-def host():
+def gymnasium_env():
     family = FactoryFamily(make_pendulum, ContextSpace(gravity=[5.0, 10.0]))
     settings = {**SETTINGS, "minibatch_size": 40, "eval_every": 2, "eval_episodes": 1}
-    return make_trainer("ppo", family, family.space(), processes=1, **settings)
+    return make_trainer("ppo", family, family.space(), **settings)
 
 
 def jobs_for(trainer, number):
@@ -47,10 +47,10 @@ def jobs_for(trainer, number):
     return [TrainingJob(targets[[n, -1 - n]], seed=n) for n in range(number)]
 
 
-@pytest.fixture(params=["batched", "batched, two together", "host"])
+@pytest.fixture(params=["jax", "jax, two together", "gymnasium"])
 def run(request):
     """A specification and jobs that are trained together."""
-    trainer = host() if request.param == "host" else batched()
+    trainer = gymnasium_env() if request.param == "gymnasium" else jax_env()
     jobs = jobs_for(trainer, 2 if "two" in request.param else 1)
     return TrainerSpec.of(trainer), jobs
 
@@ -133,7 +133,7 @@ def test_it_is_written_only_when_due(run, tmp_path):
 
 
 def test_checkpoints_of_other_jobs_do_not_count(tmp_path):
-    trainer = batched()
+    trainer = jax_env()
     spec, jobs = TrainerSpec.of(trainer).to_dict(), jobs_for(trainer, 2)
     checkpoints = Checkpoints(tmp_path)
     parent = train(TrainerSpec.of(trainer), jobs[:1])[0].policy
@@ -156,7 +156,7 @@ def test_checkpoints_of_other_jobs_do_not_count(tmp_path):
 
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04", b"no archive at all"])
 def test_a_damaged_file_means_a_new_beginning(damage, tmp_path):
-    trainer = batched()
+    trainer = jax_env()
     spec, jobs = TrainerSpec.of(trainer), jobs_for(trainer, 1)
     expected = content(train(spec, jobs))
     checkpoints = Checkpoints(tmp_path, 0.0)
@@ -168,7 +168,7 @@ def test_a_damaged_file_means_a_new_beginning(damage, tmp_path):
 
 
 def test_a_full_disk_does_not_end_the_run(tmp_path):
-    trainer = batched()
+    trainer = jax_env()
     spec, jobs = TrainerSpec.of(trainer), jobs_for(trainer, 1)
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
@@ -193,7 +193,7 @@ def test_unusable_seconds(tmp_path):
 
 
 def test_checkpoints_of_all_that_was_trained_are_deleted(tmp_path):
-    made = host()
+    made = gymnasium_env()
     targets = made.space.targets
     jobs = [TrainingJob(targets[:1], 0), TrainingJob(targets[:2], 1), TrainingJob(targets[1:2], 2)]
     checkpoints = Checkpoints(tmp_path / "checkpoints", 0.0)
@@ -207,7 +207,7 @@ def test_checkpoints_of_all_that_was_trained_are_deleted(tmp_path):
 
 
 def test_a_machine_without_the_study_keeps_no_checkpoints(tmp_path):
-    made = batched()
+    made = jax_env()
     spec, (job,) = TrainerSpec.of(made).to_dict(), map(job_to_data, jobs_for(made, 1))
     for study, kept in (("missing", 0), ("there", 1)):
         folder = tmp_path / study / "checkpoints"

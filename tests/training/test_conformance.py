@@ -17,7 +17,7 @@ PPO = {
     "hidden_sizes": [8],
 }
 TINY = {
-    "ppo": {**PPO, "eval_every": 4, "eval_episodes": 2, "chunk": 1, "processes": 1},
+    "ppo": {**PPO, "eval_every": 4, "eval_episodes": 2, "chunk": 1},
     "sb3": {
         "total_timesteps": 128,
         "num_envs": 2,
@@ -37,11 +37,11 @@ def test_trainer(name, check):
 
 @pytest.mark.parametrize("check", trainer_checks(), ids=lambda check: check.__name__)
 @pytest.mark.parametrize("environment", ["make_cartpole", "make_leaning_pendulum"])
-def test_trainer_on_the_host(environment, check):
+def test_ppo_on_gymnasium_environments(environment, check):
     """Where there are no pure functions, with discrete and with continuous actions."""
 
     def make(family, space):
-        own = FactoryFamily(f"host_environments:{environment}", space)
+        own = FactoryFamily(f"small_environments:{environment}", space)
         own.positive = family.positive
         settings = {**PPO, "num_steps": 16, "eval_every": 8, "eval_episodes": 1}
         return make_trainer("ppo", own, space, **settings)
@@ -77,7 +77,6 @@ def test_a_trainer_that_draws_its_policies_is_found_out():
             found[check.__name__] = str(error)
     assert found["check_same_job_same_policy"] == "the same job gave another policy"
     assert found["check_evaluates_each_context"] == "another seed gave the same returns"
-    assert "must be NaN" in found["check_evaluates_some_contexts_as_among_all"]
     assert found["check_progress_is_reported"] == "progress was not reported"
     assert found["check_bad_contexts_are_refused"] == "TrainerError was not raised"
     assert "check_settings_make_it_again" not in found

@@ -7,7 +7,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
-from sdmbtl.training import TrainerSpec, TrainingJob, make_trainer, train
+from sdmbtl.training import TrainingJob, make_trainer
 
 # The settings of other tests too: most of the time goes into compiling.
 QUICK = {"total_timesteps": 4096, "update_epochs": 2, "eval_every": 1, "eval_episodes": 2}
@@ -90,7 +90,7 @@ def test_an_old_file_gets_a_fresh_critic(parent):
     old = parent.policy.acting()
     (child,) = trainer.train([TrainingJob(SPACE.targets[:1], 5, parent=old, steps=2048)])
     assert np.array_equal(child.policy.weights[0], old.weights[0])
-    fresh = trainer.form.initial(5)[0].critic
+    fresh = trainer.form.begin(5, None)[0].critic
     assert np.array_equal(child.policy.critic[0][0], np.asarray(fresh[0][0]))
 
 
@@ -177,6 +177,3 @@ def test_jobs_of_several_shapes_come_back_in_order(parent):
     (pair,) = [trainer.train([jobs[0], jobs[4]])]
     assert policy_bytes(together[4].policy) == policy_bytes(pair[1].policy)
     assert [t.steps for t in together] == [4096, 4096, 2048, 4096, 4096, 4096]
-    spec = TrainerSpec.of(cartpole(chunk=2, processes=2))
-    for mine, expected in zip(train(spec, jobs), together, strict=True):
-        assert policy_bytes(mine.policy) == policy_bytes(expected.policy)

@@ -9,20 +9,27 @@ import torch
 
 from sdmbtl.environments.functional.pendulum import FunctionalPendulum
 from sdmbtl.errors import TrainerError
+from sdmbtl.training.ppo.compiled import CompiledPPO, Tasks
 from sdmbtl.training.ppo.distributions import Categorical, MultiCategorical, gaussian_log_prob
-from sdmbtl.training.ppo.functional import FunctionalPPO, Tasks
-from sdmbtl.training.ppo.host_learner import HostLearner
-from sdmbtl.training.ppo.host_rollout import Actor
-from sdmbtl.training.ppo.learner import ADAM_EPSILON, Transition, adam, gae, loss
+from sdmbtl.training.ppo.exploration import ExploringActor
+from sdmbtl.training.ppo.learner import (
+    ADAM_EPSILON,
+    Transition,
+    gae,
+    loss,
+    start_optimiser,
+    take_step,
+)
 from sdmbtl.training.ppo.networks import (
     TINY,
-    Scaling,
+    RunningStats,
     forward,
-    initial_scaling,
+    initial_stats,
     initial_weights,
     orthogonal,
-    update_scaling,
+    update_stats,
 )
+from sdmbtl.training.ppo.rollout_learner import Rollout, RolloutLearner, list_samples
 from sdmbtl.training.ppo.settings import PPOSettings
 
 RNG = np.random.default_rng(0)
@@ -43,15 +50,15 @@ def test_adam_is_that_of_torch():
     gradients = RNG.normal(size=(7, 5, 3)).astype(np.float32) * 3
     parameter = torch.nn.Parameter(torch.tensor(start))
     optimiser = torch.optim.Adam([parameter], lr=0.01, eps=ADAM_EPSILON)
-    state = (jnp.array(start), jnp.zeros((5, 3)), jnp.zeros((5, 3)), jnp.float32(0.0))
+    state = start_optimiser(jnp.array(start))
     for gradient in gradients:
         parameter.grad = torch.tensor(gradient)
         torch.nn.utils.clip_grad_norm_([parameter], 0.5)
         optimiser.step()
-        state = adam(*state, jnp.array(gradient), jnp.float32(0.01), 0.5)
-    assert np.allclose(state[0], parameter.detach().numpy(), atol=2e-6)
-    small = adam(*state, jnp.array(gradients[0] * 1e-3), jnp.float32(0.01), 0.5)
-    assert np.abs(np.asarray(small[0] - state[0])).max() > 0  # a small gradient is not cut
+        state = take_step(state, jnp.array(gradient), jnp.float32(0.01), 0.5)
+    assert np.allclose(state.weights, parameter.detach().numpy(), atol=2e-6)
+    small = take_step(state, jnp.array(gradients[0] * 1e-3), jnp.float32(0.01), 0.5)
+    assert np.abs(np.asarray(small.weights - state.weights)).max() > 0  # small ones are not cut
 
 
 @pytest.mark.parametrize("shape", [(4, 64), (64, 64), (64, 2)])
@@ -71,12 +78,12 @@ def test_gaussian_is_the_log_density():
 
 def test_running_statistics_are_those_of_everything_seen():
     parts = [RNG.normal(3.0, 2.0, size=(n, 2)) for n in (5, 50, 7)]
-    scaling = Scaling(jnp.zeros(2), jnp.ones(2), jnp.float32(TINY))
+    scaling = RunningStats(jnp.zeros(2), jnp.ones(2), jnp.float32(TINY))
     for part in parts:
-        scaling = update_scaling(scaling, jnp.array(part, jnp.float32))
+        scaling = update_stats(scaling, jnp.array(part, jnp.float32))
     seen = np.concatenate(parts)
     assert np.allclose(scaling.mean, seen.mean(axis=0), atol=1e-4)
-    assert np.allclose(scaling.variance, seen.var(axis=0), atol=1e-4)
+    assert np.allclose(scaling.var, seen.var(axis=0), atol=1e-4)
 
 
 def loss_of(**settings):
@@ -127,9 +134,9 @@ def test_empty_slots_count_nowhere():
         jax.tree.leaves(masked_gradient), jax.tree.leaves(gradient), strict=True
     ):
         assert np.allclose(ours, theirs, atol=1e-5)
-    start = initial_scaling(4)
-    some = update_scaling(start, filled.obs, jnp.float32(present))
-    for ours, theirs in zip(some, update_scaling(start, full.obs), strict=True):
+    start = initial_stats(4)
+    some = update_stats(start, filled.obs, jnp.float32(present))
+    for ours, theirs in zip(some, update_stats(start, full.obs), strict=True):
         assert np.allclose(ours, theirs, rtol=1e-4, atol=1e-5)
 
 
@@ -154,12 +161,12 @@ def test_the_actor_of_numpy_draws_what_the_network_says():
     obs = np.repeat(RNG.normal(size=(1, 3)).astype(np.float32), 20_000, axis=0)
     outputs = np.asarray(forward(weights.actor, jnp.array(obs[:1])))[0]
     rng = np.random.default_rng(3)
-    discrete = Actor(weights, None, (2, 3))
+    discrete = ExploringActor(weights, None, (2, 3))
     chosen = discrete.act(obs, discrete.draw_noise(rng, (20_000,)))
     for column, part in enumerate((outputs[:2], outputs[2:])):
         shares = np.bincount(chosen[:, column], minlength=len(part)) / 20_000
         assert np.allclose(shares, np.exp(part) / np.exp(part).sum(), atol=0.02)
-    continuous = Actor(weights, None, None)
+    continuous = ExploringActor(weights, None, None)
     drawn = continuous.act(obs, continuous.draw_noise(rng, (20_000,)))
     assert np.allclose(drawn.mean(axis=0), outputs, atol=0.03)
     assert np.allclose(drawn.std(axis=0), np.exp(-0.5), atol=0.02)
@@ -168,19 +175,27 @@ def test_the_actor_of_numpy_draws_what_the_network_says():
 def test_rewards_are_scaled_by_the_deviation_of_discounted_returns():
     """As stable-baselines3's VecNormalize, but with the statistics of the whole rollout."""
     settings = PPOSettings(num_envs=2, num_steps=6, minibatch_size=12, gamma=0.9)
-    learner = HostLearner(settings, Categorical(2), norm_reward=True, has_empty_slots=False)
+    learner = RolloutLearner(settings, Categorical(2), norm_reward=True, has_empty_slots=False)
     reward, done = RNG.normal(size=(6, 2)) * 5, np.zeros((6, 2), bool)
     done[2, 0] = True
-    state = learner.start(initial_weights(0, 3, (8,), 2), initial_scaling(3), None, 2)
-    scaled, statistics, carried = learner._scale_rewards(
-        state, jnp.float32(reward), jnp.array(done), None
+    state = learner.start(initial_weights(0, 3, (8,), 2), initial_stats(3), None, 2)
+    nothing = jnp.zeros(0)
+    rollout = Rollout(
+        nothing,
+        nothing,
+        nothing,
+        jnp.float32(reward),
+        jnp.array(done),
+        jnp.array(~done & done),
+        nothing,
     )
+    scaled, _, statistics, carried = learner._scale_rewards(state, rollout, None)
     so_far, seen = np.zeros(2), []
     for now, ended in zip(reward, done, strict=True):
         so_far = 0.9 * so_far + now
         seen.append(so_far)
         so_far = so_far * ~ended
-    assert np.isclose(statistics.variance[0], np.var(seen), rtol=1e-4)
+    assert np.isclose(statistics.var[0], np.var(seen), rtol=1e-4)
     assert np.allclose(scaled, reward / np.std(seen), rtol=1e-4)
     assert np.allclose(carried, so_far, rtol=1e-4)
 
@@ -188,8 +203,8 @@ def test_rewards_are_scaled_by_the_deviation_of_discounted_returns():
 def test_a_truncated_episode_counts_the_value_of_its_next_state():
     """Pendulum never ends: at its time limit the value of the next state stays in."""
     settings = PPOSettings(num_envs=1, num_steps=256, minibatch_size=256)
-    algorithm = FunctionalPPO(FunctionalPendulum(), settings)
-    begin = initial_weights(0, 3, (64, 64), 1), initial_scaling(3)
+    algorithm = CompiledPPO(FunctionalPendulum(), settings)
+    begin = initial_weights(0, 3, (64, 64), 1), initial_stats(3)
     tasks = Tasks(jnp.array([[[10.0, 1.0, 1.0, 2.0]]]), jnp.zeros((1, 1, 0)))
     state = jax.tree.map(lambda x: x[0], algorithm.start(tasks, [0], [begin]))
     single = jax.tree.map(lambda x: x[0], tasks)
@@ -232,3 +247,15 @@ def test_iterations_are_rounded_up():
     assert PPOSettings(total_timesteps=2049).num_iterations() == 2
     assert PPOSettings(total_timesteps=2048).num_iterations() == 1
     assert PPOSettings(total_timesteps=2048).num_iterations(4097) == 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_samples_are_those_who_acted_one_agent_after_another(seed):
+    rng = np.random.default_rng(seed)
+    present = rng.random((7, 5)) < rng.random()
+    rows, count = list_samples(present, 4)
+    assert count == present.sum()
+    assert len(rows) >= count
+    assert len(rows) % 4 == 0
+    expected = [t * 5 + s for s in range(5) for t in range(7) if present[t, s]]
+    assert rows[:count].tolist() == expected

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.environments import FactoryFamily, make_family, register_family
+from sdmbtl.environments.registry import _REGISTERED, can_be_made_anywhere
 from sdmbtl.errors import ContextError, FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.training import (
@@ -63,7 +64,7 @@ JOBS = [TrainingJob(SPACE.targets[[i]], seed=i, attempt=1) for i in range(4)]
 
 def test_there_and_back():
     family = make_family("CartPole", physics="carl")
-    trainer = make_trainer("sb3", family, SPACE, total_timesteps=77, processes=3)
+    trainer = make_trainer("sb3", family, SPACE, total_timesteps=77)
     spec = TrainerSpec.of(trainer)
     assert spec.make_trainer() is trainer
     assert spec.make_family() is family
@@ -194,3 +195,21 @@ def test_jobs_do_not_change():
     assert job.contexts.tolist() == [[1.0]]
     with pytest.raises(ValueError, match="read-only"):
         job.contexts[0] = 2.0
+
+
+def test_a_family_registered_here_is_not_known_elsewhere():
+    assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
+
+    class Mine(type(make_family("cartpole"))):
+        """Has the name of its parent, and is another one."""
+
+    assert not can_be_made_anywhere(Mine())
+
+    class Own(type(make_family("cartpole"))):
+        name = "OwnCartPole"
+
+    register_family("OwnCartPole", Own)
+    try:
+        assert not can_be_made_anywhere(make_family("owncartpole"))
+    finally:
+        del _REGISTERED["OwnCartPole"]

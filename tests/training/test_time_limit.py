@@ -1,10 +1,8 @@
 """`max_episode_steps` is a time limit: as Gymnasium's, in training and in evaluations."""
 
 import gymnasium
-import numpy as np
 import pytest
 from gymnasium.wrappers import TimeLimit
-from host_environments import Traffic
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily
@@ -13,7 +11,7 @@ from sdmbtl.environments.functional.cartpole import FunctionalCartPole
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import policy_bytes
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.ppo import BatchedPPOTrainer, HostPPOTrainer
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 LIMIT = 12
 SPACE = ContextSpace(gravity=[5.0, 10.0])
@@ -59,8 +57,8 @@ def test_it_is_what_gymnasium_does(name):
 
 def test_pure_functions_have_the_same_limit():
     space = CartPole().space("wide", levels=2)
-    ours = BatchedPPOTrainer(CartPole(), space, max_episode_steps=LIMIT, **SETTINGS)
-    theirs = BatchedPPOTrainer(ShortCartPole(), space, **SETTINGS)
+    ours = JaxEnvPPO(CartPole(), space, max_episode_steps=LIMIT, **SETTINGS)
+    theirs = JaxEnvPPO(ShortCartPole(), space, **SETTINGS)
     assert outcome(ours) == outcome(theirs)
     assert max(value for _, value in outcome(ours)[1]) <= LIMIT
     assert ours.settings()["max_episode_steps"] == LIMIT
@@ -69,36 +67,8 @@ def test_pure_functions_have_the_same_limit():
 
 def test_the_limit_of_an_environment_stays():
     space = CartPole().space("wide", levels=2)
-    longer = BatchedPPOTrainer(CartPole(), space, max_episode_steps=10_000, **SETTINGS)
+    longer = JaxEnvPPO(CartPole(), space, max_episode_steps=10_000, **SETTINGS)
     assert longer._ppo.max_steps == 500
-
-
-def test_several_agents_are_cut_off_together():
-    space = ContextSpace(length=[4.0, 6.0])
-    trainer = HostPPOTrainer(
-        FactoryFamily(Traffic, space),
-        space,
-        max_agents=3,
-        max_episode_steps=LIMIT,
-        **{**SETTINGS, "num_envs": 1, "minibatch_size": 32},
-    )
-    lanes = trainer.open_lanes(TrainingJob(space.targets, 0))
-    lanes.start(trainer.begin(TrainingJob(space.targets, 0)).lanes)
-    for t in range(2 * LIMIT):
-        lanes.arrays.env_action[...] = 1
-        lanes.step(t)
-        gone = lanes.arrays.terminated[t] | lanes.arrays.truncated[t]
-        if (t + 1) % LIMIT == 0:
-            assert (gone == lanes.arrays.present[t]).all(), "all who were there"
-            assert lanes.arrays.truncated[t].any()
-            assert lanes.arrays.present[t + 1].sum() == 1, "the next episode"
-        else:
-            assert not lanes.arrays.truncated[t].any()
-    assert lanes.states()[0].episode == 2
-    lanes.close()
-    (run,) = trainer.train([TrainingJob(space.targets, 0)])
-    played = trainer.evaluate(run.policy, space.targets, episodes=1, seed=0).complete()
-    assert np.isfinite(played).all()
 
 
 @pytest.mark.parametrize("name", ["max_episode_steps", "endless_after"])

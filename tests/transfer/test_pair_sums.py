@@ -82,17 +82,6 @@ def test_what_is_left_is_that_of_the_regression_with_free_quality():
     assert squares - coefficients @ moment == pytest.approx(left @ left, rel=1e-9)
 
 
-def test_free_quality_takes_out_any_difference_between_policies():
-    sources, returns = random_case()
-    noise = np.random.default_rng(1).normal(0.0, 100.0, size=(len(sources), 1))
-    plain = sums_of(GRID, sources, returns).within(free_quality=True)
-    moved = sums_of(GRID, sources, returns + noise).within(free_quality=True)
-    for one, other in zip(plain, moved, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-7)
-    fixed = sums_of(GRID, sources, returns + noise).within(free_quality=False)
-    assert fixed[2] > 10 * plain[2]
-
-
 def test_means_of_targets_and_what_policies_are_better():
     sources, returns = random_case()
     sums = sums_of(GRID, sources, returns)
@@ -125,12 +114,3 @@ def test_returns_far_from_zero_cost_no_digits():
     far = sums_of(GRID, sources, returns + 1e9).within(free_quality=False)
     for one, other in zip(near, far, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
-
-
-def test_equal_rows_leave_no_squares():
-    sources, returns = random_case(k=7)
-    same = np.tile(returns[:1] * np.pi, (7, 1))
-    for free_quality in (False, True):
-        _, moment, squares = sums_of(GRID, sources, same).within(free_quality=free_quality)
-        assert 0.0 <= squares < 1e-7
-        np.testing.assert_allclose(moment, 0.0, atol=1e-8)

@@ -37,14 +37,6 @@ def test_are_those_that_came_first(count):
     assert first.continues(rows) == (count == len(rows))
 
 
-def test_leave_all_rows_as_they_were():
-    rows = some_rows()
-    _ = rows.best
-    first = rows.first(2)
-    assert len(rows) == 5
-    np.testing.assert_array_equal(first.best, np.fmax.reduce(rows.returns[:2], axis=0))
-
-
 def test_can_grow_again_and_cannot_be_changed():
     rows = some_rows()
     again = rows.first(4).added(rows.sources[4], rows.returns[4])

@@ -13,6 +13,7 @@ evaporation of bare soil.
 """
 
 import json
+import re
 import sys
 from contextlib import redirect_stdout
 from datetime import date, timedelta
@@ -87,63 +88,29 @@ def profit(pcse, context, year, plan):
 
 
 def crop_parameters(variety):
-    """A variety by the names of PCSE's LINTUL3, which wants shares of all growth."""
+    """A variety by the names of PCSE's LINTUL3, which the docstring of `Variety` has."""
+    parameters = {}
+    documented = re.findall(r"(\w+): .*\(([A-Z0-9, ]+)\)\.$", variety.__doc__, re.MULTILINE)
+    for field, names in documented:
+        values = getattr(variety, field)
+        many = ", " in names
+        for name, value in zip(names.split(", "), values if many else [values], strict=True):
+            parameters[name] = flat(value) if isinstance(value, tuple) else value
+    # PCSE wants shares of all growth, and has a few parameters that ours lacks.
     shares = {"FLVTB": variety.to_leaves, "FSTTB": variety.to_stems, "FSOTB": variety.to_grain}
     stages = sorted({s for table in (variety.to_roots, *shares.values()) for s, _ in table})
     shoot = 1 - at(variety.to_roots, stages)
+    for name, table in shares.items():
+        parameters[name] = flat(zip(stages, shoot * at(table, stages), strict=True))
     largest = variety.leaf_nitrogen[0][1]
-    return {
-        **{n: flat(zip(stages, shoot * at(t, stages), strict=True)) for n, t in shares.items()},
-        # Development, and the seedling.
-        "DVSI": 0.0,
-        "DVSEND": 2.0,
-        "DVSDR": 1.0,
-        "IDSL": 0,
-        "DLO": 8.0,
-        "DLC": 0.0,
-        "TBASEM": variety.development[0][0],
-        "TEFFMX": variety.development[-1][0] - variety.development[0][0],
-        "TSUMEM": variety.emergence_sum,
-        "TSUM1": variety.flowering_sum,
-        "TSUM2": variety.ripening_sum,
-        "DTSMTB": flat(variety.development),
-        "WLVGI": variety.seedling[0],
-        "WRTLI": variety.seedling[1],
-        "WSTI": 0.0,
-        "WSOI": 0.0,
-        # Light, leaves and roots.
-        "FRTTB": flat(variety.to_roots),
-        "TBASE": variety.base_temperature,
-        "LUE": variety.light_use,
-        "K": variety.extinction,
-        "SLAC": variety.leaf_area,
+    parameters |= {"DVSI": 0.0, "DVSEND": 2.0, "DVSDR": 1.0, "IDSL": 0, "DLO": 8.0, "DLC": 0.0}
+    parameters |= {"WSTI": 0.0, "WSOI": 0.0, "NLAI": 1.0, "NPART": 1.0, "ROOTDI": SEED_DEPTH}
+    parameters |= {"DVSNT": MOVES_FROM, "TCNT": MOVING_DAYS, "FNTRT": ROOTS_GIVE}
+    coldest, warmest = variety.development[0][0], variety.development[-1][0]
+    return parameters | {
+        "TBASEM": coldest,
+        "TEFFMX": warmest - coldest,
         "SLACF": [0.0, 1.0, 2.1, 1.0],
-        "RGRL": variety.young_leaf_growth,
-        "TSUMAG": variety.ageing_sum,
-        "RDRT": flat(variety.ageing),
-        "RDRSHM": variety.shading_death,
-        "LAICR": variety.shading_leaf_area,
-        "RDRNS": variety.starving_death,
-        "RDRRT": variety.root_death,
-        "ROOTDI": SEED_DEPTH,
-        "ROOTDM": variety.root_depth,
-        "RRDMAX": variety.root_speed,
-        "TRANCO": variety.drought_tolerance,
-        # Nitrogen.
-        "NMXLV": flat(variety.leaf_nitrogen),
-        "LSNR": variety.stem_share,
-        "LRNR": variety.root_share,
-        "NMAXSO": variety.grain_nitrogen,
-        "FRNX": variety.optimum,
-        **dict(zip(("RNFLV", "RNFST", "RNFRT"), variety.residual, strict=True)),
-        "NLUE": variety.starving_light,
-        "NSLA": variety.starving_area,
-        "NLAI": 1.0,
-        "NPART": 1.0,
-        "DVSNLT": variety.uptake_until,
-        "DVSNT": MOVES_FROM,
-        "TCNT": MOVING_DAYS,
-        "FNTRT": ROOTS_GIVE,
         "NFRLVI": largest,
         "NFRSTI": largest * variety.stem_share,
         "NFRRTI": largest * variety.root_share,

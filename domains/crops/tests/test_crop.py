@@ -22,7 +22,6 @@ TWIN = FAMILY.functional()
 PARAMETERS = jnp.array(list(FAMILY.defaults.values()), dtype=jnp.float32)
 STEP, START = jax.jit(TWIN.step), jax.jit(TWIN.start)
 WEATHER = load_weather("champion")
-NAMES = list(OBSERVED)
 
 
 def play(actions, year=1993, water=0.6, mineral=4.0, parameters=PARAMETERS):
@@ -79,13 +78,8 @@ def test_nitrogen_and_water_pay_in_a_dry_year():
 
 def test_what_is_observed():
     state = play([action(60.0, 15.0)] * 6)[1][-1]
-    seen = dict(
-        zip(
-            NAMES,
-            np.asarray(TWIN.observe(state, PARAMETERS)) * list(OBSERVED.values()),
-            strict=True,
-        )
-    )
+    values = np.asarray(TWIN.observe(state, PARAMETERS)) * list(OBSERVED.values())
+    seen = dict(zip(OBSERVED, values, strict=True))
     assert seen["week"] == pytest.approx(6)
     assert seen["nitrogen so far"] == pytest.approx(360)
     assert seen["irrigation so far"] == pytest.approx(90)
@@ -147,10 +141,10 @@ def test_the_gymnasium_view_takes_the_same_steps():
         assert not truncated
 
 
-def test_either_decision_can_be_switched_off():
+@pytest.mark.parametrize("off", [{"irrigation": [0]}, {"nitrogen": 0}])
+def test_either_decision_can_be_switched_off(off):
     assert TWIN.actions == Discrete(16)
-    assert make_family("Crop", irrigation=[0]).functional().actions == Discrete(4)
-    assert make_family("Crop", nitrogen=0).functional().actions == Discrete(4)
+    assert make_family("Crop", **off).functional().actions == Discrete(4)
 
 
 @pytest.mark.parametrize(
@@ -171,10 +165,7 @@ def test_options_that_are_refused(options, message):
         make_family("Crop", **options)
 
 
-def test_contexts_that_are_refused():
-    with pytest.raises(ContextError, match="'soil' of Crop must be above 0"):
+def test_contexts():
+    with pytest.raises(ContextError, match="soil"):
         FAMILY.make({"soil": 0.0})
-
-
-def test_features_are_described():
     assert all(FAMILY.describe_feature(name) for name in FAMILY.defaults)

@@ -1,6 +1,4 @@
-"""The crossing as environments: contexts, three views, pictures."""
-
-from itertools import pairwise
+"""The crossing as environments: contexts, two views, pictures."""
 
 import gymnasium
 import numpy as np
@@ -8,12 +6,7 @@ import pytest
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import check_contextual_env, make_family
-from sdmbtl.environments.checks import (
-    check_every_dimension_matters,
-    find_missing_time_limit,
-    read_family,
-)
-from sdmbtl.environments.parallel import is_parallel_env
+from sdmbtl.environments.checks import check_every_dimension_matters
 from sdmbtl.errors import ContextError, FamilyError
 from sdmbtl_traffic.family import Traffic
 
@@ -25,29 +18,10 @@ def family():
     return Traffic(horizon=90.0, warm_up=10, max_vehicles=12)
 
 
-def play(view, seed=3):
-    """Observations, rewards and ends of an episode of the parallel view."""
-    seen, _ = view.reset(seed=seed)
-    steps = [(seen, {}, {}, {})]
-    while view.agents:
-        taken = {agent: np.full(1, 1.0, np.float32) for agent in view.agents}
-        *step, _ = view.step(taken)
-        steps.append(tuple(step))
-    return steps
-
-
 def test_it_is_what_selection_needs():
     report = check_contextual_env(Traffic(horizon=150.0))
     assert set(report.first_difference) == {"inflow", "penetration", "green"}
     assert report.warnings == () or all("time limit" not in text for text in report.warnings)
-
-
-def test_the_parallel_view_is_too():
-    traffic = Traffic(horizon=150.0)
-    family, space = read_family(traffic.build_parallel, traffic.space())
-    found = check_every_dimension_matters(family, space)
-    assert set(found) == {"inflow", "penetration", "green"}
-    assert find_missing_time_limit(family, space) is None
 
 
 def test_every_further_feature_matters():
@@ -64,48 +38,22 @@ def test_spaces_are_the_papers_and_one_that_flows():
     assert make_family("traffic").space() == flowing
 
 
-def test_the_parallel_view_is_that_of_pettingzoo(family):
-    view = family.build_parallel({"inflow": 500.0})
-    assert is_parallel_env(view)
-    steps = play(view)
-    everybody = set()
-    for (before, *_), (seen, rewards, ended, cut) in pairwise(steps):
-        assert rewards.keys() == ended.keys() == cut.keys() == before.keys() | seen.keys()
-        assert not any(ended[agent] for agent in seen)
-        gone = before.keys() - seen.keys()
-        assert all(ended[agent] for agent in gone)
-        newcomers = seen.keys() - before.keys()
-        assert not newcomers & everybody, "a name is used again"
-        everybody |= before.keys()
-        assert len(seen) <= view.max_num_agents
-        assert all(view.observation_space(a).contains(o) for a, o in seen.items())
-    last = steps[-1]
-    assert all(last[3][agent] for agent in last[0])
-    assert not any(any(step[3].values()) for step in steps[1:-1])
-
-
-def test_the_same_seed_is_the_same_episode_in_all_views(family):
+def test_the_same_seed_is_the_same_episode_in_both_views(family):
     context = family.full_context({"inflow": 500.0})
-    totals = []
-    view = family.build_parallel(context)
-    totals.append(sum(sum(step[1].values()) for step in play(view)))
     env = family.make(context)
     env.reset(seed=3)
-    total, is_over = 0.0, False
+    expected, is_over = 0.0, False
     while not is_over:
         _, reward, _, is_over, _ = env.step(np.ones(12, np.float32))
-        total += reward
-    totals.append(total)
-    world = family.build_world()
-    now, total, is_over = world.reset([context], [3]), 0.0, False
+        expected += reward
+    vector_env = family.make_vector_env()
+    now, total, is_over = vector_env.reset([context], [3]), 0.0, False
     while not is_over:
-        step = world.step(np.ones((len(now.slots), 1), np.float32))
+        step = vector_env.step(np.ones((len(now.slots), 1), np.float32))
         total, now, is_over = total + float(step.reward.sum()), step.now, step.is_over
-    totals.append(total)
-    for made in (view, env, world):
+    for made in (env, vector_env):
         made.close()
-    assert totals[1] == pytest.approx(totals[0])
-    assert totals[2] == pytest.approx(totals[0])
+    assert total == pytest.approx(expected)
 
 
 def test_gymnasium_makes_it_and_draws_it():
@@ -129,7 +77,7 @@ def test_a_model_of_emissions_changes_rewards_and_nothing_else():
         assert speed.shape == acceleration.shape
         return np.zeros_like(speed)
 
-    worlds = [Traffic(horizon=60.0, emissions=model).build_world() for model in (None, none)]
+    worlds = [Traffic(horizon=60.0, emissions=model).make_vector_env() for model in (None, none)]
     context = Traffic().full_context({"inflow": 600.0})
     seen, saved = [world.reset([context], [1]) for world in worlds], 0.0
     for _ in range(60):

@@ -63,7 +63,7 @@ class DataSet:
             observe_context=observe_context,
             **self.options,
         )
-        return LongRuns(self.family, self.space, processes=1, **usual.settings())
+        return LongRuns(self.family, self.space, **usual.settings())
 
     @cached_property
     def unit(self) -> int:

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 
 from sdmbtl.policies import Policy
 from sdmbtl.training import TrainingJob
-from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 
-class LongRuns(BatchedPPOTrainer):
+class LongRuns(JaxEnvPPO):
     """Batched PPO that also gives the policies with which shorter runs would have ended."""
 
     def policies_after(
@@ -43,5 +43,10 @@ class LongRuns(BatchedPPOTrainer):
             numbers = jnp.arange(first, first + every)
             states, _ = self._ppo.advance(states, tasks, numbers, jnp.int32(ends[-1]))
             while len(found) < len(ends) and ends[len(found)] == first + every:
-                found.append([self._make_policy(states, i, job) for i, job in enumerate(jobs)])
+                found.append(
+                    [
+                        self._make_training(states, i, job, 0, []).policy
+                        for i, job in enumerate(jobs)
+                    ]
+                )
         return found

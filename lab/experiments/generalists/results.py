@@ -15,7 +15,7 @@ from generalists.contexts import Floats
 from generalists.data_sets import MARKS, DataSet
 from generalists.measuring import EPISODES, load_rows
 from generalists.methods import METHODS, Method
-from sdmbtl.fingerprint import code_fingerprint
+from sdmbtl_lab.fingerprint import code_fingerprint
 
 #: A target is served well within this share of the range below the best known return.
 NEAR = 0.05

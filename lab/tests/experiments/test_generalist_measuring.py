@@ -72,7 +72,7 @@ def test_chunks_are_equal(jobs, preferred, chunk):
 def test_shorter_runs_are_the_beginning_of_longer_ones():
     family = make_family("CartPole")
     space = family.space("wide")
-    trainer = LongRuns(family, space, processes=1, hidden_sizes=(4,), eval_every=2, **SMALL)
+    trainer = LongRuns(family, space, hidden_sizes=(4,), eval_every=2, **SMALL)
     jobs = [TrainingJob(space.targets[:3], seed) for seed in (1, 2)]
     short, long = trainer.policies_after(jobs, [64 * 2, 64 * 6])
     for steps, policies in ((64 * 2, short), (64 * 6, long)):
@@ -82,7 +82,7 @@ def test_shorter_runs_are_the_beginning_of_longer_ones():
                 np.testing.assert_array_equal(ours, theirs)
     assert not np.array_equal(short[0].weights[0], long[0].weights[0])
     assert not np.array_equal(long[0].weights[0], long[1].weights[0])
-    annealed = LongRuns(family, space, processes=1, hidden_sizes=(4,), anneal_lr=True, **SMALL)
+    annealed = LongRuns(family, space, hidden_sizes=(4,), anneal_lr=True, **SMALL)
     with pytest.raises(ValueError, match="a run of its own"):
         annealed.policies_after(jobs, [64])
 

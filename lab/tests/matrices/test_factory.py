@@ -12,7 +12,7 @@ from sdmbtl.environments import make_family
 from sdmbtl.errors import MatrixError, TrainingError
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import TrainingJob, make_trainer
-from sdmbtl.training.ppo import BatchedPPOTrainer
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 from sdmbtl_lab.matrices import factory, load_matrix, units
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
@@ -253,14 +253,14 @@ class TestFailures:
         """Let runs fail whose first policy has one of these seeds."""
 
         def fail(seeds):
-            train = BatchedPPOTrainer.train_chunk
+            train = JaxEnvPPO.train_chunk
 
             def maybe(self, jobs, *more):
                 if jobs[0].seed in seeds:
                     raise TrainingError(f"Seed {jobs[0].seed} is not finite.")
                 return train(self, jobs, *more)
 
-            monkeypatch.setattr(BatchedPPOTrainer, "train_chunk", maybe)
+            monkeypatch.setattr(JaxEnvPPO, "train_chunk", maybe)
 
         return fail
 

@@ -90,3 +90,12 @@ class TestDirectory:
 
 def at(path, recipe):
     return MatrixFactory(path, recipe)
+
+
+def test_a_recipe_that_names_code_needs_trust(recipe, tmp_path):
+    data = recipe.to_dict() | {"family": {"name": "envs_of_others:make", "options": {}}}
+    path = tmp_path / "recipe.json"
+    path.write_text(json.dumps(data))
+    with pytest.raises(MatrixError, match="'envs_of_others:make'.* If you trust it"):
+        MatrixRecipe.load(path)
+    assert MatrixRecipe.load(path, trust=True).family == data["family"]

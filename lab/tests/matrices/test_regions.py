@@ -177,7 +177,7 @@ class TestDataset:
         path = begun / "matrix.npz"
         space, arrays = load_arrays(path, kind=KIND, arrays=_ARRAYS)
         save_arrays(path, kind=KIND, space=space, arrays={**arrays, name: array})
-        with pytest.raises(MatrixError, match="matrix.npz is damaged"):
+        with pytest.raises(MatrixError, match=r"matrix\.npz.*damaged"):
             load_regions(path)
 
 

@@ -33,7 +33,8 @@ class Display(Protocol):
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *_: object) -> None: ...
-    def __call__(self, event: Event) -> None: ...
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
 
 
 class LineDisplay:

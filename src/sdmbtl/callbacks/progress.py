@@ -88,7 +88,7 @@ class RunProgress:
 
     def _source(self, trial: Trial) -> tuple[str, str]:
         parent = "–" if trial.parent is None else str(trial.parent)
-        return self._study.space.in_words(trial.source.where), parent
+        return self._study.space.describe(trial.source.where), parent
 
     def _level(self) -> str:
         coverage = self._study.share(self._performance)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_fields
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -28,7 +29,6 @@ from sdmbtl.cli.parsing import (
 )
 from sdmbtl.contexts import Source
 from sdmbtl.errors import BusyError, DuplicateTellError, SdmbtlError
-from sdmbtl.studies.describe import status_lines
 from sdmbtl.wording import counted
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def ask(
     console = note_console()
     for trial in trials:
         if console.is_terminal:
-            console.print(Text(f"Train on {study.space.in_words(trial.source)}"))
+            console.print(Text(f"Train on {study.space.describe(trial.source)}"))
             console.print(Text(f"Why: {trial.reason}"))
             command = f"sdmbtl tell {quote(str(study.path))} ROW.json --id {trial.id}"
             console.print(Text(f"Then: {command}"), soft_wrap=True)
@@ -135,9 +135,7 @@ def renew(
     """Extend a lease by its time from now on; fail if it is lost."""
     from sdmbtl.studies import Study
 
-    study = Study.open(path, wait=wait)
-    _check_lease(study, number, lease)
-    if not study.renew(number, lease):
+    if not Study.open(path, wait=wait).renew(number, lease):
         raise ArgumentError(
             f"Lease {lease} of policy {number} is lost: it expired and was given to another "
             "asker, or the policy was reported. Stop training it: its result would not count."
@@ -192,6 +190,7 @@ def tell(
     forgotten covers nothing; 'tell --replace' brings it back.
     """
     from sdmbtl.studies import Study
+    from sdmbtl.studies.describe import status_lines
 
     chosen = [
         name
@@ -222,7 +221,7 @@ def tell(
     if forget:
         trial = study.forget(_named_policy(study, reports[0]), reason=reason)
         again = f"sdmbtl tell {quote(str(path))} ROW.json --id {trial.id} --replace"
-        source = study.space.in_words(trial.source)
+        source = study.space.describe(trial.source)
         recorded = [f"Policy {trial.id}, {source}: forgotten; its row is kept. Undo: {again}"]
     else:
         status: Literal["finished", "failed", "cancelled"] = (
@@ -321,7 +320,7 @@ def _tell_rows(
                 **how,
             )
             attached = {**row.get("attributes", {}), **attributes}
-            if attached and trial not in before:
+            if attached and not any(trial is known for known in before):
                 study.annotate(trial, **attached)
         except SdmbtlError as problem:
             if isinstance(problem, DuplicateTellError):
@@ -332,11 +331,11 @@ def _tell_rows(
             kind = BusyError if isinstance(problem, BusyError) else ArgumentError
             raise kind(f"Row {place + 1} of {len(rows)}{kept}: {problem}") from None
         became = f"recorded as {how['status']}"
-        if trial in before:  # nothing has changed
+        if any(trial is known for known in before):  # nothing was recorded
             lease = study.store.leases().get(trial.id)
             is_late = lease is not None and row.get("lease", lease.token) != lease.token
             became = "stale, because its lease had expired" if is_late else "was reported before"
-        recorded.append(f"Policy {trial.id}, {study.space.in_words(trial.source)}: {became}.")
+        recorded.append(f"Policy {trial.id}, {study.space.describe(trial.source)}: {became}.")
     return recorded
 
 
@@ -363,47 +362,34 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
         source = Source.at(study.space.vector(center), **how)
     if "id" in row:
         number: int = row["id"]
-        trial = _check_lease(study, number, row.get("lease"))
+        if not 0 <= number < len(study.trials):
+            raise ArgumentError(
+                f"There is no policy {number} in this study. 'sdmbtl status "
+                f"{quote(str(study.path))}' lists them."
+            )
+        trial = study.trials[number]
         if source is not None and not _has_source(study, trial, source):
             raise ArgumentError(
-                f"Policy {number} is the one for {study.space.in_words(trial.source)}, but "
-                f"the row is for {study.space.in_words(source)}. Correct the id or the context."
+                f"Policy {number} is the one for {study.space.describe(trial.source)}, but "
+                f"the row is for {study.space.describe(source)}. Correct the id or the context."
             )
         return number
     if source is not None:
         return source
     pending = study.pending
     if len(pending) == 1:
-        _check_lease(study, pending[0].id, row.get("lease"))
         return pending[0].id
     if not pending:
         raise ArgumentError(
             f"No policy is pending. Ask for one with 'sdmbtl ask {quote(str(study.path))}', or "
             "give the context of a policy that was trained without being asked for: --context."
         )
-    listed = "".join(f"\n  --id {t.id}  {study.space.in_words(t.source)}" for t in pending)
+    listed = "".join(f"\n  --id {t.id}  {study.space.describe(t.source)}" for t in pending)
     raise ArgumentError(f"{len(pending)} policies are pending. Name one:{listed}")
 
 
-def _check_lease(study: Study, number: int, lease: int | None) -> Trial:
-    """Return the trial of a number; refuse unknown numbers, and leases that were never given."""
-    trial = next((t for t in study.trials if t.id == number), None)
-    if trial is None:
-        raise ArgumentError(
-            f"There is no policy {number} in this study. 'sdmbtl status "
-            f"{quote(str(study.path))}' lists them."
-        )
-    current = study.lease_of(trial)
-    if trial.status == "pending" and lease is not None and not 1 <= lease <= (current or 0):
-        raise ArgumentError(
-            f"Policy {number} was never lent with lease {lease}. Give the number that 'sdmbtl ask "
-            "--lease' printed."
-        )
-    return trial
-
-
 def _has_source(study: Study, trial: Trial, source: Source) -> bool:
-    """Return whether a row's source is that of a trial; for a region its centre is enough."""
+    """Return whether a row's source is that of a trial; without a width its centre is enough."""
     if source == Source(source.center):
-        return study.selector.history.has_center(trial, source)
+        source = replace_fields(trial.source, center=source.center)
     return trial in study.selector.history.with_source(source)

@@ -92,8 +92,7 @@ def trainers(
     '--set NAME=VALUE' of 'sdmbtl run' changes a setting. With an environment,
     the value recommended for it is listed too; it replaces the default.
     """
-    from sdmbtl.training.listing import list_settings
-    from sdmbtl.training.registry import AUTO, recommended_trainer, trainer_names
+    from sdmbtl.training.registry import AUTO, list_settings, recommended_trainer, trainer_names
 
     if name is None:
         listed = [_describe_trainer(known) for known in trainer_names() if known != AUTO]

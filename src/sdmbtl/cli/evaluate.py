@@ -131,16 +131,15 @@ def _summarise(study: Study, contexts: list[dict[str, float]], means: Any) -> di
     import numpy as np
     import scipy
 
-    from sdmbtl.transfer import coverage_of, mean_of, scale_of
+    from sdmbtl.transfer import coverage_of, mean_of
 
     evaluated = np.flatnonzero(~np.isnan(means))
     failed, means = len(means) - len(evaluated), means[evaluated]
     mean = mean_of(means)
     interval = None
     if len(means) > 1:  # 95 % by Student's t, within the possible returns
-        scale = scale_of(means)
-        error = (means / scale).std(ddof=1) / np.sqrt(len(means))
-        margin = float(scipy.special.stdtrit(len(means) - 1, 0.975) * error) * scale
+        error = means.std(ddof=1) / np.sqrt(len(means))
+        margin = float(scipy.special.stdtrit(len(means) - 1, 0.975) * error)
         low, high = study.return_range or (-np.inf, np.inf)
         interval = [max(mean - margin, low), min(mean + margin, high)]
     by_context = [

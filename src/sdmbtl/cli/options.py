@@ -1,4 +1,9 @@
-"""Options of the commands: each is declared once, here."""
+# ruff: noqa: RUF009 - `setting` makes a field
+"""Options of the commands: each is declared once, here.
+
+Options that belong together are the fields of a dataclass. `with_settings` gives a command one
+option for each field; `--config` reads the same options from a file.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +11,23 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
-from functools import partial, wraps
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_type_hints
 
 import typer
 
 from sdmbtl.checks import did_you_mean, known_name, short_text
 from sdmbtl.cli.output import ArgumentError
-from sdmbtl.cli.parsing import parse_seconds, parse_settings, trainer_settings
+from sdmbtl.cli.parsing import make_family_from, parse_seconds, parse_settings, trainer_settings
 from sdmbtl.execution import EXECUTORS
 
-#: Options in a panel of the help.
-_choice = partial(typer.Option, rich_help_panel="Choice of contexts")
-_training = partial(typer.Option, rich_help_panel="Training")
-_stop = partial(typer.Option, rich_help_panel="Stopping")
-_execution = partial(typer.Option, rich_help_panel="Processes and machines")
+if TYPE_CHECKING:
+    from sdmbtl.environments import EnvironmentFamily
+
+# -- options of single commands --------------------------------------------------------------------
 
 StudyArgument = Annotated[Path, typer.Argument(metavar="DIR", help="Directory of the study.")]
 JsonOption = Annotated[
@@ -56,8 +60,7 @@ ContextOption = Annotated[
 SeedOption = Annotated[int, typer.Option(metavar="N", help="Seed of all random numbers.", min=0)]
 EvalProcessesOption = Annotated[
     int | None,
-    _execution(
-        "--eval-processes",
+    typer.Option(
         metavar="N",
         help="Processes for evaluation; returns do not depend on it.",
         min=1,
@@ -71,91 +74,106 @@ EnvArgument = Annotated[
         help="Family of 'sdmbtl environments', gym:NAME of Gymnasium, or module:function.",
     ),
 ]
-SpaceOption = Annotated[
-    str | None,
-    _choice(metavar="NAME|FILE.toml", help="Context space of ENV, or a file."),
-]
-LevelsOption = Annotated[
-    int | None, _choice(metavar="N", help="Values per dimension of a space of ENV.", min=1)
-]
-FamilyOption = Annotated[
-    list[str] | None, _choice("--option", metavar="KEY=VALUE", help="Setting of ENV.")
-]
-SelectorOption = Annotated[
-    str,
-    _choice(metavar="NAME", help="Selection strategy; auto depends on the trainer."),
-]
-SelectorSettingOption = Annotated[
-    list[str] | None, _choice(metavar="KEY=VALUE", help="Setting of the selector.")
-]
-TrainerOption = Annotated[str, _training(metavar="NAME", help="Trainer: auto, ppo or sb3.")]
-StepsOption = Annotated[
-    int | None,
-    _training(
+
+# -- options that belong together ------------------------------------------------------------------
+
+
+def setting(default: Any, *names: str, **about: Any) -> Any:
+    """Declare a field of a dataclass that is an option of commands.
+
+    Args:
+        default: Its default.
+        *names: Names of the option, if not that of the field.
+        **about: As of `typer.Option`.
+    """
+    return field(default=default, metadata={"names": names, "about": about})
+
+
+@dataclass(frozen=True)
+class EnvironmentSettings:
+    """Context space and settings of the environments."""
+
+    panel: ClassVar = "Environments"
+
+    space: str | None = setting(
+        None, metavar="NAME|FILE.toml", help="Context space of ENV, or a file."
+    )
+    levels: int | None = setting(
+        None, metavar="N", help="Values per dimension of a space of ENV.", min=1
+    )
+    option: list[str] | None = setting(None, metavar="KEY=VALUE", help="Setting of ENV.")
+
+    def make_family(self, env: str) -> EnvironmentFamily:
+        """Make the environments of ENV."""
+        return make_family_from(env, self.space, self.levels, self.option)
+
+
+@dataclass(frozen=True)
+class SelectorSettings:
+    """Choice of contexts."""
+
+    panel: ClassVar = "Choice of contexts"
+
+    selector: str = setting(
+        "auto", metavar="NAME", help="Selection strategy; auto depends on the trainer."
+    )
+    selector_option: list[str] | None = setting(
+        None, metavar="KEY=VALUE", help="Setting of the selector."
+    )
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """Keywords of `Study.open`."""
+        options = parse_settings(self.selector_option, "--selector-option")
+        return {"selector": self.selector, "selector_options": options}
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Training and evaluation of policies."""
+
+    panel: ClassVar = "Training"
+
+    trainer: str = setting("auto", metavar="NAME", help="Trainer: auto, ppo or sb3.")
+    steps: int | None = setting(
+        None,
         metavar="N",
         help="Environment steps per policy; total for a generalist.",
         show_default="as recommended for ENV",
         min=1,
-    ),
-]
-SetOption = Annotated[
-    list[str] | None,
-    _training("--set", metavar="KEY=VALUE", help="Setting of the trainer, such as gamma=0.98."),
-]
-EpisodesOption = Annotated[
-    int, _training(metavar="N", help="Episodes per policy and target.", min=1)
-]
-
-
-@dataclass(frozen=True)
-class StudySettings:
-    """Settings that make a study."""
-
-    space: SpaceOption = None
-    levels: LevelsOption = None
-    option: FamilyOption = None
-    selector: SelectorOption = "auto"
-    selector_option: SelectorSettingOption = None
-    trainer: TrainerOption = "auto"
-    steps: StepsOption = None
-    set_: SetOption = None
-    episodes: EpisodesOption = 10
+    )
+    set_: list[str] | None = setting(
+        None, "--set", metavar="KEY=VALUE", help="Setting of the trainer, such as gamma=0.98."
+    )
+    episodes: int = setting(10, metavar="N", help="Episodes per policy and target.", min=1)
 
     @property
     def keywords(self) -> dict[str, Any]:
-        """Keywords of `Study.open`, without environment, space and seed."""
-        return {
-            "selector": self.selector,
-            "selector_options": parse_settings(self.selector_option, "--selector-option"),
-            "trainer": self.trainer,
-            "trainer_options": trainer_settings(self.set_, self.steps),
-            "episodes": self.episodes,
-        }
+        """Keywords of `Study.open`."""
+        options = trainer_settings(self.set_, self.steps)
+        return {"trainer": self.trainer, "trainer_options": options, "episodes": self.episodes}
 
 
 @dataclass(frozen=True)
 class StopSettings:
     """Stopping rules of a run."""
 
-    budget: Annotated[
-        int | None, _stop(metavar="N", help="Number of policies, earlier runs included.", min=1)
-    ] = None
-    total_steps: Annotated[
-        int | None,
-        _stop(metavar="N", help="Environment steps in all, earlier runs included.", min=1),
-    ] = None
-    time: Annotated[str | None, _stop(metavar="TIME", help="Time for this run: 90s, 30m, 2h.")] = (
-        None
+    panel: ClassVar = "Stopping"
+
+    budget: int | None = setting(
+        None, metavar="N", help="Number of policies, earlier runs included.", min=1
     )
-    min_gain: Annotated[
-        float | None,
-        _stop(
-            metavar="SHARE",
-            help="Smallest expected gain of three more policies; 0.01 is a point.",
-            min=0.0,
-            max=1.0,
-        ),
-    ] = None
+    total_steps: int | None = setting(
+        None, metavar="N", help="Environment steps in all, earlier runs included.", min=1
+    )
+    time: str | None = setting(None, metavar="TIME", help="Time for this run: 90s, 30m, 2h.")
+    min_gain: float | None = setting(
+        None,
+        metavar="SHARE",
+        help="Smallest expected gain of three more policies; 0.01 is a point.",
+        min=0.0,
+        max=1.0,
+    )
 
     def __post_init__(self) -> None:
         if self.min_gain is not None and math.isnan(self.min_gain):
@@ -165,7 +183,7 @@ class StopSettings:
     @property
     def is_given(self) -> bool:
         """True if there is any rule."""
-        return any(getattr(self, field.name) is not None for field in fields(self))
+        return any(getattr(self, rule.name) is not None for rule in fields(self))
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -182,30 +200,25 @@ class StopSettings:
 class ExecutionSettings:
     """Processes and machines of a run."""
 
-    jobs: Annotated[
-        int,
-        _execution("--jobs", "-j", metavar="N", help="Policies trained at the same time.", min=1),
-    ] = 1
+    panel: ClassVar = "Processes and machines"
+
+    jobs: int = setting(
+        1, "--jobs", "-j", metavar="N", help="Policies trained at the same time.", min=1
+    )
     eval_processes: EvalProcessesOption = None
-    executor: Annotated[
-        str | None,
-        _execution(
-            metavar="NAME",
-            help="Place of training: serial (this process), processes or ray.",
-            show_default="serial for one job",
-        ),
-    ] = None
-    executor_option: Annotated[
-        list[str] | None,
-        _execution(
-            metavar="KEY=VALUE",
-            help="Setting of the executor: time_limit (seconds per training run), memory_limit "
-            "(bytes), address (of a Ray cluster).",
-        ),
-    ] = None
-    join: Annotated[
-        bool, _execution("--join", help="Share the study with other processes that run it.")
-    ] = False
+    executor: str | None = setting(
+        None,
+        metavar="NAME",
+        help="Place of training: serial (this process), processes or ray.",
+        show_default="serial for one job",
+    )
+    executor_option: list[str] | None = setting(
+        None,
+        metavar="KEY=VALUE",
+        help="Setting of the executor: time_limit (seconds per training run), memory_limit "
+        "(bytes), address (of a Ray cluster).",
+    )
+    join: bool = setting(False, "--join", help="Share the study with other processes that run it.")
 
     def __post_init__(self) -> None:
         if self.executor is not None:
@@ -228,12 +241,13 @@ class ExecutionSettings:
 class OutputSettings:
     """Output of a run."""
 
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Errors as only output.")] = False
+    panel: ClassVar = None
+
+    quiet: bool = setting(False, "--quiet", "-q", help="Errors as only output.")
     as_json: JsonOption = False
-    tensorboard: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Directory for TensorBoard: learning curves, coverage."),
-    ] = None
+    tensorboard: Path | None = setting(
+        None, metavar="DIR", help="Directory for TensorBoard: learning curves, coverage."
+    )
 
     def __post_init__(self) -> None:
         if self.tensorboard is not None:
@@ -245,11 +259,11 @@ class OutputSettings:
 def to_options(settings: StopSettings | ExecutionSettings) -> str:
     """Return settings as the options that give them again, each after a space."""
     words = []
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        if value is None or value == field.default:
+    for each in fields(settings):
+        value = getattr(settings, each.name)
+        if value is None or value == each.default:
             continue
-        name = f" --{field.name.replace('_', '-')}"
+        name = f" --{each.name.replace('_', '-')}"
         given = value if isinstance(value, list) else [value]
         words += [name if value is True else f"{name} {quote(str(one))}" for one in given]
     return "".join(words)
@@ -258,36 +272,42 @@ def to_options(settings: StopSettings | ExecutionSettings) -> str:
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of the dataclasses among its parameters."""
     hints = get_type_hints(command, include_extras=True)
-    groups: dict[str, type] = {}
+    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters = []
     for parameter in inspect.signature(command).parameters.values():
-        kind = hints[parameter.name]
-        if not is_dataclass(kind):
-            parameters.append(parameter.replace(annotation=kind))
-            continue
-        groups[parameter.name] = kind  # type: ignore[assignment]
-        kinds = get_type_hints(kind, include_extras=True)
-        parameters += [
-            inspect.Parameter(
-                field.name,
-                parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=kinds[field.name],
-            )
-            for field in fields(kind)
-        ]
+        if parameter.name in groups:
+            parameters += _parameters(groups[parameter.name])
+        else:
+            kind = hints[parameter.name]
+            parameters.append(parameter.replace(annotation=kind, kind=parameter.KEYWORD_ONLY))
 
     @wraps(command)
     def with_options(**given: Any) -> None:
         made = {
-            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            name: kind(**{each.name: given.pop(each.name) for each in fields(kind)})
             for name, kind in groups.items()
         }
         command(**made, **given)
 
-    keyword_only = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters]
-    with_options.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return with_options
+
+
+def _parameters(settings: Any) -> list[inspect.Parameter]:
+    """Return the options of a dataclass as parameters for Typer."""
+    hints = get_type_hints(settings, include_extras=True)
+    found = []
+    for each in fields(settings):
+        kind = hints[each.name]
+        if "about" in each.metadata:
+            about = {"rich_help_panel": settings.panel, **each.metadata["about"]}
+            kind = Annotated[kind, typer.Option(*each.metadata["names"], **about)]
+        found.append(
+            inspect.Parameter(
+                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=kind
+            )
+        )
+    return found
 
 
 def _read_config(context: typer.Context, path: Path | None) -> Path | None:

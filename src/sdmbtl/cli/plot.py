@@ -25,7 +25,7 @@ from sdmbtl.wording import counted
 if TYPE_CHECKING:
     from sdmbtl.studies.comparison import Comparison
 
-_FIGURES = ("map", "coverage", "forecasts", "rows", "curves")
+_FIGURES = ("map", "coverage", "rows", "curves")
 
 
 def plot(

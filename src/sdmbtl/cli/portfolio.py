@@ -47,7 +47,7 @@ def portfolio(
     ] = None,
     picture: Annotated[
         Path | None,
-        typer.Option("--figure", metavar="FILE.png", help="File for a map of the policies."),
+        typer.Option("--figure", metavar="FILE", help="Map of the policies: .png, .svg or .pdf."),
     ] = None,
     trust: TrustOption = False,
     as_json: JsonOption = False,
@@ -69,9 +69,9 @@ def portfolio(
     if export is not None:
         found.export(export)
     if picture is not None:
-        from sdmbtl.plots import portfolio_figure, save_figure
+        from sdmbtl.plots import portfolio_figure, save_axes
 
-        write_output(picture, partial(save_figure, portfolio_figure(found), reduced=False))
+        write_output(picture, partial(save_axes, portfolio_figure(found).axes[0]))
     if as_json:
         print_json(_as_data(found, choice, export))
         return

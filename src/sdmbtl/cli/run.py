@@ -16,19 +16,21 @@ from sdmbtl.cli.options import (
     AcceptChangesOption,
     ConfigOption,
     EnvArgument,
+    EnvironmentSettings,
     ExecutionSettings,
     OutputSettings,
     SeedOption,
+    SelectorSettings,
     StopSettings,
     StudyArgument,
-    StudySettings,
+    TrainingSettings,
     TrustOption,
     WaitOption,
     to_options,
     with_settings,
 )
 from sdmbtl.cli.output import ArgumentError, note, print_json, warnings_as_notes
-from sdmbtl.cli.parsing import directory_name, make_family_from
+from sdmbtl.cli.parsing import directory_name
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.cli.status import DEFAULT_BUDGET, print_result
 from sdmbtl.wording import counted
@@ -53,7 +55,9 @@ def run(
     config: ConfigOption = None,  # noqa: ARG001 - it has set the defaults of the others
     output: OutputSettings,
     stop: StopSettings,
-    settings: StudySettings,
+    environment: EnvironmentSettings,
+    selector: SelectorSettings,
+    training: TrainingSettings,
     execution: ExecutionSettings,
 ) -> None:
     """Train policies on chosen contexts and evaluate them on all targets.
@@ -62,7 +66,7 @@ def run(
     'sdmbtl resume DIR', continues an interrupted run. '--selector NAME' with
     a selector of the paper, such as m/gp-mbtl, trains on single contexts.
     """
-    keywords = settings.keywords
+    keywords = {**selector.keywords, **training.keywords}
     root = out or Path("runs") / directory_name(env)
     studies = {root: seed}
     if seeds is not None:
@@ -71,8 +75,7 @@ def run(
         with _stoppable(path, stop, output, execution) as signals:
             from sdmbtl.studies import Study
 
-            family = make_family_from(env, settings.space, settings.levels, settings.option)
-            study = Study.open(path, family, seed=own_seed, **keywords)
+            study = Study.open(path, environment.make_family(env), seed=own_seed, **keywords)
             _run(study, stop, output, execution, signals)
 
 

@@ -1,9 +1,8 @@
 """Contexts: named dimensions, the targets Y, the box X around them; spaces from TOML files."""
 
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels
-from sdmbtl.contexts.ranges import Range, space_from_ranges
+from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range
 from sdmbtl.contexts.source import Source
-from sdmbtl.contexts.space import ContextLike, ContextSpace
+from sdmbtl.contexts.space import ContextLike, ContextSpace, space_from_ranges
 from sdmbtl.contexts.target_sample import USUAL_SAMPLING, TargetSample, TargetSampling
 from sdmbtl.contexts.toml import SpaceLike, load_space, read_space
 

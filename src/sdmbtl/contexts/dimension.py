@@ -7,25 +7,30 @@ coordinates, so a mass in grams and a friction between 0.1 and 0.2 weigh the sam
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_bool, short_text
+from sdmbtl.checks import MAX_COUNT, check_bool, check_float, check_int, short_text
 from sdmbtl.errors import ContextError
 
 Scale = Literal["steps", "linear", "log"]
+
+#: Digits kept of the values of a range between its ends: 0.6 rather than 0.6000000000000001.
+DIGITS = 12
 
 
 class Dimension(ABC):
     """A range of values with a monotone map to the unit interval.
 
     Attributes:
-        scale: How values become unit coordinates.
-        unit: What the values are measured in, such as "kg"; shown beside them, and nothing else.
+        scale: Map from values to unit coordinates: "steps", "linear" or "log".
+        unit: Unit of measurement, such as "kg"; shown next to the values.
         knots: (n,) ascending values, n >= 2 unless the dimension is constant.
         knot_units: (n,) their unit coordinates.
     """
@@ -62,12 +67,7 @@ class Dimension(ABC):
         """Map values to unit coordinates, linearly beyond the ends; same shape."""
         array = np.asarray(values, dtype=np.float64)
         if self.scale == "log":
-            if np.any(array <= 0):
-                bad = array[array <= 0].flat[0]
-                raise ContextError(
-                    f"A logarithmic dimension takes values above 0. Got {bad:g} instead. "
-                    "Use scale='linear' if zero or negative values are meant."
-                )
+            _check_positive(array)
             array = np.log(array)
         return _interpolate(array, self._axis, self.knot_units)
 
@@ -98,9 +98,9 @@ class Levels(Dimension):
     Args:
         values: The distinct values, in the order in which targets shall be listed.
         scale: "steps", "linear" or "log".
-        discrete: Whether values between these do not exist, as of a number of lanes: then nothing
-            is trained on them. If left out, that is so of true and false alone.
-        unit: What the values are measured in, such as "kg".
+        discrete: True if values in between do not exist, as for a number of lanes: nothing is then
+            trained on them. If left out, only true and false are discrete.
+        unit: Unit of measurement, such as "kg".
 
     Raises:
         ContextError: If values are missing, repeated, not finite or not numbers, or true and false
@@ -119,7 +119,9 @@ class Levels(Dimension):
         self.values = _numbers(listed)
         self.discrete = _is_discrete(listed, discrete)
         self.scale = _check_scale(scale, ("steps", "linear", "log"))
-        self.unit = _checked_unit(unit)
+        self.unit = unit
+        if unit is not None:
+            _check_text("The 'unit' of a dimension", unit)
         self.knots = np.unique(self.values)
         if len(self.knots) < len(self.values):
             repeated = [v for v in self.knots if np.count_nonzero(self.values == v) > 1]
@@ -127,11 +129,8 @@ class Levels(Dimension):
                 f"Values of a dimension must be distinct. Got {repeated[0]:g} more than once. "
                 "Remove the repeats."
             )
-        if self.scale == "log" and self.knots[0] <= 0:
-            raise ContextError(
-                f"A logarithmic dimension takes values above 0. Got {self.knots[0]:g} instead. "
-                "Use scale='steps' or 'linear'."
-            )
+        if self.scale == "log":
+            _check_positive(self.knots)
         self.knot_units = _knot_units(self._axis, self.scale)
 
     @property
@@ -150,10 +149,8 @@ class Levels(Dimension):
         return data if self.unit is None else {**data, "unit": self.unit}
 
     def __repr__(self) -> str:
-        if len(self.values) <= 4:
-            listed = ", ".join(f"{v:g}" for v in self.values)
-        else:
-            listed = f"{self.values[0]:g}, …, {self.values[-1]:g}"
+        some = self.values if len(self.values) <= 4 else self.values[[0, -1]]
+        listed = (", " if len(self.values) <= 4 else ", …, ").join(f"{v:g}" for v in some)
         suffix = "" if self.scale == "steps" else f", scale={self.scale!r}"
         suffix += ", discrete=True" if self.discrete else ""
         suffix += "" if self.unit is None else f", unit={self.unit!r}"
@@ -167,7 +164,7 @@ class Interval(Dimension):
         low: Lower bound.
         high: Upper bound.
         scale: "linear" or "log".
-        unit: What the values are measured in, such as "kg".
+        unit: Unit of measurement, such as "kg".
 
     Raises:
         ContextError: If the bounds are not finite, not ordered, or not positive on a log scale.
@@ -181,17 +178,16 @@ class Interval(Dimension):
     ) -> None:
         bounds = _numbers([low, high])
         self.scale = _check_scale(scale, ("linear", "log"))
-        self.unit = _checked_unit(unit)
+        self.unit = unit
+        if unit is not None:
+            _check_text("The 'unit' of a dimension", unit)
         if bounds[0] > bounds[1]:
             raise ContextError(
                 f"An interval needs low <= high. Got low={low!r}, high={high!r} instead. "
                 "Swap the two."
             )
-        if self.scale == "log" and bounds[0] <= 0:
-            raise ContextError(
-                f"A logarithmic interval needs low > 0. Got low={low!r} instead. "
-                "Use scale='linear'."
-            )
+        if self.scale == "log":
+            _check_positive(bounds)
         self.knots = np.unique(bounds)
         self.knot_units = _knot_units(self._axis, self.scale)
 
@@ -215,13 +211,64 @@ class Interval(Dimension):
         return f"Interval({self.low:g}, {self.high:g}{suffix})"
 
 
+@dataclass(frozen=True)
+class Range:
+    """The values from `low` to `high` in equal steps, or in equal ratios.
+
+    Args:
+        low: The lowest value.
+        high: The highest value.
+        levels: Number of values, the ends included. A single one lies in the middle.
+        scale: "linear" for equal steps, "log" for equal ratios.
+        unit: Unit of measurement, such as "kg".
+
+    Raises:
+        ContextError: If the numbers make no range.
+
+    Example:
+        >>> Range(0.1, 10, levels=3, scale="log").values
+        (0.1, 1.0, 10.0)
+    """
+
+    low: float
+    high: float
+    levels: int
+    scale: Literal["linear", "log"] = "linear"
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        check_float("low", self.low, error=ContextError)
+        check_float("high", self.high, error=ContextError)
+        check_int("levels", self.levels, low=1, high=MAX_COUNT, error=ContextError)
+        _check_scale(self.scale, ("linear", "log"))
+        if self.low > self.high or (self.low == self.high and self.levels > 1):
+            raise ContextError(
+                f"A range of {self.levels} levels needs low < high. "
+                f"Got low={self.low:g}, high={self.high:g} instead."
+            )
+        if self.scale == "log":
+            _check_positive(np.array([self.low]))
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """The values, ascending; both ends exactly as given."""
+        low, high = float(self.low), float(self.high)
+        if self.levels == 1:
+            middle = math.sqrt(low) * math.sqrt(high) if self.scale == "log" else (low + high) / 2
+            return (middle if low < high else low,)
+        spaced = np.geomspace if self.scale == "log" else np.linspace
+        inner = [float(f"{v:.{DIGITS}g}") for v in spaced(low, high, self.levels)[1:-1]]
+        return (low, *inner, high)
+
+    @property
+    def dimension(self) -> Levels:
+        """The values as a dimension of a context space."""
+        return Levels(self.values, scale=self.scale, unit=self.unit)
+
+
 def as_dimension(name: str, given: object) -> Dimension:
     """Turn what a user wrote for one dimension into a `Dimension`."""
-    if not name.strip() or not name.isprintable():
-        raise ContextError(
-            "The name of a dimension must be a text that can be seen, without line breaks or other "
-            f"control characters. Got {name!r} instead."
-        )
+    _check_text(f"The name of a dimension, {name!r},", name)
     if isinstance(given, Dimension):
         return given
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
@@ -270,28 +317,28 @@ def _numbers(values: Iterable[float]) -> NDArray[np.float64]:
 
 
 def _is_discrete(values: Iterable[object], given: bool | None) -> bool:
-    """Whether nothing is between the values: as given, and always of true and false."""
-    truths = [value for value in values if isinstance(value, bool | np.bool_)]
-    if given is None:
-        return bool(truths)
-    discrete = check_bool("discrete", given, error=ContextError)
+    """Return whether nothing lies between the values: as given, and always of true and false."""
+    truths = any(isinstance(value, bool | np.bool_) for value in values)
+    discrete = truths if given is None else check_bool("discrete", given, error=ContextError)
     if truths and not discrete:
-        raise ContextError(
-            "There is nothing between true and false. Got 'discrete' = false for them. Leave it "
-            "out, or give numbers."
-        )
+        raise ContextError("There is nothing between true and false. Leave 'discrete' out.")
     return discrete
 
 
-def _checked_unit(unit: object) -> str | None:
-    if unit is None:
-        return None
-    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+def _check_text(what: str, text: object) -> None:
+    if not isinstance(text, str) or not text.strip() or not text.isprintable():
         raise ContextError(
-            "The 'unit' of a dimension must be a text that can be seen, such as 'kg'. "
-            f"Got {short_text(unit)} instead. Leave it out for a plain number."
+            f"{what} must be a visible text without line breaks or control characters. "
+            f"Got {short_text(text)} instead."
         )
-    return unit
+
+
+def _check_positive(values: NDArray[np.float64]) -> None:
+    if np.any(values <= 0):
+        raise ContextError(
+            f"A logarithmic dimension takes values above 0. Got {values[values <= 0].flat[0]:g} "
+            "instead. Use scale='linear' if zero or negative values are meant."
+        )
 
 
 def _check_scale(scale: Scale, allowed: tuple[Scale, ...]) -> Scale:
@@ -309,8 +356,7 @@ def _knot_units(axis: NDArray[np.float64], scale: Scale) -> NDArray[np.float64]:
         return np.zeros(1)
     if scale == "steps":
         return np.linspace(0.0, 1.0, len(axis))
-    # Halving first keeps the width of very wide intervals finite.
-    return np.asarray((axis / 2 - axis[0] / 2) / (axis[-1] / 2 - axis[0] / 2))
+    return np.asarray((axis - axis[0]) / (axis[-1] - axis[0]))
 
 
 def _interpolate(
@@ -320,9 +366,7 @@ def _interpolate(
     if len(xs) == 1:
         return np.full_like(x, ys[0])
     segment = np.clip(np.searchsorted(xs, x, side="right") - 1, 0, len(xs) - 2)
-    # Halves, here too: exact, and finite for very wide intervals.
-    left, right = xs[segment] / 2, xs[segment + 1] / 2
-    low, high = ys[segment] / 2, ys[segment + 1] / 2
-    t = (x / 2 - left) / (right - left)
+    left, right, low, high = xs[segment], xs[segment + 1], ys[segment], ys[segment + 1]
+    t = (x - left) / (right - left)
     # Written so that the knots themselves are hit exactly from both sides.
-    return np.where(t == 1.0, high, low + t * (high - low)) * 2
+    return np.where(t == 1.0, high, low + t * (high - low))

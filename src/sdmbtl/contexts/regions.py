@@ -38,7 +38,7 @@ def bounds_of(space: ContextSpace, source: Source) -> dict[str, tuple[float, flo
 
 
 def is_whole(space: ContextSpace, source: Source) -> bool:
-    """Whether a region is the whole space."""
+    """Return whether a region is the whole space."""
     if source.is_point:
         return False
     low, high = unit_box(space, source)
@@ -46,7 +46,7 @@ def is_whole(space: ContextSpace, source: Source) -> bool:
     return bool(np.all(((low == 0) & (high == 1)) | constant))
 
 
-def in_words(space: ContextSpace, source: Source) -> str:
+def describe(space: ContextSpace, source: Source) -> str:
     """A source as a short text: the region, the start unless from scratch, the steps if set."""
     if source.is_point:
         parts = [shown_context(space.context(source.vector))]

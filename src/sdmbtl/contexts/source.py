@@ -1,9 +1,10 @@
-"""What a policy is trained on, as a value."""
+"""Source: the contexts, the start and the length of a training run, as a value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sdmbtl.errors import ContextError
 
 @dataclass(frozen=True)
 class Source:
-    """What a policy is trained on: a region, the policy it starts from, a number of steps.
+    """A region to train on, the policy to start from, and a number of steps.
 
     Selectors, studies and files pass a source on as a value and turn it into arrays only where
     it is used: `ContextSpace.region`, `.targets_in` and `.draw`. The paper's sources are points
@@ -69,14 +70,16 @@ class Source:
         center = tuple(np.asarray(vector, dtype=np.float64).tolist())
         return cls(center, width, parent, steps)
 
-    @property
+    @cached_property
     def vector(self) -> NDArray[np.float64]:
         """(D,) the centre."""
-        return np.array(self.center)
+        vector = np.array(self.center)
+        vector.setflags(write=False)
+        return vector
 
     @property
     def is_point(self) -> bool:
-        """Whether it is one context."""
+        """True for a single context."""
         return self.width == 0
 
     @property

@@ -1,8 +1,9 @@
-"""The context space: which contexts exist, which of them must be solved."""
+"""The context space: named dimensions, the targets Y to be solved, and the box X around them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,25 +15,27 @@ from sdmbtl.checks import MAX_COUNT, check_int, did_you_mean, short_text
 from sdmbtl.contexts import regions
 from sdmbtl.contexts.dimension import (
     Dimension,
-    Interval,
     Levels,
+    Range,
     as_dimension,
     as_number,
     dimension_from_dict,
 )
-from sdmbtl.contexts.grid import check_grid
-from sdmbtl.contexts.lookup import GridLookup, ListLookup, first_of_each
-from sdmbtl.contexts.notebook import space_as_html
 from sdmbtl.contexts.source import Source
-from sdmbtl.contexts.target_list import (
+from sdmbtl.contexts.targets import (
     SAME_CONTEXT,
+    GridLookup,
+    ListLookup,
     check_distinct,
+    check_grid,
+    first_of_each,
     listed_targets,
     targets_as_json,
     targets_from_json,
 )
 from sdmbtl.errors import ContextError
-from sdmbtl.wording import shown_context
+from sdmbtl.markup import html_lines, html_table
+from sdmbtl.wording import counted, shown_context
 
 ContextLike = Mapping[str, float] | Sequence[float] | NDArray[np.floating[Any]]
 
@@ -73,7 +76,7 @@ class ContextSpace:
         if not dimensions:
             raise ContextError(
                 "A context space needs at least one dimension. Write for example "
-                "ContextSpace(mass=[0.1, 1.0, 10.0]), or ContextSpace.from_targets(targets)."
+                "ContextSpace(mass=[0.1, 1.0, 10.0])."
             )
         self.dimensions: dict[str, Dimension] = {
             name: as_dimension(name, given) for name, given in dimensions.items()
@@ -82,41 +85,6 @@ class ContextSpace:
         self.targets = self._grid() if targets is None else listed_targets(self, targets)
         self.targets.setflags(write=False)
         self._check_distinct()
-
-    @classmethod
-    def from_targets(
-        cls, targets: Iterable[Mapping[str, float]] | Mapping[str, ArrayLike]
-    ) -> ContextSpace:
-        """Make a space from its targets alone; each dimension spans the values that occur.
-
-        Args:
-            targets: A sequence of contexts, or columns `{name: N values}`.
-
-        Example:
-            >>> ContextSpace.from_targets([{"a": 0.0, "b": 1.0}, {"a": 2.0, "b": 5.0}]).bounds
-            {'a': (0.0, 2.0), 'b': (1.0, 5.0)}
-        """
-        if isinstance(targets, Mapping):
-            columns = {str(name): np.atleast_1d(np.asarray(v)) for name, v in targets.items()}
-        else:
-            contexts = list(targets)
-            if not contexts:
-                raise ContextError("A target list needs at least one context. Got none.")
-            _check_same_names(contexts)
-            columns = {name: np.array([c[name] for c in contexts]) for name in contexts[0]}
-        if not columns:
-            raise ContextError("A target needs at least one dimension. Got none.")
-        lengths = {name: len(column) for name, column in columns.items()}
-        if len(set(lengths.values())) > 1:
-            raise ContextError(f"Target columns must have equal length. Got {lengths} instead.")
-        dimensions: dict[str, object] = {}
-        for name, column in columns.items():
-            try:
-                levels = Levels(np.unique(column).tolist())
-                dimensions[name] = Interval(levels.low, levels.high)
-            except ContextError as error:
-                raise ContextError(f"Dimension {name!r}: {error}") from None
-        return cls(np.column_stack(list(columns.values())), **dimensions)
 
     @classmethod
     def sample(cls, n: int, /, *, seed: int = 0, **dimensions: object) -> ContextSpace:
@@ -214,8 +182,6 @@ class ContextSpace:
         Raises:
             ContextError: If a dimension is unknown, missing or not a finite number.
         """
-        if type(context) is np.ndarray and context.dtype == np.float64 and context.ndim == 1:
-            return self._checked(np.array(context, dtype=np.float64))
         if isinstance(context, Mapping):
             self._check_names(context)
             values: Iterable[object] = [context[name] for name in self.names]
@@ -232,26 +198,20 @@ class ContextSpace:
             raise ContextError(
                 f"A context's values must be numbers. Got {context!r} instead."
             ) from None
-        return self._checked(vector)
-
-    def _checked(self, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Check a vector for its length and finite values."""
-        if len(vector) != self.n_dimensions:
+        if len(vector) != self.n_dimensions or not np.all(np.isfinite(vector)):
             raise ContextError(
-                f"A context has {self.n_dimensions} values, in the order {list(self.names)}. "
-                f"Got {len(vector)} instead."
-            )
-        if not np.all(np.isfinite(vector)):
-            name = self.names[int(np.flatnonzero(~np.isfinite(vector))[0])]
-            raise ContextError(
-                f"A context's values must be finite. Got {name}={vector[self.names.index(name)]}."
+                f"A context has {self.n_dimensions} finite values, in the order "
+                f"{list(self.names)}. Got {vector.tolist()} instead."
             )
         return vector
 
+    def _vector(self, context: ContextLike) -> NDArray[np.float64]:
+        """Turn a context into a vector; an array is one already, checked where it came in."""
+        return context if isinstance(context, np.ndarray) else self.vector(context)
+
     def context(self, vector: ArrayLike) -> dict[str, float]:
         """Turn a (D,) vector into a context by name."""
-        checked = self.vector(vector)  # type: ignore[arg-type]
-        return dict(zip(self.names, checked.tolist(), strict=True))
+        return dict(zip(self.names, np.asarray(vector, dtype=np.float64).tolist(), strict=True))
 
     def target(self, index: int) -> dict[str, float]:
         """The target with this index, by name."""
@@ -282,24 +242,24 @@ class ContextSpace:
         return Source.at(self.from_unit(np.full(self.n_dimensions, 0.5)), 1.0, parent, steps)
 
     def is_whole(self, source: Source) -> bool:
-        """Whether a source is the whole space."""
+        """Return whether a source is the whole space."""
         return regions.is_whole(self, source)
 
     def region(self, source: Source) -> dict[str, tuple[float, float]]:
         """Lowest and highest value of each dimension in a source, within the space."""
         return regions.bounds_of(self, source)
 
-    def in_words(self, source: Source) -> str:
+    def describe(self, source: Source) -> str:
         """A source as a short text.
 
         Example:
             >>> space = ContextSpace(mass=[1.0, 2.0, 4.0])
-            >>> space.in_words(space.whole(steps=61440)), space.in_words(space.source(1))
+            >>> space.describe(space.whole(steps=61440)), space.describe(space.source(1))
             ('whole space, 61,440 steps', 'mass=2')
-            >>> space.in_words(Source.at([2.0], width=0.5, parent=0))
+            >>> space.describe(Source.at([2.0], width=0.5, parent=0))
             'mass 1.5-3, from policy 0'
         """
-        return regions.in_words(self, source)
+        return regions.describe(self, source)
 
     def targets_in(self, source: Source) -> NDArray[np.bool_]:
         """(N,) which targets lie in a source; the nearest one if none does, and for a point."""
@@ -341,7 +301,7 @@ class ContextSpace:
 
     def nearest(self, context: ContextLike) -> int:
         """Index of the target nearest to a context (L1 distance in unit coordinates)."""
-        return self.nearest_to_unit(self.to_unit(self.vector(context)))
+        return self.nearest_to_unit(self.to_unit(self._vector(context)))
 
     def nearest_to_unit(
         self, unit: NDArray[np.float64], among: NDArray[np.bool_] | None = None
@@ -352,8 +312,7 @@ class ContextSpace:
             unit: (D,) the point.
             among: (N,) targets that may be returned; all if left out.
         """
-        with np.errstate(over="ignore"):  # of a point that is very far from all of them
-            distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
+        distance = np.round(np.abs(self.unit_targets - unit).sum(axis=1), 9)
         if among is not None:
             distance[~among] = np.inf
         ties = np.flatnonzero(distance == distance.min())
@@ -361,7 +320,7 @@ class ContextSpace:
 
     def find(self, context: ContextLike) -> int | None:
         """Index of the target equal to a context, or None if it is not a target."""
-        vector = self.vector(context)
+        vector = self._vector(context)
         exact = self._lookup.find(vector)  # nearly all look-ups are exact
         if exact is not None:
             return exact
@@ -384,15 +343,15 @@ class ContextSpace:
         if index is None:
             near = self.nearest(context)
             raise ContextError(
-                f"{shown_context(self.context(self.vector(context)))} is not a target. The nearest "
-                f"is {shown_context(self.target(near))} (index {near}); use nearest() if that "
-                "one is meant."
+                f"{short_text(context)} is not a target. The nearest is "
+                f"{shown_context(self.target(near))} (index {near}); use nearest() if that one is "
+                "meant."
             )
         return index
 
     def __contains__(self, context: ContextLike) -> bool:
-        """Whether a context lies in the box X."""
-        vector = self.vector(context)
+        """Return whether a context lies in the box X."""
+        vector = self._vector(context)
         if any(d.scale == "log" and v <= 0 for d, v in self._paired(vector)):
             return False
         unit = self.to_unit(vector)
@@ -422,16 +381,10 @@ class ContextSpace:
             raise ContextError(
                 f"A context space is described by a dictionary. Got {short_text(data)} instead."
             )
-        version = data.get("version")
-        if "version" not in data:
+        if data.get("version") != 1:
             raise ContextError(
-                "This is not what ContextSpace.to_dict() returns: it has no 'version'. Make a "
-                f"space with ContextSpace(name=[values], ...). Got {short_text(dict(data))}."
-            )
-        if version != 1:
-            raise ContextError(
-                f"This release reads context spaces of version 1. Got version {version!r}; "
-                "it was written by another release."
+                "This release reads what ContextSpace.to_dict() returns, of version 1. Got "
+                f"{short_text(dict(data))}. Make a space with ContextSpace(name=[values], ...)."
             )
         try:
             dimensions = {d["name"]: dimension_from_dict(d) for d in data["dimensions"]}
@@ -458,13 +411,22 @@ class ContextSpace:
         return f"ContextSpace({dimensions}; {len(self)} {kind} targets)"
 
     def _repr_html_(self) -> str:
-        return space_as_html(self)
+        headers = ("dimension", "lowest", "highest", "unit", "scale", "values")
+        rows = [
+            (
+                *(name, f"{d.low:g}", f"{d.high:g}", d.unit or "", d.scale),
+                str(len(d.values)) if isinstance(d, Levels) else "all between",
+            )
+            for name, d in self.dimensions.items()
+        ]
+        kind = "a grid" if self.is_grid else "a list"
+        return html_lines(f"{counted(len(self), 'target')}, {kind}") + html_table(headers, rows)
 
     # -- checks --------------------------------------------------------------------------
 
     def _grid(self) -> NDArray[np.float64]:
         columns = self._levels()
-        check_grid({name: len(c) for name, c in zip(self.names, columns, strict=True)})
+        check_grid([len(column) for column in columns])
         meshes = np.meshgrid(*columns, indexing="ij", copy=False)
         return np.stack([mesh.ravel() for mesh in meshes], axis=-1)
 
@@ -510,7 +472,7 @@ class ContextSpace:
             )
 
     def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
-        """Whether dimensions of a single value, which unit coordinates cannot tell, have it."""
+        """Return whether dimensions of a single value have it; unit coordinates cannot tell."""
         return all(
             abs(v - d.low) <= SAME_CONTEXT * abs(d.low)
             for d, v in self._paired(vector)
@@ -542,17 +504,14 @@ def _columns(
     return np.asarray(contexts[first_of_each(contexts) == np.arange(len(contexts))])
 
 
-def _check_same_names(contexts: list[Mapping[str, float]]) -> None:
-    for number, context in enumerate(contexts):
-        if not isinstance(context, Mapping):
-            raise ContextError(
-                f"Targets must be mappings from dimensions to numbers. Got {context!r} as target "
-                f"{number} instead. Name the dimensions, or use ContextSpace(targets, name=...)."
-            )
-        for one, other in ((contexts[0], context), (context, contexts[0])):
-            missing = [name for name in one if name not in other]
-            if missing:
-                raise ContextError(
-                    f"Every target needs the same dimensions. {shown_context(other)} has no "
-                    f"{missing[0]!r}."
-                )
+def space_from_ranges(ranges: Mapping[str, Range], levels: int | None = None) -> ContextSpace:
+    """Make the grid of all combinations of the ranges' values.
+
+    Args:
+        ranges: For each dimension its range.
+        levels: Number of values of every dimension, instead of the ranges' own.
+    """
+    if levels is not None:
+        ranges = {n: replace(r, levels=levels) for n, r in ranges.items()}
+    check_grid([r.levels for r in ranges.values()])
+    return ContextSpace(**{name: r.dimension for name, r in ranges.items()})

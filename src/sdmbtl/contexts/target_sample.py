@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_int, known_options, short_text
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts.space import ContextSpace
 from sdmbtl.errors import ContextError
 from sdmbtl.seeds import seed_sequence
 
-#: Unit coordinates are told apart in so many steps when targets are put in order: sorting whole
+#: Unit coordinates are told apart in this many steps when targets are put in order: sorting whole
 #: numbers this small takes time linear in their number.
 _STEPS = np.iinfo(np.uint16).max
 
 
 @dataclass(frozen=True)
 class TargetSampling:
-    """From how many targets on a sample of them stands for all, and how large it is.
+    """The number of targets from which on a sample stands for all, and its size.
 
     Attributes:
         exact_up_to: With no more targets than this, nothing is sampled.
@@ -46,7 +46,7 @@ class TargetSampling:
 
     @classmethod
     def of(cls, given: TargetSampling | Mapping[str, Any] | None) -> TargetSampling | None:
-        """A sampling as it is, or from its settings as JSON data; None for no sampling.
+        """Return a sampling as it is, or make it from its settings; None for no sampling.
 
         Raises:
             ContextError: If a setting is unknown or not usable.
@@ -57,12 +57,11 @@ class TargetSampling:
         """
         if given is None or isinstance(given, TargetSampling):
             return given
-        if not isinstance(given, Mapping):
+        if not isinstance(given, Mapping) or not set(given) <= {"exact_up_to", "size"}:
             raise ContextError(
-                "The 'sampling' must be a TargetSampling, its settings such as {'size': 4096}, or "
-                f"None for none. Got {short_text(given)} instead."
+                "The 'sampling' has 'exact_up_to' and 'size', such as {'size': 4096}, or is None. "
+                f"Got {short_text(given)} instead."
             )
-        known_options("sampling", given, [each.name for each in fields(cls)], error=ContextError)
         return cls(**given)
 
     def sample(self, space: ContextSpace, seed: int) -> TargetSample | None:

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from sdmbtl.checks import check_int, check_return_range, did_you_mean, short_text
-from sdmbtl.contexts.dimension import Dimension, Interval, Levels
-from sdmbtl.contexts.grid import check_grid
-from sdmbtl.contexts.ranges import Range
+from sdmbtl.contexts.dimension import Dimension, Interval, Levels, Range
 from sdmbtl.contexts.space import ContextSpace
+from sdmbtl.contexts.targets import check_grid
 from sdmbtl.errors import ContextError
 from sdmbtl.foreign import check_depth, read_text
+
+#: Bytes that are read of a TOML file.
+MAX_TOML = 4 * 2**20
 
 #: A space, its `to_dict()`, or the path of a TOML file; of a family also the name of a space.
 SpaceLike = ContextSpace | Mapping[str, Any] | str | Path
 
-
-#: Bytes that are read of a TOML file.
-MAX_TOML = 4 * 2**20
 
 #: Keys of a dimension: its values, and what of a Gymnasium environment they are.
 _VALUES = ("values", "low", "high", "levels", "scale", "discrete", "unit")
@@ -34,9 +33,8 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
 
         [dimensions.mass]
         values = [0.1, 1, 10]     # the values, with an optional scale ...
-        discrete = false          # true if there is nothing between them, as of a number of lanes;
-                                  # [true, false] is so by itself
-        unit = "kg"               # optional: shown beside the values
+        discrete = false          # true if there is nothing between them, as for a number of lanes
+        unit = "kg"               # optional: shown next to the values
         [dimensions.length]
         low = 0.05                # ... or a range
         high = 5.0
@@ -48,7 +46,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
         min = 0
         max = 500
         [targets]                 # optional: other targets than all combinations; ranges need no
-        sample = 200              # levels then. Either so many, evenly in the box,
+        sample = 200              # levels then. Either this many, evenly in the box,
         seed = 0
         list = [{mass = 1, length = 2}, {mass = 3, length = 0.1}]     # or exactly these
         [run]                     # optional: what `sdmbtl run --config FILE` takes
@@ -81,7 +79,7 @@ def load_space(path: str | Path) -> tuple[ContextSpace, dict[str, Any]]:
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a TOML file says.
+    """Read a TOML file.
 
     Raises:
         ContextError: If it is not one.
@@ -91,12 +89,8 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         data = tomllib.loads(read_text(path, MAX_TOML))
         check_depth(data)
-    except UnicodeDecodeError:
-        raise ContextError(f"{path}: this is not UTF-8 text, so it is not a TOML file.") from None
-    except ValueError as error:  # of TOML, or of Python for a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # also of texts that are not UTF-8
         raise ContextError(f"{path}: this is not valid TOML: {error}.") from None
-    except RecursionError:
-        raise ContextError(f"{path}: this is nested too deeply to be read.") from None
     return data
 
 
@@ -119,7 +113,7 @@ def read_space(given: SpaceLike) -> tuple[ContextSpace, dict[str, Any]]:
 
 
 def _space(tables: object, targets: object) -> ContextSpace:
-    """The space of tables of dimensions, and of one of targets if there is one."""
+    """Make the space of tables of dimensions, and of one of targets if there is one."""
     dimensions = _dimensions(tables, is_grid=targets is None)
     if targets is None:
         return ContextSpace(**dimensions)
@@ -129,13 +123,10 @@ def _space(tables: object, targets: object) -> ContextSpace:
             f"contexts. Got {short_text(targets)} instead."
         )
     _check_keys("[targets]", targets, ("sample", "seed", "list"))
-    try:
-        if "list" in targets:
-            return ContextSpace(targets["list"], **dimensions)
-        seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
-        return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
-    except ContextError as error:
-        raise ContextError(f"[targets]: {error}") from None
+    if "list" in targets:
+        return ContextSpace(targets["list"], **dimensions)
+    seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
+    return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
 
 
 def _dimensions(tables: object, *, is_grid: bool) -> dict[str, object]:
@@ -144,7 +135,9 @@ def _dimensions(tables: object, *, is_grid: bool) -> dict[str, object]:
             "A context space needs at least one table [dimensions.NAME], with 'values', or with "
             f"'low', 'high' and 'levels'. Got {short_text(tables)} instead."
         )
-    check_grid({name: n for name, t in tables.items() if (n := _declared_levels(t)) is not None})
+    levels = [t.get("levels") if isinstance(t, Mapping) else None for t in tables.values()]
+    # Before any value is made: a file of one line could ask for all memory.
+    check_grid([n for n in levels if type(n) is int and n > 0])
     dimensions: dict[str, object] = {}
     for name, table in tables.items():
         try:
@@ -152,12 +145,6 @@ def _dimensions(tables: object, *, is_grid: bool) -> dict[str, object]:
         except ContextError as error:
             raise ContextError(f"[dimensions.{name}]: {error}") from None
     return dimensions
-
-
-def _declared_levels(table: object) -> int | None:
-    """How many values a table says that its range has; None if it says nothing usable."""
-    levels = table.get("levels") if isinstance(table, Mapping) else None
-    return levels if type(levels) is int and levels > 0 else None
 
 
 def _dimension(table: object, *, is_grid: bool) -> Dimension:
@@ -195,7 +182,7 @@ def _dimension(table: object, *, is_grid: bool) -> Dimension:
 
 
 def _places(tables: Any) -> dict[str, Any]:
-    """What the dimensions are in an environment, where the file says so."""
+    """Return the paths and factors of dimensions of an environment, where the file has them."""
     places = {n: {k: t[k] for k in _PLACE if k in t} for n, t in tables.items()}
     found = {name: place for name, place in places.items() if place}
     return {"dimensions": found} if found else {}
@@ -205,14 +192,10 @@ def _returns(data: Mapping[str, Any]) -> dict[str, Any]:
     if "returns" not in data:
         return {}
     table = data["returns"]
-    if not isinstance(table, Mapping):
+    if not isinstance(table, Mapping) or set(table) != {"min", "max"}:
         raise ContextError(
             f"[returns] is a table with 'min' and 'max'. Got {short_text(table)} instead."
         )
-    _check_keys("[returns]", table, ("min", "max"))
-    for key in ("min", "max"):
-        if key not in table:
-            raise ContextError(f"[returns] needs 'min' and 'max'. {key!r} is missing.")
     return {"return_range": check_return_range((table["min"], table["max"]), error=ContextError)}
 
 

@@ -1,4 +1,4 @@
-"""Whether environments are what selection needs: one for each context, and nothing shared."""
+"""Checks of a family of environments: one for each context, and nothing shared between them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike, read_space
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.in_unison import InUnison
-from sdmbtl.environments.parallel import close_env, is_parallel_env
-from sdmbtl.environments.registry import has_known_name, make_family
+from sdmbtl.environments.registry import can_be_made_anywhere, make_family
 from sdmbtl.errors import ContextError, FamilyError
 
 #: Steps of an episode that are compared.
@@ -33,28 +31,27 @@ HOLDS = (1, 2, 4, 8, 16, 32, 64)
 
 SEED = 7
 
-#: An environment without a visible time limit should end within so many random steps.
+#: An environment without a visible time limit should end within this many random steps.
 STEPS_TO_AN_END = 2_000
 
 #: One step: observation, reward, terminated, truncated.
 Step = tuple[Any, float, bool, bool]
 
+#: A check raises FamilyError; the one of the dimensions returns their first differences.
 EnvironmentCheck = Callable[[EnvironmentFamily, ContextSpace], object]
 
 
 @dataclass(frozen=True)
 class ContextualEnvReport:
-    """What `check_contextual_env` found in order.
+    """Result of `check_contextual_env`.
 
     Attributes:
-        passed: The checks, as sentences.
         first_difference: For each dimension, the first step at which its lowest and its highest
             value lead to different observations or rewards; 0 is the reset.
-        warnings: What Gymnasium's own checker remarked, and whether a time limit is missing.
-        features: What of the environment each dimension is, in words.
+        warnings: Remarks of Gymnasium's own checker, and one if a time limit is missing.
+        features: The part of the environment that each dimension is, in words.
     """
 
-    passed: tuple[str, ...]
     first_difference: dict[str, int]
     warnings: tuple[str, ...]
     features: dict[str, str]
@@ -84,23 +81,11 @@ def check_contextual_env(
         sdmbtl.errors.FamilyError: The dimension 'masscart' does nothing: ...
     """
     family, contexts = read_family(environments, space)
-    check_spaces_are_the_same_in_all_contexts(family, contexts)
-    check_same_seed_same_episode(family, contexts)
-    # Before the dimensions: one that leaks looks as if it did nothing.
-    check_contexts_do_not_leak(family, contexts)
-    first_difference = check_every_dimension_matters(family, contexts)
-    check_reset_switches_the_context(family, contexts)
-    remarks = check_gymnasium_has_no_objection(family, contexts)
+    results = {check: check(family, contexts) for check in CHECKS}
+    remarks: Any = results[check_gymnasium_has_no_objection]
+    first_difference: Any = results[check_every_dimension_matters]
     endless = find_missing_time_limit(family, contexts)
     return ContextualEnvReport(
-        (
-            "Observation and action spaces are the same in all contexts.",
-            "The same seed and actions lead to the same episode.",
-            "Environments of different contexts do not influence each other.",
-            "Every dimension changes observations or rewards.",
-            "reset(options={'context': ...}) switches the context, which then stays.",
-            "Gymnasium's checker has no objection.",
-        ),
         first_difference,
         remarks if endless is None else (*remarks, endless),
         features={name: family.describe_feature(name) for name in contexts.names},
@@ -108,67 +93,18 @@ def check_contextual_env(
 
 
 def environment_checks() -> tuple[EnvironmentCheck, ...]:
-    """Every check; each is called as `check(family, space)`."""
-    return (
-        check_spaces_are_the_same_in_all_contexts,
-        check_same_seed_same_episode,
-        check_contexts_do_not_leak,
-        check_every_dimension_matters,
-        check_reset_switches_the_context,
-        check_gymnasium_has_no_objection,
-        check_usual_context_has_every_feature,
-        check_bad_contexts_are_refused,
-        check_context_can_be_observed,
-        check_settings_make_it_again,
-        check_returns_are_in_their_range,
-        check_twin_fits,
-    )
-
-
-def check_environment(
-    environments: str | EnvironmentFamily | Callable[..., gymnasium.Env[Any, Any]],
-    space: SpaceLike | None = None,
-) -> None:
-    """Run every check.
-
-    Args:
-        environments: A family, its name, "module:function", or a function of a context.
-        space: The contexts to check with; a family's default space if left out.
-
-    Raises:
-        FamilyError: If a check fails; the message says what is wrong.
-    """
-    family, contexts = read_family(environments, space)
-    for check in environment_checks():
-        check(family, contexts)
+    """Return every check; each is called as `check(family, space)`."""
+    return CHECKS
 
 
 def read_family(
     environments: object, space: SpaceLike | None
 ) -> tuple[EnvironmentFamily, ContextSpace]:
-    """What is to be checked as a family, and the contexts to check it with.
-
-    Environments of several agents are checked with all agents acting in unison.
+    """Return the family to check, and the contexts to check it with.
 
     Raises:
         FamilyError: If it is not a family, or a function without a space.
     """
-    family, contexts = _read_family(environments, space)
-    env: Any = family.build(family.full_context(contexts.middle()), None)
-    close_env(env)
-    if not is_parallel_env(env):
-        return family, contexts
-
-    def build(context: dict[str, float]) -> gymnasium.Env[Any, Any]:
-        made: Any = family.build(family.full_context(context), None)
-        return InUnison(made, family.use_of(made))
-
-    return FactoryFamily(build, contexts), contexts
-
-
-def _read_family(
-    environments: object, space: SpaceLike | None
-) -> tuple[EnvironmentFamily, ContextSpace]:
     if isinstance(environments, str):
         environments = make_family(environments, space=space)
         space = None
@@ -178,7 +114,7 @@ def _read_family(
         return environments, read_space(space)[0]
     if not callable(environments):
         raise FamilyError(
-            "What is checked is a family, the name of one, or a function of a context. "
+            "Give a family, the name of one, or a function of a context. "
             f"Got {short_text(environments)} instead."
         )
     if space is None:
@@ -193,7 +129,7 @@ def _read_family(
 def check_spaces_are_the_same_in_all_contexts(
     family: EnvironmentFamily, space: ContextSpace
 ) -> None:
-    """What a policy sees and does has one form, or no policy could be transferred."""
+    """Observations and actions have one form, or no policy could be transferred."""
     contexts = (space.middle(), *_ends(space))
     envs = [(c, family.build(family.full_context(c), None)) for c in contexts]
     for kind in ("observation_space", "action_space"):
@@ -214,14 +150,12 @@ def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace)
     for context in _ends(space):
         env = family.make(context)
         actions = _actions(env, hold=4)
-        episodes = [
-            _play(env, actions),
-            _play(env, actions),
-            _play(family.make(context), actions),
-        ]
-        where = ("a second reset of the same environment", "a new environment")
-        for name, episode in zip(where, episodes[1:], strict=True):
-            step = _find_first_difference(episodes[0], episode)
+        first = _play(env, actions)
+        for again, name in (
+            (env, "a second reset of the same environment"),
+            (family.make(context), "a new environment"),
+        ):
+            step = _first_difference(first, _play(again, actions))
             if step is not None:
                 raise FamilyError(
                     f"The same seed and actions do not give the same episode: {name} differs at "
@@ -231,7 +165,7 @@ def check_same_seed_same_episode(family: EnvironmentFamily, space: ContextSpace)
 
 
 def check_every_dimension_matters(family: EnvironmentFamily, space: ContextSpace) -> dict[str, int]:
-    """For each dimension, the first step at which its ends lead to different episodes."""
+    """Find for each dimension the first step at which its ends lead to different episodes."""
     found, middle = {}, space.middle()
     for name, (low, high) in space.bounds.items():
         if low == high:
@@ -270,7 +204,7 @@ def check_contexts_do_not_leak(family: EnvironmentFamily, space: ContextSpace) -
         (low, alone[0], disturbed, "if one of another context is made meanwhile"),
     )
     for context, expected, got, when in cases:
-        at = _find_first_difference(expected, got)
+        at = _first_difference(expected, got)
         if at is not None:
             raise FamilyError(
                 f"Contexts leak between environments: that of {context} goes another way from "
@@ -291,7 +225,7 @@ def check_reset_switches_the_context(family: EnvironmentFamily, space: ContextSp
     )
     for options, seed, when in cases:
         switched = _play(env, actions, seed, options)
-        step = _find_first_difference(_play(family.make(high), actions, seed), switched)
+        step = _first_difference(_play(family.make(high), actions, seed), switched)
         if step is not None:
             raise FamilyError(
                 f"{when} the environment is not that of {high}: it differs from a new one at "
@@ -302,7 +236,7 @@ def check_reset_switches_the_context(family: EnvironmentFamily, space: ContextSp
 def check_gymnasium_has_no_objection(
     family: EnvironmentFamily, space: ContextSpace
 ) -> tuple[str, ...]:
-    """What Gymnasium's own checker remarks, without its colours."""
+    """Return the remarks of Gymnasium's own checker, without its colours."""
     env = family.make(space.middle())
     with warnings.catch_warnings(record=True) as remarks:
         warnings.simplefilter("always")
@@ -317,41 +251,8 @@ def check_gymnasium_has_no_objection(
     return tuple(dict.fromkeys(plain))
 
 
-def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
-    """What to say of an environment whose episodes might never end; None if they do.
-
-    One with a time limit of Gymnasium's is not played, nor one of several agents.
-    """
-    context = space.middle()
-    env = family.build(family.full_context(context), None)
-    try:
-        if is_parallel_env(env) or _has_time_limit(env):
-            return None
-        env.action_space.seed(SEED)
-        actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))
-        if any(terminated or truncated for *_, terminated, truncated in _steps(env, actions)):
-            return None
-    finally:
-        close_env(env)
-    return (
-        f"The environment {family.name!r} has no time limit: in the context {context} an episode "
-        f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "
-        "gymnasium.wrappers.TimeLimit(env, max_episode_steps=...)."
-    )
-
-
-def _has_time_limit(env: gymnasium.Env[Any, Any]) -> bool:
-    if env.spec is not None and env.spec.max_episode_steps is not None:
-        return True
-    while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, gymnasium.wrappers.TimeLimit):
-            return True
-        env = env.env
-    return False
-
-
-def check_usual_context_has_every_feature(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """Without a context it is the usual one, which every reset and step reports in full."""
+def check_contexts_are_checked(family: EnvironmentFamily, space: ContextSpace) -> None:
+    """The usual context is reported in full; unknown features and non-numbers are refused."""
     _require(
         set(space.names) <= set(family.defaults),
         f"The space has {list(space.names)}, the family only {list(family.defaults)}.",
@@ -366,10 +267,6 @@ def check_usual_context_has_every_feature(family: EnvironmentFamily, space: Cont
             f"Without a context, info['context'] must be {dict(family.defaults)}. "
             f"Got {info.get('context')}.",
         )
-
-
-def check_bad_contexts_are_refused(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """A feature that there is not, and a value that is not a number, are ContextErrors."""
     name = space.names[0]
     for context in ({f"no_{name}": 1.0}, {name: float("nan")}, {name: "1"}):
         try:
@@ -405,8 +302,8 @@ def check_context_can_be_observed(family: EnvironmentFamily, space: ContextSpace
 
 def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace) -> None:
     """The settings are JSON, and another process makes the same family of them."""
-    if not has_known_name(family):
-        return  # a function of this process, or registered only here
+    if not can_be_made_anywhere(family):
+        return  # a function or a class of this process
     settings = json.loads(json.dumps(family.settings()))
     again = make_family(settings["name"], **settings["options"])
     target = space.target(0)
@@ -426,7 +323,7 @@ def check_returns_are_in_their_range(family: EnvironmentFamily, space: ContextSp
     for target in (space.target(0), space.target(-1)):
         env = family.make(target)
         env.action_space.seed(0)
-        actions = (env.action_space.sample() for _ in itertools.count())
+        actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))
         value = sum(reward for _, reward, *_ in _steps(env, actions, seed=0))
         env.close()
         _require(
@@ -454,13 +351,63 @@ def check_twin_fits(family: EnvironmentFamily, space: ContextSpace) -> None:
     env.close()
 
 
+#: Every check, in the order in which they run. Leaks come before the dimensions: a dimension that
+#: leaks looks as if it did nothing.
+CHECKS: tuple[EnvironmentCheck, ...] = (
+    check_contexts_are_checked,
+    check_spaces_are_the_same_in_all_contexts,
+    check_same_seed_same_episode,
+    check_contexts_do_not_leak,
+    check_every_dimension_matters,
+    check_reset_switches_the_context,
+    check_gymnasium_has_no_objection,
+    check_context_can_be_observed,
+    check_settings_make_it_again,
+    check_returns_are_in_their_range,
+    check_twin_fits,
+)
+
+
+def find_missing_time_limit(family: EnvironmentFamily, space: ContextSpace) -> str | None:
+    """Return a warning if episodes might never end, otherwise None.
+
+    An environment with a time limit of Gymnasium's is not played.
+    """
+    context = space.middle()
+    env = family.build(family.full_context(context), None)
+    try:
+        if _has_time_limit(env):
+            return None
+        env.action_space.seed(SEED)
+        actions = (env.action_space.sample() for _ in range(STEPS_TO_AN_END))
+        if any(terminated or truncated for *_, terminated, truncated in _steps(env, actions)):
+            return None
+    finally:
+        env.close()
+    return (
+        f"The environment {family.name!r} has no time limit: in the context {context} an episode "
+        f"of random actions did not end within {STEPS_TO_AN_END:,} steps. Wrap it in "
+        "gymnasium.wrappers.TimeLimit(env, max_episode_steps=...)."
+    )
+
+
+def _has_time_limit(env: gymnasium.Env[Any, Any]) -> bool:
+    if env.spec is not None and env.spec.max_episode_steps is not None:
+        return True
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, gymnasium.wrappers.TimeLimit):
+            return True
+        env = env.env
+    return False
+
+
 def _require(condition: object, message: str) -> None:
     if not condition:
         raise FamilyError(message)
 
 
 def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:
-    """The contexts with the lowest and with the highest value of every dimension."""
+    """Return the contexts with the lowest and with the highest value of every dimension."""
     low, high = zip(*space.bounds.values(), strict=True)
     return space.context(low), space.context(high)
 
@@ -469,23 +416,18 @@ def _ends(space: ContextSpace) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _actions(env: gymnasium.Env[Any, Any], hold: int) -> list[Any]:
-    """Actions for an episode: random ones if held for one step, extremes in turns if longer."""
+    """Draw actions for an episode: random ones if held for one step, else extremes in turns."""
     space = env.action_space
     space.seed(SEED)
-    extremes = _extremes(space)
+    extremes: tuple[Any, Any] | None = None
+    if isinstance(space, spaces.Discrete):
+        extremes = space.start, space.start + space.n - 1
+    elif isinstance(space, spaces.Box) and space.is_bounded():
+        extremes = space.low, space.high
     if hold == 1 or extremes is None:
         drawn = [space.sample() for _ in range(0, STEPS, hold)]
         return [action for action in drawn for _ in range(hold)]
     return [extremes[step // hold % 2] for step in range(STEPS)]
-
-
-def _extremes(space: spaces.Space[Any]) -> tuple[Any, Any] | None:
-    """The two ends of an action space, if it has any."""
-    if isinstance(space, spaces.Discrete):
-        return space.start, space.start + space.n - 1
-    if isinstance(space, spaces.Box) and space.is_bounded():
-        return space.low, space.high
-    return None
 
 
 def _steps(
@@ -506,7 +448,6 @@ def _steps(
 
 
 def _play(*episode: Any) -> list[Step]:
-    """All steps of an episode."""
     return list(_steps(*episode))
 
 
@@ -517,20 +458,22 @@ def find_difference(
     hold: int = 4,
     seed: int = SEED,
 ) -> int | None:
-    """The first step at which the same seed and actions lead to different episodes, or None.
+    """Find the first step at which the same seed and actions lead to different episodes.
 
     Args:
         first: An environment.
         second: One to compare it with.
-        hold: For how many steps each action is held.
-        seed: Of both episodes.
+        hold: Number of steps for which each action is held.
+        seed: Seed of both episodes.
+
+    Returns:
+        The step, or None if the episodes are the same.
     """
     actions = _actions(first, hold)
-    return _find_first_difference(_play(first, actions, seed), _play(second, actions, seed))
+    return _first_difference(_play(first, actions, seed), _play(second, actions, seed))
 
 
-def _find_first_difference(first: list[Step], second: list[Step]) -> int | None:
-    """The first step at which two episodes are not exactly the same, or None."""
+def _first_difference(first: list[Step], second: list[Step]) -> int | None:
     for number, steps in enumerate(itertools.zip_longest(first, second)):
         if not data_equivalence(*steps, exact=True):
             return number

@@ -10,8 +10,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
+from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.parallel import is_parallel_env
+from sdmbtl.contexts.observation import append_context
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
@@ -21,28 +22,6 @@ if TYPE_CHECKING:
 SEEDS = 2**31
 
 
-def append_context(observation: Any, coordinates: Any) -> Any:
-    """Append the unit coordinates of a context to an observation, or to a batch of them.
-
-    This is the only place where the context enters what a policy sees.
-
-    Args:
-        observation: (..., O) array of NumPy or JAX.
-        coordinates: (D,) or (..., D) unit coordinates; D = 0 leaves the observation as it is.
-
-    Returns:
-        (..., O + D) array of the observation's floating type; float32 for integers.
-    """
-    xp = observation.__array_namespace__()
-    size = coordinates.shape[-1]
-    if not size:
-        return observation
-    if not xp.isdtype(observation.dtype, "real floating"):  # integers would cut coordinates off
-        observation = observation.astype(xp.float32)
-    rows = xp.broadcast_to(xp.asarray(coordinates), (*observation.shape[:-1], size))
-    return xp.concatenate([observation, rows.astype(observation.dtype)], axis=-1)
-
-
 class ContextualEnv(gymnasium.Env[Any, Any]):
     """A family's environment, whose context is switched by `reset`.
 
@@ -50,7 +29,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     given; features left out have their usual values. Other options are passed on. The context
     in force is `env.context`, and `info["context"]` after every reset and step.
 
-    The environment of a context is built anew when the context changes, so nothing is carried
+    The environment of a context is built again when the context changes, so nothing is carried
     over, unless it takes contexts itself (`built_for` of the family). One seed at the beginning
     reproduces everything that follows: without a seed of its own, a newly built environment is
     seeded from this one's generator.
@@ -81,12 +60,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         self.family = family
         self._context = family.full_context({} if context is None else context)
         self._env = family.build(dict(self._context), render_mode)
-        if is_parallel_env(self._env):
-            raise FamilyError(
-                f"{family.name!r} makes environments of several agents, which are not a "
-                "gymnasium.Env. family.build(context, None) makes one; the trainer 'ppo' trains "
-                "in them."
-            )
         self._is_new = True
         self._asked_mode = render_mode
         self.metadata = self._env.metadata
@@ -100,6 +73,11 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
     def context(self) -> dict[str, float]:
         """The context in force, with every feature."""
         return dict(self._context)
+
+    @property
+    def observes_context(self) -> bool:
+        """True if observations end with the context."""
+        return self._observed is not None
 
     @property
     def inner(self) -> gymnasium.Env[Any, Any]:
@@ -117,12 +95,13 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         super().reset(seed=seed)
         passed_on = dict(options or {})
         context = passed_on.pop("context", None)
-        if context is not None:
-            self._switch(self.family.full_context(context))
-        if self.family.use_of(self._env) == "episode" and not self._is_new:
-            self._put(self.context)
-        if self.family.use_of(self._env) == "space":
+        context = self._context if context is None else self.family.full_context(context)
+        use = self.family.use_of(self._env)
+        if use == "space":
+            self._context, self._units = context, self._units_of(context)
             passed_on["context"] = self.context
+        elif context != self._context or (use == "episode" and not self._is_new):
+            self._put(context)
         if seed is None and self._is_new:
             seed = int(self.np_random.integers(SEEDS))
         self._is_new = False
@@ -131,11 +110,23 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step in the context in force."""
-        observation, reward, terminated, truncated, info = self._env.step(action)
-        observation = self._extended(observation)
+        result: Any = self._env.step(action)
+        if not isinstance(result, tuple) or len(result) != 5:
+            raise FamilyError(
+                f"step() of {self.family.name!r} must return observation, reward, terminated, "
+                f"truncated and info. Got {short_text(result)} in the context {self._context}."
+            )
+        observation, reward, terminated, truncated, info = result
+        try:
+            # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
+            reward = float(reward)
+        except (TypeError, ValueError):
+            raise FamilyError(
+                f"The reward of {self.family.name!r} must be a number. Got {short_text(reward)} in "
+                f"the context {self._context}."
+            ) from None
         info = {**info, "context": self._context.copy()}
-        # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
-        return observation, float(reward), terminated, truncated, info
+        return self._extended(observation), reward, terminated, truncated, info
 
     def render(self) -> Any:
         """Draw the environment in force."""
@@ -147,15 +138,6 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
 
     def __str__(self) -> str:
         return f"<ContextualEnv<{self._env}>>"
-
-    def _switch(self, context: dict[str, float]) -> None:
-        """Put the environment of another context in place; nothing changes if that fails."""
-        if context == self._context:
-            return
-        if self.family.use_of(self._env) == "space":
-            self._context, self._units = context, self._units_of(context)
-            return
-        self._put(context)
 
     def _put(self, context: dict[str, float]) -> None:
         """Put a new environment of a context in place; nothing changes if that fails."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, cast, get_args
+from collections.abc import Callable
+from typing import Any, get_args
 
 import gymnasium
 
@@ -13,8 +13,7 @@ from sdmbtl.by_name import import_by_name
 from sdmbtl.checks import known_name, short_text
 from sdmbtl.contexts import SpaceLike, read_space
 from sdmbtl.environments.family import BuiltFor, EnvironmentFamily, refuse_places
-from sdmbtl.environments.parallel import is_parallel_env
-from sdmbtl.errors import FamilyError
+from sdmbtl.errors import FamilyError, describe_failure
 
 EnvironmentFactory = Callable[..., gymnasium.Env[Any, Any]]
 
@@ -32,7 +31,7 @@ class FactoryFamily(EnvironmentFamily):
         space: The contexts: a `ContextSpace` or the path of a TOML file.
         return_range: Lowest and highest return of an episode, if they are known.
         built_for: What one environment can be used for; see `EnvironmentFamily`. With "episode",
-            each is made anew: slower, and right for one that is not the same after a reset.
+            each is made again: slower, and right for one that is not the same after a reset.
 
     Raises:
         FamilyError: If there is no such function.
@@ -57,14 +56,18 @@ class FactoryFamily(EnvironmentFamily):
     ) -> None:
         known_name("built_for", built_for, get_args(BuiltFor), error=FamilyError)
         self.built_for = built_for
-        self._factory = _import_factory(factory) if isinstance(factory, str) else factory
-        self.name = factory if isinstance(factory, str) else _name(factory)
-        if not callable(self._factory):
+        if isinstance(factory, str):
+            self.name = factory
+            factory = import_by_name(factory, "factory", example="my_envs:make", error=FamilyError)
+        else:
+            self.name = _importable_name(factory)
+        if not callable(factory):
             raise FamilyError(
                 f"A factory must be callable, as factory(context) -> gymnasium.Env. "
-                f"{self.name!r} is {short_text(self._factory)}."
+                f"{self.name!r} is {short_text(factory)}."
             )
-        self._takes_render_mode = "render_mode" in _parameters(self._factory)
+        self._factory: EnvironmentFactory = factory
+        self._takes_render_mode = _takes_render_mode(self.name, factory)
         contexts, extras = read_space(space)
         refuse_places(self.name, extras)
         self.defaults = contexts.context(contexts.from_unit([0.5] * contexts.n_dimensions))
@@ -86,20 +89,20 @@ class FactoryFamily(EnvironmentFamily):
             env: Any = self._factory(context, **arguments)
         except Exception as error:
             raise FamilyError(
-                f"{self.name!r} failed for the context {context}: {type(error).__name__}: {error}"
+                f"{self.name!r} failed for the context {context}: {describe_failure(error)}"
             ) from error
-        if not isinstance(env, gymnasium.Env) and not is_parallel_env(env):
+        if not isinstance(env, gymnasium.Env):
             raise FamilyError(
                 f"{self.name!r} must return a gymnasium.Env. Got {short_text(env)} instead."
             )
-        return cast("gymnasium.Env[Any, Any]", env)
+        return env
 
     def made_by(self) -> object:
         """The factory."""
         return self._factory
 
     def options(self) -> dict[str, Any]:
-        """What one environment can be used for, if that is not as usual."""
+        """Return `built_for`, if it is not the usual one."""
         return {} if self.built_for == "context" else {"built_for": self.built_for}
 
     def settings(self) -> dict[str, Any]:
@@ -116,13 +119,8 @@ class FactoryFamily(EnvironmentFamily):
         return super().settings()
 
 
-def _import_factory(name: str) -> Any:
-    """What "module:function" stands for."""
-    return import_by_name(name, "factory", example="my_envs:make", error=FamilyError)
-
-
-def _name(factory: object) -> str:
-    """The "module:function" that leads back to a callable, or a name without ":" if none does."""
+def _importable_name(factory: object) -> str:
+    """Return the "module:function" that leads back to a callable, or a name without ":"."""
     module = getattr(factory, "__module__", "")
     name = getattr(factory, "__qualname__", type(factory).__name__)
     value = getattr(sys.modules.get(module), name, None)
@@ -131,8 +129,21 @@ def _name(factory: object) -> str:
     return f"{module}:{name}" if found else str(name)
 
 
-def _parameters(factory: EnvironmentFactory) -> Mapping[str, inspect.Parameter]:
+def _takes_render_mode(name: str, factory: EnvironmentFactory) -> bool:
+    """Check that a factory can be called with a context; return True if it can render.
+
+    Raises:
+        FamilyError: If it needs other arguments.
+    """
     try:
-        return inspect.signature(factory).parameters
+        signature = inspect.signature(factory)
     except (TypeError, ValueError):  # some built-in callables have no signature
-        return {}
+        return False
+    try:
+        signature.bind({})
+    except TypeError as error:
+        raise FamilyError(
+            f"A factory takes one argument, the context as a dict: def make(context). {name!r} "
+            f"takes {signature}: {error}."
+        ) from None
+    return "render_mode" in signature.parameters

@@ -16,8 +16,8 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.errors import ContextError, FamilyError
 
 if TYPE_CHECKING:
-    from sdmbtl.environments.batched_world import BatchedWorld
     from sdmbtl.environments.functional import FunctionalEnvironment
+    from sdmbtl.training.vector_env import VectorEnv
 
 #: Modules of Gymnasium whose worlds keep traces of an episode over a reset.
 _BOX2D = "gymnasium.envs.box2d."
@@ -75,15 +75,12 @@ class EnvironmentFamily(ABC):
 
     @abstractmethod
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """Make ONE environment, its time limit included, from a full context.
+        """Make ONE environment, its time limit included, from a full context."""
 
-        The trainer "ppo" also takes a PettingZoo-style parallel environment; see `ParallelEnv`.
-        """
+    def make_vector_env(self) -> VectorEnv | None:
+        """Make environments that one simulation steps together, if the family has that.
 
-    def build_world(self) -> BatchedWorld | None:
-        """Many episodes of many agents in one simulation, if the family has that.
-
-        The trainer "ppo" then uses this, and nothing else.
+        The trainer "ppo", random actions and films then use it instead of `build`.
         """
         return None
 

@@ -1,26 +1,130 @@
-"""What a dimension of the context is in an environment of somebody else."""
+"""A dimension of the context in an environment of somebody else: an argument or an attribute."""
 
 from __future__ import annotations
 
 import re
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
+import gymnasium
 import numpy as np
 
-from sdmbtl.checks import short_text
-from sdmbtl.environments.attribute_path import AttributePath
+from sdmbtl.checks import did_you_mean, short_text
 from sdmbtl.errors import FamilyError
+
+_NAME = r"[A-Za-z][A-Za-z0-9_]*"
+_PATH = re.compile(rf"{_NAME}(?:\.{_NAME}|\[-?[0-9]+\])*")
+_STEP = re.compile(rf"({_NAME})|\[(-?[0-9]+)\]")
+
+#: Paths begin at the environment inside all wrappers.
+START = "unwrapped"
+
+
+@dataclass(frozen=True)
+class AttributePath:
+    """The way from an environment to one of its attributes, as `unwrapped.model.opt.gravity[2]`.
+
+    A path is read by a small grammar and never evaluated as code: names that do not begin with an
+    underscore, dots, and whole numbers in brackets.
+
+    Attributes:
+        steps: Names of attributes and indices, from the environment inside all wrappers on.
+
+    Example:
+        >>> AttributePath.parse("unwrapped.model.opt.gravity[2]").steps
+        ('model', 'opt', 'gravity', 2)
+        >>> str(AttributePath.parse("model.body_mass[-1]"))
+        'unwrapped.model.body_mass[-1]'
+    """
+
+    steps: tuple[str | int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a path; `unwrapped.` at its beginning may be left out.
+
+        Raises:
+            FamilyError: If it is not a path.
+        """
+        if not _PATH.fullmatch(text) or text == START:
+            raise FamilyError(
+                f"A path is names, dots and indices, as {START}.model.opt.gravity[2]; names do not "
+                f"begin with an underscore. Got {short_text(text)} instead."
+            )
+        steps = tuple(name or int(index) for name, index in _STEP.findall(text))
+        return cls(steps[1:] if steps[0] == START else steps)
+
+    def read(self, env: gymnasium.Env[Any, Any]) -> Any:
+        """Return the value of an environment.
+
+        Raises:
+            FamilyError: If there is no such attribute; it names the step and what there is.
+        """
+        value: Any = env.unwrapped
+        for number, step in enumerate(self.steps):
+            try:
+                value = _get(value, step)
+            except (AttributeError, IndexError, KeyError, TypeError):
+                owner = f"{type(self)(self.steps[:number])} (a {type(value).__name__})"
+                hint = did_you_mean(step, [name for name in dir(value) if name[0] != "_"])
+                has = f"has no {step!r}." if isinstance(step, str) else "has no such entry."
+                raise FamilyError(f"There is no {str(self)!r}: {owner} {has}{hint}") from None
+        return value
+
+    def assign(self, env: gymnasium.Env[Any, Any], value: Any) -> None:
+        """Set the value of an environment.
+
+        Lists, tuples and arrays on the way are replaced by changed copies: they may belong to the
+        class, that is, to other environments too.
+
+        Raises:
+            FamilyError: If the value cannot be set.
+        """
+        try:
+            _assign(env.unwrapped, self.steps, value)
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise FamilyError(f"{self} cannot be set to {short_text(value)}: {error}.") from error
+        now = self.read(env)
+        if not np.array_equal(now, value):
+            raise FamilyError(
+                f"{self} cannot be set: it is {short_text(now)} after it was set to "
+                f"{short_text(value)}. Set the value that it is computed from."
+            )
+
+    def __str__(self) -> str:
+        steps = (f".{step}" if isinstance(step, str) else f"[{step}]" for step in self.steps)
+        return START + "".join(steps)
+
+
+def _get(owner: Any, step: str | int) -> Any:
+    return getattr(owner, step) if isinstance(step, str) else owner[step]
+
+
+def _assign(owner: Any, steps: tuple[str | int, ...], value: Any) -> Any:
+    """Set a value; return the owner, or the changed copy of a container."""
+    step, rest = steps[0], steps[1:]
+    if rest:
+        inner = _get(owner, step)
+        value = _assign(inner, rest, value)
+        if value is inner:  # an object: it was changed itself
+            return owner
+    if isinstance(step, str):
+        setattr(owner, step, value)
+        return owner
+    changed = list(owner) if isinstance(owner, tuple) else copy(owner)
+    changed[step] = value
+    return tuple(changed) if isinstance(owner, tuple) else changed
 
 
 @dataclass(frozen=True)
 class Feature:
-    """An argument of the constructor, or an attribute, and which values it takes.
+    """An argument of the constructor, or an attribute, and the values that it takes.
 
     Attributes:
         place: The name of the argument, or the path of the attribute.
         before: Its usual value.
-        factor: Whether values of the dimension are multiplied with the usual one.
+        factor: True if values of the dimension are multiplied with the usual one.
         annotation: The type of an argument, as the constructor has it.
 
     Raises:
@@ -48,18 +152,27 @@ class Feature:
         """The usual value of the dimension."""
         return 1.0 if self.factor else float(self.before)
 
+    @property
+    def must_be_whole(self) -> bool:
+        """True if there is nothing between two of its values."""
+        kind = np.asarray(self.before).dtype
+        if isinstance(self.place, AttributePath) or kind == np.bool_:
+            return kind == np.bool_ or np.issubdtype(kind, np.integer)
+        words = set(re.findall(r"\w+", self.annotation))
+        return "int" in words and "float" not in words
+
     def converted(self, value: float) -> Any:
-        """What the environment gets for a value of the dimension, of the type it has there.
+        """Convert a value of the dimension to the type that it has in the environment.
 
         Raises:
-            FamilyError: If a fraction is given for what is whole.
+            FamilyError: If a fraction is given where only whole values are possible.
         """
         number = np.asarray(self.before * value if self.factor else value)
         kind = np.asarray(self.before).dtype
         if self.must_be_whole and not np.array_equal(number, number.astype(kind)):
             values = "true or false" if kind == np.bool_ else "whole numbers"
             raise FamilyError(
-                f"Values of {self.in_words()} are {values}; the usual one is "
+                f"Values of {self.describe()} are {values}; the usual one is "
                 f"{short_text(self.before)}. Got {short_text(number.tolist())}. List those that it "
                 "may have."
             )
@@ -69,20 +182,7 @@ class Feature:
             return number.astype(kind)
         return type(self.before)(number.item())
 
-    def to_dict(self) -> dict[str, Any]:
-        """The place as JSON data, as the dimension of a TOML file has it."""
-        return {"path": str(self.place), **({"factor": True} if self.factor else {})}
-
-    def in_words(self) -> str:
-        """The place as a short text."""
+    def describe(self) -> str:
+        """Describe the place in a few words."""
         kind = "attribute" if isinstance(self.place, AttributePath) else "argument"
         return f"{'a factor on ' if self.factor else ''}the {kind} {str(self.place)!r}"
-
-    @property
-    def must_be_whole(self) -> bool:
-        """Whether there is nothing between two of its values."""
-        kind = np.asarray(self.before).dtype
-        if isinstance(self.place, AttributePath) or kind == np.bool_:
-            return kind == np.bool_ or np.issubdtype(kind, np.integer)
-        words = set(re.findall(r"\w+", self.annotation))
-        return "int" in words and "float" not in words

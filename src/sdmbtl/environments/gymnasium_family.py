@@ -12,18 +12,17 @@ import numpy as np
 
 from sdmbtl.checks import check_bool, did_you_mean, known_name, known_options, short_text
 from sdmbtl.contexts import ContextSpace, Levels, SpaceLike, read_space
-from sdmbtl.environments.attribute_path import AttributePath
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.feature import Feature
+from sdmbtl.environments.feature import AttributePath, Feature
 from sdmbtl.environments.registered import (
-    arguments_of,
+    constructor_arguments,
     find_registered,
     is_registered_everywhere,
     load_creator,
     make_registered,
     update_constants_of_mujoco,
 )
-from sdmbtl.errors import FamilyError
+from sdmbtl.errors import FamilyError, describe_failure
 
 PREFIX = "gym:"
 
@@ -75,7 +74,7 @@ class GymnasiumFamily(EnvironmentFamily):
         self._spec = find_registered(given)
         module = given.rpartition(":")[0]
         self.name = PREFIX + (f"{module}:" if module else "") + self._spec.id
-        self._parameters, others = arguments_of(self._spec)
+        self._parameters, others = constructor_arguments(self._spec)
         if not others:
             known_options(self.name, arguments, self._parameters, error=FamilyError)
         self._arguments = arguments
@@ -111,24 +110,25 @@ class GymnasiumFamily(EnvironmentFamily):
         return env
 
     def options(self) -> dict[str, Any]:
-        """The arguments of the constructor, and what the dimensions are."""
-        return {
-            **self._arguments,
-            "dimensions": {name: f.to_dict() for name, f in self._features.items()},
+        """Return the arguments of the constructor, and what the dimensions are."""
+        places = {
+            name: {"path": str(f.place), **({"factor": True} if f.factor else {})}
+            for name, f in self._features.items()
         }
+        return {**self._arguments, "dimensions": places}
 
     def describe_feature(self, name: str) -> str:
-        """What of the environment a dimension is, in words."""
-        return self._features[name].in_words()
+        """Describe the part of the environment that a dimension is."""
+        return self._features[name].describe()
 
     @property
     def is_known_everywhere(self) -> bool:
-        """Whether other processes find it by its name, and not only the one that registered it."""
+        """True if other processes find it by its name, and not only the one that registered it."""
         has_module = ":" in self.name.removeprefix(PREFIX)
         return has_module or is_registered_everywhere(self._spec)
 
     def made_by(self) -> object:
-        """What makes the environments."""
+        """Return the class or function that makes the environments."""
         return load_creator(self._spec)
 
     # -- inside ------------------------------------------------------------------------------
@@ -143,11 +143,11 @@ class GymnasiumFamily(EnvironmentFamily):
             raise
         except Exception as error:
             raise FamilyError(
-                f"{self.name!r} cannot be made with {given}: {type(error).__name__}: {error}"
+                f"{self.name!r} cannot be made with {given}: {describe_failure(error)}"
             ) from error
 
     def _find_features(self, space: ContextSpace, places: Mapping[str, Any]) -> dict[str, Feature]:
-        """Find out what each dimension is, by its path or its name."""
+        """Find the argument or the attribute of each dimension, by its path or its name."""
         for name in places:
             known_name("dimension", name, space.names, has="the space has", error=FamilyError)
         given = {name: _read_place(name, places.get(name)) for name in space.names}
@@ -156,7 +156,13 @@ class GymnasiumFamily(EnvironmentFamily):
         for name, (path, factor) in given.items():
             if path in self._parameters:
                 with self._explaining(name, path):
-                    found[name] = self._argument(path, factor, middle[name])
+                    if path in self._arguments:
+                        raise FamilyError("It is given as an option too: drop one of them.")
+                    parameter = self._parameters[path]
+                    usual = parameter.default
+                    if usual is None or usual is parameter.empty:
+                        usual = middle[name]
+                    found[name] = Feature(path, usual, factor, str(parameter.annotation))
         env = self._make({str(f.place): f.converted(middle[n]) for n, f in found.items()})
         for name, (path, factor) in given.items():
             if path not in self._parameters:
@@ -166,19 +172,9 @@ class GymnasiumFamily(EnvironmentFamily):
         env.close()
         return {name: found[name] for name in space.names}
 
-    def _argument(self, name: str, factor: bool, middle: float) -> Feature:
-        """A dimension that is an argument; without a default, the middle is its usual value."""
-        if name in self._arguments:
-            raise FamilyError("It is given as an option too: drop one of them.")
-        parameter = self._parameters[name]
-        usual = parameter.default
-        if usual is None or usual is parameter.empty:
-            usual = middle
-        return Feature(name, usual, factor, str(parameter.annotation))
-
     @contextmanager
     def _explaining(self, name: str, path: str) -> Iterator[None]:
-        """Say of which dimension an error is, and what could be meant."""
+        """Add the dimension to an error, and the arguments that could be meant."""
         try:
             yield
         except FamilyError as error:
@@ -192,7 +188,7 @@ class GymnasiumFamily(EnvironmentFamily):
             raise FamilyError(message) from None
 
     def _complete(self, space: ContextSpace) -> ContextSpace:
-        """The space, with nothing between values that are whole numbers, or true and false.
+        """Mark dimensions of whole numbers, and of true and false, as discrete.
 
         Raises:
             FamilyError: If a value is not usable, so that no policy could be trained on it.
@@ -204,7 +200,7 @@ class GymnasiumFamily(EnvironmentFamily):
                     self._features[name].converted(value)
             elif name in whole:
                 raise FamilyError(
-                    f"The dimension {name!r} is {self._features[name].in_words()} of {self.name}, "
+                    f"The dimension {name!r} is {self._features[name].describe()} of {self.name}, "
                     f"which has nothing between its values. Got {dimension!r}. List those that it "
                     "may have."
                 )
@@ -223,8 +219,7 @@ class GymnasiumFamily(EnvironmentFamily):
                 env.reset(seed=0)
             except Exception as error:
                 raise FamilyError(
-                    f"{self.name!r} failed in the context {context}: "
-                    f"{type(error).__name__}: {error}"
+                    f"{self.name!r} failed in the context {context}: {describe_failure(error)}"
                 ) from error
             for name, path in self._paths.items():
                 wanted, now = self._features[name].converted(full[name]), path.read(env)
@@ -239,7 +234,7 @@ class GymnasiumFamily(EnvironmentFamily):
 
 
 def _read_place(name: str, given: object) -> tuple[str, bool]:
-    """Path, and whether values are factors, of what the user says a dimension is."""
+    """Read the path of a dimension, and whether its values are factors."""
     data = given if isinstance(given, Mapping) else {"path": given or name}
     known_options(f"dimensions.{name}", data, ("path", "factor"), error=FamilyError)
     path, factor = data.get("path", name), data.get("factor", False)

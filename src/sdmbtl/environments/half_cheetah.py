@@ -34,13 +34,11 @@ class HalfCheetah(MujocoFamily):
             "ent_coef": 0.000401762,
             "vf_coef": 0.58096,
             "max_grad_norm": 0.8,
-            "hyperparameters": {
-                "policy_kwargs": {
-                    "log_std_init": -2,
-                    "ortho_init": False,
-                    "activation_fn": "torch.nn.ReLU",
-                    "net_arch": {"pi": [256, 256], "vf": [256, 256]},
-                }
+            "policy_kwargs": {
+                "log_std_init": -2,
+                "ortho_init": False,
+                "activation_fn": "torch.nn.ReLU",
+                "net_arch": {"pi": [256, 256], "vf": [256, 256]},
             },
         },
     }

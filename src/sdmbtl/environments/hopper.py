@@ -34,13 +34,11 @@ class Hopper(MujocoFamily):
             "ent_coef": 0.00229519,
             "vf_coef": 0.835671,
             "max_grad_norm": 0.7,
-            "hyperparameters": {
-                "policy_kwargs": {
-                    "log_std_init": -2,
-                    "ortho_init": False,
-                    "activation_fn": "torch.nn.ReLU",
-                    "net_arch": {"pi": [256, 256], "vf": [256, 256]},
-                }
+            "policy_kwargs": {
+                "log_std_init": -2,
+                "ortho_init": False,
+                "activation_fn": "torch.nn.ReLU",
+                "net_arch": {"pi": [256, 256], "vf": [256, 256]},
             },
         },
     }

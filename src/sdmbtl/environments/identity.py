@@ -1,27 +1,24 @@
-"""Which code the environments of a family are, to notice when it is no longer the same.
+"""Identity of the code that makes environments, to notice when it is no longer the same.
 
-Four things are looked at: the source of one's own code, which is hashed; the content of files that
-the environments are made from; what Gymnasium has on record of the environment; and the releases of
-the packages it comes from.
+It has four parts: hashes of one's own source code, hashes of the files that the environments are
+made from, the record of Gymnasium, and the releases of the packages.
 """
 
 from __future__ import annotations
 
+import ast
+import hashlib
 import inspect
 import json
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping
 from functools import partial
 from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
-import gymnasium
-
-from sdmbtl.by_name import search_current_directory
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.environments.parallel import close_env
-from sdmbtl.fingerprint import module_fingerprints, text_fingerprint
 from sdmbtl.json_data import differences
 from sdmbtl.software import versions
 
@@ -30,7 +27,7 @@ _PHYSICS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
 
 
 def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[str, Any]:
-    """The code of a family's environments, as JSON data.
+    """Describe the code of a family's environments, as JSON data.
 
     Args:
         family: The environments.
@@ -43,11 +40,17 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
         "packages": the versions of what it comes from.
     """
     env: Any = family.build(family.full_context(context), None)
-    # One of several agents has neither of the two, or has them empty.
-    maker, made = _plain(family.made_by()), type(getattr(env, "unwrapped", env))
-    known = getattr(env, "spec", None)
-    spec = {} if known is None else _describe(known)
-    close_env(env)
+    known, spec = getattr(env, "spec", None), {}
+    if known is not None:
+        arguments = {name: _as_data(value) for name, value in known.kwargs.items()}
+        limit = known.max_episode_steps
+        spec = {"id": known.id, "max_episode_steps": limit, "arguments": arguments}
+    maker: Any = family.made_by()
+    while isinstance(maker, partial):
+        maker = maker.func
+    maker = maker if hasattr(maker, "__qualname__") else type(maker)
+    made = type(getattr(env, "unwrapped", env))
+    env.close()
     return {
         "source": {**_source(made), **_source(maker)},
         "data": family.data_fingerprints(),
@@ -57,7 +60,7 @@ def identify(family: EnvironmentFamily, context: Mapping[str, float]) -> dict[st
 
 
 def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """What has changed between two identities, in words.
+    """List the differences between two identities, in words.
 
     Returns:
         Changes of one's own code or of the environment, and other releases of packages.
@@ -77,33 +80,8 @@ def compare(recorded: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[s
     ]
 
 
-def _plain(maker: object) -> Any:
-    """The class or function of anything that can be called."""
-    while isinstance(maker, partial):
-        maker = maker.func
-    return maker if hasattr(maker, "__qualname__") else type(maker)
-
-
-def _source(maker: Any) -> dict[str, str]:
-    """Hashes of the code of a class or function, unless it is of an installed package."""
-    name = maker.__module__
-    if name.split(".")[0] in ("sdmbtl", "gymnasium"):
-        return {}
-    file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
-    if not {"site-packages", "dist-packages"}.isdisjoint(file.parts):
-        return {}
-    if file.suffix == ".py" and name != "__main__":
-        with search_current_directory():
-            others = module_fingerprints(name)
-        return {**others, name: text_fingerprint(file.read_text(encoding="utf-8"))}
-    try:
-        return {maker.__qualname__: text_fingerprint(inspect.getsource(maker))}
-    except (OSError, TypeError):  # typed into a shell
-        return {}
-
-
 def _packages(maker: Any) -> list[str]:
-    """The packages that a class or function comes from, as they are called when installed."""
+    """Return the distributions that a class or function comes from."""
     name = maker.__module__
     top = name.split(".")[0]
     physics = [package for module, package in _PHYSICS.items() if name.startswith(module)]
@@ -112,17 +90,83 @@ def _packages(maker: Any) -> list[str]:
     return ["gymnasium", *packages_distributions().get(top, ())]
 
 
-def _describe(spec: gymnasium.envs.registration.EnvSpec) -> dict[str, Any]:
-    """What of a specification is data."""
-    return {
-        "id": spec.id,
-        "max_episode_steps": spec.max_episode_steps,
-        "arguments": {name: _as_data(value) for name, value in spec.kwargs.items()},
-    }
-
-
 def _as_data(value: object) -> Any:
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError):
         return type(value).__name__
+
+
+# -- source code ---------------------------------------------------------------------------
+
+
+def _source(maker: Any) -> dict[str, str]:
+    """Hash the code of a class or function, unless it is of an installed package.
+
+    A module counts with everything that it imports from its own package, directly or not; one that
+    is a single file, from its own folder. Imports are read from the source, nothing is executed.
+    """
+    name = maker.__module__
+    file = Path(getattr(sys.modules.get(name), "__file__", None) or "")
+    is_installed = not {"site-packages", "dist-packages"}.isdisjoint(file.parts)
+    if is_installed or name.split(".")[0] in ("sdmbtl", "gymnasium"):
+        return {}
+    if file.suffix != ".py" or name == "__main__":
+        try:
+            return {maker.__qualname__: _hash(inspect.getsource(maker))}
+        except (OSError, TypeError):  # typed into a shell
+            return {}
+    folder = file.parents[name.count(".") + (file.name == "__init__.py")]
+    top = name.split(".")[0]
+    is_single_file = (folder / f"{top}.py").is_file()
+    found: dict[str, str] = {}
+    waiting = [name]
+    while waiting:
+        module = waiting.pop()
+        path = _file_of(module, folder)
+        belongs = is_single_file or module.split(".")[0] == top
+        if path is not None and belongs and module not in found:
+            text = path.read_text(encoding="utf-8")
+            found[module] = _hash(text)
+            package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+            waiting += _imported(text, package)
+    return found
+
+
+def _file_of(module: str, folder: Path) -> Path | None:
+    path = folder.joinpath(*module.split("."))
+    candidates = (path / "__init__.py", path.with_suffix(".py"))
+    return next((each for each in candidates if each.is_file()), None)
+
+
+def _imported(text: str, package: str) -> Iterator[str]:
+    """Yield the names of modules that may be imported by the source code of a package's module."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parts = package.split(".")
+                parent = ".".join(parts[: len(parts) - node.level + 1])
+                base = f"{parent}.{base}".strip(".")
+            yield base
+            yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+def _hash(source: str) -> str:
+    """Hash source code without comments, docstrings and layout."""
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except SyntaxError:  # the lines of a lambda may be part of a call
+        return hashlib.sha256(source.encode()).hexdigest()[:16]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [
+                statement
+                for statement in node.body
+                if not (
+                    isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+                )
+            ]
+    return hashlib.sha256(ast.dump(tree, annotate_fields=False).encode()).hexdigest()[:16]

@@ -62,7 +62,8 @@ class Pendulum(EnvironmentFamily):
             "num_steps": 1024,
             "gamma": 0.9,
             "learning_rate": 0.001,
-            "hyperparameters": {"use_sde": True, "sde_sample_freq": 4},
+            "use_sde": True,
+            "sde_sample_freq": 4,
         },
     }
 

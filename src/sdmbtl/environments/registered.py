@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 from gymnasium.envs.registration import EnvSpec
@@ -17,15 +17,15 @@ from gymnasium.envs.registration import EnvSpec
 from sdmbtl.by_name import import_named_module
 from sdmbtl.errors import FamilyError
 
-#: Names that are shown if an environment is not known.
+#: Number of similar names that are shown if an environment is not known.
 NEAR_NAMES = 5
 
-#: Parts of Gymnasium that need a package more, and the extra of ours that installs it.
+#: Parts of Gymnasium that need another package, and the extra of ours that installs it.
 _EXTRAS = {"gymnasium.envs.box2d": "box2d", "gymnasium.envs.mujoco": "mujoco"}
 
 
 def find_registered(name: str) -> EnvSpec:
-    """The specification of a registered environment.
+    """Find the specification of a registered environment.
 
     Args:
         name: "LunarLander-v3"; without the version, the latest one; "module:Name-v0" imports the
@@ -46,46 +46,47 @@ def find_registered(name: str) -> EnvSpec:
         near = difflib.get_close_matches(own_name, gymnasium.registry, n=NEAR_NAMES)
         similar = f" Similar names: {', '.join(near)}." if near else ""
         raise FamilyError(
-            f"Gymnasium has no environment {own_name!r}: {error}{similar} One of your own is given "
+            f"Gymnasium has no environment {own_name!r}: {error}{similar} Give one of your own "
             "with the module that registers it: gym:module:Name-v0."
         ) from None
 
 
 def with_version(name: str) -> str:
-    """The name with its latest version, if it has none."""
+    """Return the name with its latest version, if it has none."""
     if name in gymnasium.registry:
         return name
     versions = [s for s in gymnasium.registry.values() if s.id.rpartition("-v")[0] == name]
     return max(versions, key=lambda s: s.version or 0).id if versions else name
 
 
+def is_registered_everywhere(spec: EnvSpec) -> bool:
+    """Return True if other processes know it too: environments of Gymnasium, and ours."""
+    return str(spec.entry_point).startswith(("gymnasium.", "sdmbtl."))
+
+
 def load_creator(spec: EnvSpec) -> Callable[..., Any]:
-    """The class or function that makes a registered environment.
+    """Import the class or function that makes a registered environment.
 
     Raises:
         FamilyError: If a package that it needs is missing; it says what to install.
     """
     if callable(spec.entry_point):
         return spec.entry_point
-    module, _, attribute = str(spec.entry_point).partition(":")
+    entry_point = str(spec.entry_point)
+    module, _, attribute = entry_point.partition(":")
     try:
         with warnings.catch_warnings():
             # Box2D warns while it is imported, and crashes if warnings are errors.
             warnings.simplefilter("ignore")
             value: Any = importlib.import_module(module)
     except (gymnasium.error.DependencyNotInstalled, ImportError) as error:
-        raise FamilyError(f"{spec.id} cannot be made: {error} {_way_to_install(spec)}") from None
+        extras = [extra for part, extra in _EXTRAS.items() if entry_point.startswith(part)]
+        install = f"pip install 'sdmbtl[{extras[0]}]'" if extras else "the package that it needs"
+        raise FamilyError(f"{spec.id} cannot be made: {error} Install it with: {install}") from None
     for part in attribute.split("."):
         value = getattr(value, part)
     creator: Callable[..., Any] = value
     return creator
-
-
-def _way_to_install(spec: EnvSpec) -> str:
-    for module, extra in _EXTRAS.items():
-        if str(spec.entry_point).startswith(module):
-            return f"Install what it needs with: pip install 'sdmbtl[{extra}]'"
-    return "Install the package that it needs."
 
 
 def make_registered(
@@ -109,16 +110,11 @@ def make_registered(
         return gymnasium.make(spec, disable_env_checker=True, **given)
 
 
-def is_registered_everywhere(spec: EnvSpec) -> bool:
-    """Whether other processes know it too: those of Gymnasium, and ours."""
-    return str(spec.entry_point).startswith(("gymnasium.", "sdmbtl."))
-
-
 @contextmanager
 def _without_deprecations_of_mujoco() -> Iterator[None]:
-    """Drop what MuJoCo says of a model's old attributes.
+    """Drop MuJoCo's warnings about old attributes of a model.
 
-    It would be printed, and written to a file in the current directory, for every environment
+    They would be printed, and written to a file in the current directory, for every environment
     that is made. The models are Gymnasium's: there is nothing that a user could do.
     """
     mujoco: Any = sys.modules.get("mujoco")
@@ -133,36 +129,28 @@ def _without_deprecations_of_mujoco() -> Iterator[None]:
         yield
     finally:
         mujoco.set_mju_user_warning(before)
-    # Not where they are said: there, an error would end the process.
+    # Not inside of MuJoCo: there, an error would end the process.
     for message in said:
         if "deprecated" not in message:
             warnings.warn(f"MuJoCo: {message}", stacklevel=4)
 
 
 def update_constants_of_mujoco(env: gymnasium.Env[Any, Any]) -> None:
-    """Let MuJoCo compute again what depends on masses and sizes; of other environments nothing."""
+    """Let MuJoCo compute again what depends on masses and sizes; other environments stay."""
     mujoco: Any = sys.modules.get("mujoco")
     model, data = (getattr(env.unwrapped, name, None) for name in ("model", "data"))
     if mujoco is not None and isinstance(model, mujoco.MjModel):
         mujoco.mj_setConst(model, data)
 
 
-class Arguments(NamedTuple):
-    """What a registered environment takes.
-
-    Attributes:
-        known: The keyword arguments by name, with the values that it is registered with.
-        others: Whether it may take others too.
-    """
-
-    known: dict[str, inspect.Parameter]
-    others: bool
-
-
-def arguments_of(spec: EnvSpec) -> Arguments:
-    """The keyword arguments of a registered environment, and `max_episode_steps`.
+def constructor_arguments(spec: EnvSpec) -> tuple[dict[str, inspect.Parameter], bool]:
+    """Find the keyword arguments of a registered environment, and `max_episode_steps`.
 
     Where a constructor passes others on, those of the classes that it is derived from count too.
+
+    Returns:
+        The arguments by name, with the values that it is registered with; and True if it may take
+        others too.
     """
     creator = load_creator(spec)
     makers: list[Any] = [creator]
@@ -172,25 +160,26 @@ def arguments_of(spec: EnvSpec) -> Arguments:
     passes_on = bool(makers)
     for maker in makers:
         parameters = inspect.signature(maker).parameters.values()
-        # What a class needs of those that are derived from it is not the user's to give.
-        taken = (
-            p for p in parameters if _is_keyword(p) and (not found or p.default is not p.empty)
-        )
-        found = {p.name: p for p in taken} | found
+        # Arguments that a class needs of those derived from it are not the user's to give.
+        taken = {
+            p.name: p
+            for p in parameters
+            if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+            and (not found or p.default is not p.empty)
+        }
+        found = taken | found
         passes_on = any(p.kind is p.VAR_KEYWORD for p in parameters)
         if not passes_on:
             break
-    for name in ("self", "render_mode"):
-        found.pop(name, None)
-    known = {n: p.replace(default=spec.kwargs.get(n, p.default)) for n, p in found.items()}
-    limit = inspect.Parameter(
+    known = {
+        name: parameter.replace(default=spec.kwargs.get(name, parameter.default))
+        for name, parameter in found.items()
+        if name not in ("self", "render_mode")
+    }
+    known["max_episode_steps"] = inspect.Parameter(
         "max_episode_steps",
         inspect.Parameter.KEYWORD_ONLY,
         default=spec.max_episode_steps,
         annotation=int,
     )
-    return Arguments({**known, limit.name: limit}, passes_on)
-
-
-def _is_keyword(parameter: inspect.Parameter) -> bool:
-    return parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+    return known, passes_on

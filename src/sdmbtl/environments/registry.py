@@ -1,15 +1,15 @@
-"""Environment families by name."""
+"""Environment families by name: ours, those of plug-ins, and those registered in this process."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import gymnasium
 
 from sdmbtl import plugins
-from sdmbtl.checks import did_you_mean, known_options
+from sdmbtl.checks import did_you_mean, known_options, short_text
 from sdmbtl.contexts import ContextSpace, SpaceLike
 from sdmbtl.environments.acrobot import Acrobot
 from sdmbtl.environments.bipedal_walker import BipedalWalker
@@ -22,56 +22,40 @@ from sdmbtl.environments.half_cheetah import HalfCheetah
 from sdmbtl.environments.hopper import Hopper
 from sdmbtl.environments.mountain_car import MountainCar
 from sdmbtl.environments.pendulum import Pendulum
-from sdmbtl.environments.registered import arguments_of, find_registered
+from sdmbtl.environments.registered import (
+    constructor_arguments,
+    find_registered,
+    is_registered_everywhere,
+    with_version,
+)
 from sdmbtl.errors import FamilyError
 
 FamilyFactory = Callable[..., EnvironmentFamily]
 
-#: The families of this package, registered with Gymnasium as "sdmbtl/NAME-v0".
-OWN_FAMILIES: tuple[type[EnvironmentFamily], ...] = (
-    CartPole,
-    Pendulum,
-    Acrobot,
-    MountainCar,
-    BipedalWalker,
-    Hopper,
-    HalfCheetah,
-)
+#: The families of this package by name.
+OWN: dict[str, FamilyFactory] = {
+    family.name: family
+    for family in (CartPole, Pendulum, Acrobot, MountainCar, BipedalWalker, Hopper, HalfCheetah)
+}
+
+#: The group of plug-ins that are families.
+GROUP = "environments"
 
 #: Families that `register_family` made known in this process.
-_FACTORIES: dict[str, FamilyFactory] = {}
+_REGISTERED: dict[str, FamilyFactory] = {}
 
-
-def installed_families() -> dict[str, FamilyFactory]:
-    """Return the families of this package and of installed plug-ins, by name."""
-    loaded = {
-        name: plugins.load("environments", name) for name in plugins.installed("environments")
-    }
-    own = {family.name: family for family in OWN_FAMILIES}
-    return own | {name: family for name, family in loaded.items() if family is not None}
+#: Options of a family that are data of this package, whatever the environment.
+_OWN_OPTIONS = ("dimensions", "space", "return_range")
 
 
 def family_names() -> tuple[str, ...]:
-    """Return every name that `make_family` knows."""
-    return tuple(_factories())
-
-
-def is_registered(name: str) -> bool:
-    """Whether `make_family` knows a name, in any case, as that of a family."""
-    return _plain(name) in map(_plain, _factories())
-
-
-def is_of_this_package(name: str) -> bool:
-    """Whether a name, in any case, is that of a family of this package."""
-    return _plain(name) in set(map(_plain, installed_families()))
-
-
-def _factories() -> dict[str, FamilyFactory]:
-    return installed_families() | _FACTORIES
+    """Return every name that `make_family` knows; plug-ins that cannot be loaded are left out."""
+    loaded = [name for name in plugins.installed(GROUP) if plugins.load(GROUP, name) is not None]
+    return tuple(dict.fromkeys([*OWN, *loaded, *_REGISTERED]))
 
 
 def register_family(name: str, factory: FamilyFactory) -> None:
-    """Make a family of your own known by name.
+    """Make a family of your own known by name, in this process.
 
     Args:
         name: A new name.
@@ -79,9 +63,9 @@ def register_family(name: str, factory: FamilyFactory) -> None:
     """
     if ":" in name:
         raise FamilyError(f"A family's name has no ':', as 'module:function' has. Got {name!r}.")
-    if is_registered(name):
+    if _known_name(name) is not None:
         raise FamilyError(f"There is a family {name!r} already. Choose another name.")
-    _FACTORIES[name] = factory
+    _REGISTERED[name] = factory
 
 
 def make_family(
@@ -104,57 +88,73 @@ def make_family(
         >>> make_family("cartpole", physics="carl").settings()
         {'name': 'CartPole', 'options': {'physics': 'carl'}}
     """
-    if isinstance(name, str) and name.startswith(PREFIX):
-        return _make_from_gymnasium(name, space, options)
-    if isinstance(name, str) and ":" in name:
-        return _make_from_function(name, space, options)
-    by_plain = {_plain(known): known for known in _factories()}
-    known = by_plain.get(_plain(str(name)))
-    if known is None:
-        hint = did_you_mean(name, _factories())
+    if ":" in name and space is None:
+        arguments = ""
+        if name.startswith(PREFIX):
+            known, _ = constructor_arguments(find_registered(name.removeprefix(PREFIX)))
+            shown = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
+            arguments = f" Each is an argument ({shown}) or has the 'path' of an attribute."
+        raise FamilyError(
+            f"The environments of {name!r} need a context space: --space FILE.toml, or space=..., "
+            "a ContextSpace or the path of a TOML file with a table [dimensions.NAME] for each "
+            f"dimension.{arguments}"
+        )
+    if name.startswith(PREFIX):
+        return GymnasiumFamily(name, space, **options)
+    if ":" in name:
+        _check_options(name, FactoryFamily, options)
+        return FactoryFamily(name, space, **options)
+    known_name = _known_name(name)
+    if known_name is None:
+        names = (*OWN, *plugins.installed(GROUP), *_REGISTERED)
+        hint = did_you_mean(name, names)
         if name in gymnasium.registry:
             hint = f" Did you mean '{PREFIX}{name}'?"
         raise FamilyError(
-            f"Unknown environment family {name!r}; known: {', '.join(_factories())}, 'gym:NAME' for "
+            f"Unknown environment family {name!r}; known: {', '.join(names)}, 'gym:NAME' for "
             f"those of Gymnasium, or 'module:function' for your own.{hint}"
         )
-    factory = _factories()[known]
-    _check_options(known, factory, options)
+    factory = OWN.get(known_name) or _REGISTERED.get(known_name)
+    factory = factory or plugins.load(GROUP, known_name)
+    if factory is None:
+        raise FamilyError(f"The family {known_name!r} is of a plug-in that cannot be loaded.")
+    _check_options(known_name, factory, options)
     return factory(**options) if space is None else factory(space=space, **options)
 
 
 def can_be_made_anywhere(family: EnvironmentFamily) -> bool:
-    """Whether `make_family` makes it again in another process.
+    """Return True if `make_family` makes the family again in another process.
 
-    A subclass of a family of this package may have the same name, and is another one.
+    A subclass of a family may have the same name, and is another one.
     """
-    return has_known_name(family) and (
-        ":" in family.name or type(family) in installed_families().values()
-    )
+    if not has_known_name(family) or ":" in family.name:
+        return has_known_name(family)
+    if family.name in OWN:
+        return type(family) is OWN[family.name]
+    maker = plugins.load(GROUP, family.name)
+    if isinstance(maker, type):
+        return type(family) is maker
+    return _package(maker) == _package(type(family))
 
 
 def has_known_name(family: EnvironmentFamily) -> bool:
-    """Whether `make_family` knows its name in every process.
-
-    It knows the families of this package and what can be imported by name, but nothing that was
-    registered here.
-    """
+    """Return True if `make_family` knows the name in every process, not only in this one."""
     try:
         name = family.settings()["name"]
     except FamilyError:
         return False
     if isinstance(family, GymnasiumFamily):
         return family.is_known_everywhere
-    return ":" in name or name in installed_families()
+    return ":" in name or name in OWN or name in plugins.installed(GROUP)
 
 
 def register_environments() -> None:
     """Register the families with Gymnasium: `gymnasium.make("sdmbtl/CartPole-v0", context=...)`.
 
-    Their keywords are those of `EnvironmentFamily.make` and the options of the family.
+    Their keywords are those of `EnvironmentFamily.make` and the options of the family. Plug-ins
+    are registered by name, without importing them.
     """
-    names = {family.name for family in OWN_FAMILIES} | set(plugins.installed("environments"))
-    for name in sorted(names):
+    for name in sorted({*OWN, *plugins.installed(GROUP)}):
         identifier = f"sdmbtl/{name}-v0"
         if identifier not in gymnasium.registry:
             gymnasium.register(
@@ -171,36 +171,47 @@ def make_environment(
     render_mode: str | None = None,
     **options: Any,
 ) -> ContextualEnv:
-    """Make an environment of a family by name: what Gymnasium calls."""
+    """Make an environment of a family by name: the entry point for Gymnasium."""
     return make_family(family, **options).make(
         context, observe_context=observe_context, render_mode=render_mode
     )
 
 
-def _make_from_gymnasium(
-    name: str, space: SpaceLike | None, options: Mapping[str, Any]
-) -> EnvironmentFamily:
-    if space is None:
-        known = arguments_of(find_registered(name.removeprefix(PREFIX))).known
-        arguments = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
-        raise FamilyError(
-            f"The environments of {name!r} need a context space: --space FILE.toml, or space=..., "
-            "a ContextSpace or the path of a TOML file with a table [dimensions.NAME] for each "
-            f"dimension, which is an argument ({arguments}) or has the 'path' of an attribute."
-        )
-    return GymnasiumFamily(name, space, **options)
+def code_of_family(family: Mapping[str, Any]) -> list[str]:
+    """List what `make_family(name, **options)` would import or call, in words.
+
+    Nothing is imported. Families of this package and of plug-ins, and environments of Gymnasium
+    with numbers as arguments, name nothing.
+
+    Args:
+        family: "name" and "options", as recorded.
+    """
+    name, options = family["name"], family["options"]
+    if name.startswith(PREFIX):
+        return [*_code_of_registered(name, options)]
+    if ":" in name:
+        return [f"the function {name!r}"]
+    if _known_name(name) in _REGISTERED:
+        return [f"the family {name!r}, which this process registered"]
+    return []
 
 
-def _make_from_function(
-    name: str, space: SpaceLike | None, options: Mapping[str, Any]
-) -> EnvironmentFamily:
-    if space is None:
-        raise FamilyError(
-            f"The environments of {name!r} need a context space. Give space=..., a ContextSpace "
-            "or the path of a TOML file."
-        )
-    _check_options(name, FactoryFamily, options)
-    return FactoryFamily(name, space, **options)
+def _code_of_registered(name: str, options: Mapping[str, Any]) -> Iterator[str]:
+    module, _, environment = name.removeprefix(PREFIX).rpartition(":")
+    spec = gymnasium.registry.get(with_version(environment))
+    if module:
+        yield f"the module {module!r}"
+    elif spec is not None and not is_registered_everywhere(spec):
+        yield f"the environment {name!r}, made by {spec.entry_point}"
+    for argument, value in options.items():
+        # A text may be the name of a file, or of something that the environment imports.
+        if argument not in _OWN_OPTIONS and not isinstance(value, int | float | None):
+            yield f"the argument {argument}={short_text(value)} of {name!r}"
+    places = options.get("dimensions")
+    for place in places.values() if isinstance(places, Mapping) else ():
+        path = place.get("path") if isinstance(place, Mapping) else place
+        if isinstance(path, str) and not path.isidentifier():
+            yield f"the attribute {path!r} of {name!r}"
 
 
 def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]) -> None:
@@ -208,12 +219,21 @@ def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]
     if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
         return
     known = [p for p in parameters if p not in ("space", "factory")]
-    for needed, parameter in parameters.items():
-        if parameter.default is parameter.empty and needed not in (*options, "space", "factory"):
+    for needed in known:
+        if parameters[needed].default is inspect.Parameter.empty and needed not in options:
             raise FamilyError(f"{name!r} needs the option {needed!r}.")
     known_options(name, options, known, error=FamilyError)
 
 
+def _known_name(given: str) -> str | None:
+    """Find the name of a family without case, hyphens and underscores; no plug-in is imported."""
+    names = (*plugins.installed(GROUP), *_REGISTERED, *OWN)
+    return {_plain(name): name for name in names}.get(_plain(given))
+
+
 def _plain(name: str) -> str:
-    """A name without case, hyphens and underscores: bipedal-walker is BipedalWalker."""
     return name.lower().replace("-", "").replace("_", "")
+
+
+def _package(value: Any) -> str:
+    return str(value.__module__).partition(".")[0]

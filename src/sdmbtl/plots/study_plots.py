@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sdmbtl.checks import known_name
 from sdmbtl.errors import StudyError
 from sdmbtl.palette import policy_colour
-from sdmbtl.plots.colours import BLUE, GREY, LIGHT, MAP
+from sdmbtl.plots.colours import BLUE, GREY, MAP
 from sdmbtl.plots.space_map import SpaceMap, draw_star
 from sdmbtl.wording import counted, coverage_text
 
@@ -46,7 +46,7 @@ class StudyPlots:
         self._study = study
 
     def coverage(self, ax: Axes | None = None) -> Axes:
-        """Draw the coverage with the first policies; the mean best return if the range is not known.
+        """Draw the coverage with the first policies, or the mean best return.
 
         Args:
             ax: Where to draw; on a figure of its own if left out.
@@ -71,40 +71,6 @@ class StudyPlots:
         covered = counted(len(policies), "policy covers", "policies cover")
         if snapshot.coverage is not None:
             axes.set_title(f"{covered} {coverage_text(snapshot.coverage)}")
-        return _plain(axes)
-
-    def forecasts(self, ax: Axes | None = None) -> Axes:
-        """Draw the gain that was expected of each policy, and the one that it brought.
-
-        Args:
-            ax: Where to draw; on a figure of its own if left out.
-
-        Raises:
-            StudyError: If no forecast has been tested.
-        """
-        snapshot, policies = self._finished()
-        pairs = [
-            (policy.id, policy.expected_gain, policy.gain)
-            for policy in policies
-            if policy.expected_gain is not None and np.isfinite(policy.gain or 0.0)
-        ]
-        if not pairs:
-            raise StudyError(
-                f"No forecast of the study in {str(self._study.path)!r} has been tested: it takes "
-                "a selector that makes them, and some policies."
-            )
-        axes = _axes(ax)
-        scale = 1.0 if snapshot.known_span is None else 100 / snapshot.known_span
-        places = np.arange(len(pairs))
-        expected, realised = (scale * np.array([pair[i] for pair in pairs]) for i in (1, 2))
-        axes.vlines(places, expected, realised, color=LIGHT, lw=3, zorder=1)
-        axes.plot(places, expected, "o", mfc="white", mec=GREY, label="expected")
-        axes.plot(places, realised, "o", color=BLUE, label="realised")
-        axes.set_xticks(places, [str(number) for number, *_ in pairs])
-        axes.set_xlabel("policy")
-        unit = "mean best return" if snapshot.known_span is None else "coverage (points)"
-        axes.set_ylabel(f"gain in {unit}")
-        axes.legend(frameon=False)
         return _plain(axes)
 
     def curves(self, ax: Axes | None = None, *, policies: Iterable[int] | None = None) -> Axes:

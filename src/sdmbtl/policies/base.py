@@ -1,4 +1,4 @@
-"""What a trained policy can do, and the file it is kept in."""
+"""Base class of trained policies, and the file they are kept in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ VERSION = 1
 #: Where each kind of policy is implemented; imported when a file of that kind is loaded.
 _KINDS = {
     "mlp": "sdmbtl.policies.mlp:MlpPolicy",
-    "stable-baselines3": "sdmbtl.policies.stable_baselines:StableBaselinesPolicy",
+    "stable-baselines3": "sdmbtl.policies.sb3:SB3Policy",
 }
 
 #: What arrays and descriptions raise that do not make a policy.
@@ -64,30 +64,13 @@ class Policy(ABC):
             "of the library that it comes from."
         )
 
-    def to_stable_baselines3(self, path: str | Path) -> list[Path]:
-        """Write the policy as a model of Stable-Baselines3, which its own `load` reads.
-
-        Args:
-            path: The file of the model, a .zip.
-
-        Returns:
-            The files that were written.
-
-        Raises:
-            PolicyError: If it is not a policy of Stable-Baselines3.
-        """
-        raise PolicyError(
-            f"A policy of the kind {self.kind!r} is no model of Stable-Baselines3, so that "
-            f"{str(path)!r} cannot be written. Train with --trainer sb3, or use 'to_onnx'."
-        )
-
     @abstractmethod
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The weights by name."""
 
     @abstractmethod
     def description(self) -> dict[str, Any]:
-        """All that is needed besides the weights, as JSON data."""
+        """Everything except the weights, as JSON data."""
 
     @classmethod
     @abstractmethod
@@ -145,8 +128,8 @@ def policy_from_bytes(content: bytes, source: str = "This") -> Policy:
     """Make a policy again from `policy_bytes`; nothing in it is executed.
 
     Args:
-        content: What `policy_bytes` gave.
-        source: Where it is from, for messages.
+        content: Bytes of a policy file.
+        source: Name of the file, for messages.
 
     Raises:
         PolicyError: If it is damaged, or not a policy of this package.

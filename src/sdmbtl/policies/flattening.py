@@ -18,7 +18,7 @@ Flatten = Callable[[Any], NDArray[np.float32]]
 class FlatObservations:
     """Turns observations of a space into vectors, as `gymnasium.spaces.flatten` does.
 
-    Images of bytes are scaled by their bounds to [0, 1] besides. A batch of observations, as
+    Images of bytes are also scaled by their bounds to [0, 1]. A batch of observations, as
     Gymnasium's vector environments give it, becomes one vector for each.
 
     Args:
@@ -39,7 +39,7 @@ class FlatObservations:
 
     @property
     def is_plain(self) -> bool:
-        """Whether observations are vectors of floats already."""
+        """True if observations are vectors of floats already."""
         space = self.space
         return (
             isinstance(space, spaces.Box)
@@ -48,7 +48,7 @@ class FlatObservations:
         )
 
     def is_within(self, narrowest: float, widest: float) -> bool:
-        """Whether the space bounds every entry, and as well as a network likes it.
+        """Return True if the space bounds every entry, and as well as a network likes it.
 
         Args:
             narrowest: Half the width of an entry is at least this.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_int, short_text
+from sdmbtl.checks import check_int
 from sdmbtl.contexts.dimension import as_number
 from sdmbtl.errors import PolicyError
 from sdmbtl.policies.base import Policy
@@ -21,7 +21,7 @@ OBSERVATION_LIMIT = 10.0
 
 
 class ReturnStatistics(NamedTuple):
-    """Of the discounted returns of training, by which rewards are scaled."""
+    """Statistics of the discounted returns of training, by which rewards are scaled."""
 
     mean: float
     variance: float
@@ -38,16 +38,16 @@ class MlpPolicy(Policy):
         scale: (O,) multiplied with the difference, before the first layer.
         bounds: Lowest and highest continuous action; None for discrete ones.
         limit: Largest size of an entry that the first layer sees; None for any.
-        critic: For each layer of the critic its matrix and vector, for who trains the policy
-            further; none if it is not known.
-        observations_seen: Number of observations that shift and scale are statistics of; None if
-            they are none, or it is not known.
-        return_statistics: Of the discounted returns by which rewards were scaled in training; None
-            if they were not.
-        observation_space: Of the environment, if observations are anything else than vectors of
-            floats: they are flattened.
-        action_space: Of the environment, if actions are anything else than numbers from 0, or
-            vectors with the same `bounds` in each entry.
+        critic: For each layer of the critic its matrix and vector, for further training; none if
+            it is not known.
+        observations_seen: Number of observations in the statistics of shift and scale; None if it
+            is not known.
+        return_statistics: Statistics by which rewards were scaled in training; None if they were
+            not.
+        observation_space: Space of observations that are not vectors of floats: they are
+            flattened.
+        action_space: Space of actions that are neither numbers from 0, nor vectors with the same
+            `bounds` in each entry.
     """
 
     kind = "mlp"
@@ -114,7 +114,7 @@ class MlpPolicy(Policy):
         return len(self.shift)
 
     def act(self, observation: Any) -> Any:
-        """The action for one observation, or the actions for a batch of them.
+        """Return the action for one observation, or the actions for a batch of them.
 
         Args:
             observation: (O,) or (n, O); with an `observation_space` one of that, or a batch as
@@ -140,13 +140,13 @@ class MlpPolicy(Policy):
         return int(chosen) if chosen.ndim == 0 else chosen
 
     def to_onnx(self) -> bytes:
-        """The policy as an ONNX file, from "observation" to "action"; see `make_onnx`."""
+        """Return the policy as an ONNX file; see `make_onnx`."""
         from sdmbtl.policies.onnx_graph import make_onnx
 
         return make_onnx(self)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The weights by name."""
+        """Return the weights by name."""
         named = {f"weight_{i}": w for i, w in enumerate(self.weights)}
         named |= {f"bias_{i}": b for i, b in enumerate(self.biases)}
         named |= {"shift": self.shift, "scale": self.scale}
@@ -159,7 +159,7 @@ class MlpPolicy(Policy):
         return named
 
     def acting(self) -> MlpPolicy:
-        """The policy without critic and statistics."""
+        """Return the policy without critic and statistics."""
         return MlpPolicy(
             self.weights,
             self.biases,
@@ -172,7 +172,7 @@ class MlpPolicy(Policy):
         )
 
     def description(self) -> dict[str, Any]:
-        """Number of layers, bounds of the action and of the inputs; spaces that are not plain."""
+        """Return the number of layers, the bounds, and spaces that are not plain."""
         described: dict[str, Any] = {
             "layers": len(self.weights),
             "bounds": None if self.bounds is None else list(self.bounds),
@@ -201,7 +201,7 @@ class MlpPolicy(Policy):
                 from sdmbtl.policies.spaces import space_from_json
 
                 given[name] = space_from_json(description[name])
-        policy = cls(
+        return cls(
             [arrays[f"weight_{i}"] for i in layers],
             [arrays[f"bias_{i}"] for i in layers],
             arrays["shift"],
@@ -210,37 +210,11 @@ class MlpPolicy(Policy):
             description["limit"],
             critic=[(arrays[f"critic_weight_{i}"], arrays[f"critic_bias_{i}"]) for i in critic],
             observations_seen=None if seen is None else float(seen[0]),
-            return_statistics=None if statistics is None else _read_statistics(statistics),
+            return_statistics=None
+            if statistics is None
+            else ReturnStatistics(*statistics.astype(float).tolist()),
             **given,
         )
-        policy._check_numbers()
-        return policy
-
-    def _check_numbers(self) -> None:
-        """Check what no trained policy has otherwise."""
-        if not (self.scale > 0).all():
-            raise PolicyError(f"'scale' must be above 0. Got {short_text(self.scale)} instead.")
-        if self.limit is not None and not self.limit > 0:
-            raise PolicyError(f"'limit' must be above 0. Got {self.limit!r} instead.")
-        if self.bounds is not None and not self.bounds[0] <= self.bounds[1]:
-            raise PolicyError(f"'bounds' must be in ascending order. Got {self.bounds} instead.")
-        statistics = self.return_statistics or ReturnStatistics(0.0, 0.0, 0.0)
-        for name, value in (
-            ("observations_seen", self.observations_seen or 0.0),
-            ("variance of return_statistics", statistics.variance),
-            ("number of return_statistics", statistics.number),
-        ):
-            if value < 0:
-                raise PolicyError(f"{name!r} must be >= 0. Got {value} instead.")
-
-
-def _read_statistics(numbers: NDArray[Any]) -> ReturnStatistics:
-    if numbers.shape != (3,):
-        raise PolicyError(
-            "'return_statistics' must be mean, variance and number. "
-            f"Got an array of shape {numbers.shape} instead."
-        )
-    return ReturnStatistics(*numbers.astype(float).tolist())
 
 
 def _count_outputs(

@@ -72,7 +72,7 @@ def space_from_json(data: Mapping[str, Any]) -> spaces.Space[Any]:
 
 
 def _count_entries(data: Mapping[str, Any]) -> int:
-    """How many numbers a value of a space is, one for each possibility where there are some."""
+    """Count the numbers of a value, one for each possibility where there are some."""
     match data["type"]:
         case "Box":
             return math.prod(_sizes(data["shape"]))

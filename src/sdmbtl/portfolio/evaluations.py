@@ -1,9 +1,9 @@
-"""What the members' episodes say about any context.
+"""Predictions from the members' episodes, for any context.
 
 The largest of several noisy means overstates its member: the noise helps to choose it (the
-winner's curse). What is said of a chosen member is therefore corrected by *cross-fitting*: the
-episodes are split into folds, and in each fold the member that the OTHER folds would choose stands
-beside the one that all of them chose. The mean difference is how much the choice flatters itself.
+winner's curse). The estimate is therefore corrected by *cross-fitting*: the episodes are split into
+folds, and in each fold the member that the OTHER folds would choose is compared with the one that
+all of them chose. The mean difference is the bias of the choice.
 With equally good members the corrected value is unbiased. Otherwise it is the value of a choice
 made without one fold, which is a little worse than the real one: it errs on the side of caution.
 With one episode for each target there is nothing to split and no correction. If all folds choose
@@ -13,25 +13,18 @@ the same member, its mean stays as it was measured.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.transfer import bounded
 
 #: Folds at most. Two choose with few episodes and are too cautious; with many, the choices differ
 #: by the very episode that was left out, and the correction becomes noisy.
 MOST_FOLDS = 5
-
-#: Targets at most that tell how far off an interpolation is; further ones hardly count.
-MOST_NEIGHBOURS = 512
-
-#: If a member was evaluated on more targets than these, each of those is predicted from the targets
-#: around the context alone, that many of them: others are too far away to be the nearest.
-EXACT_UP_TO, AROUND = 16_384, 4_096
 
 Array = NDArray[np.float64]
 
@@ -65,16 +58,6 @@ class Estimate:
     def expected(self) -> float:
         """The corrected mean return of the member chosen."""
         return float(self.predicted[0] - self.selection_bias)
-
-    def times(self, scale: float) -> Estimate:
-        """The same in other units: of returns that were divided by the scale before."""
-        return replace(
-            self,
-            predicted=self.predicted * scale,
-            selection_bias=bounded(self.selection_bias * scale),
-            uncertainty=bounded(self.uncertainty * scale),
-            interpolation_error=bounded(self.interpolation_error * scale),
-        )
 
 
 @dataclass(frozen=True)
@@ -116,7 +99,7 @@ class Evaluations:
         self.means = first + gains.sum(axis=2) / np.maximum(self.counts, 1)
         deviations = np.where(known, self.episodes - self.means[:, :, None], 0.0)
         self.squares = (deviations**2).sum(axis=2)
-        self._left_out: dict[tuple[int, int], float] = {}
+        self._left_out: dict[int, Array] = {}
         self.width = (
             float(np.nanmax(self.means) - np.nanmin(self.means)) if width is None else width
         )
@@ -145,7 +128,7 @@ class Evaluations:
         return expected
 
     def estimate(self, unit: Array, jump: float = 0.0) -> Estimate:
-        """Choose for a context and say what to expect.
+        """Choose for a context and estimate the return.
 
         A member's return is the mean of its returns on the nearest targets, weighted with the
         inverse distance (L1, in grid steps): the measured mean on an evaluated target, linear
@@ -156,7 +139,8 @@ class Evaluations:
             unit: (D,) the context in unit coordinates.
             jump: Distance beyond the box that unit coordinates do not show.
         """
-        distance = self._distance(np.clip(unit, 0.0, 1.0))
+        away = np.abs(self.space.unit_targets - np.clip(unit, 0.0, 1.0))
+        distance = np.round(away @ self.space.steps, 9)
         predictions = [self._predict(position, distance) for position in self._rivals(distance)]
         predicted = np.array([p.weights @ self.means[p.position, p.targets] for p in predictions])
         order = np.argsort(-predicted, kind="stable")
@@ -180,34 +164,26 @@ class Evaluations:
         )
 
     def _rivals(self, distance: Array) -> list[int]:
-        """Members that were evaluated on a target as near as any that was evaluated."""
+        """Return members that were evaluated on a target as near as any that was evaluated."""
         evaluated = self.counts > 0
         least = distance[evaluated.any(axis=0)].min()
         return np.flatnonzero(evaluated[:, distance == least].any(axis=1)).tolist()
 
     def _predict(self, position: int, distance: Array) -> _Prediction:
-        """A member's prediction in a context with these (N,) distances to each target."""
+        """Predict a member's return in a context with these (N,) distances to each target."""
         targets = np.flatnonzero(self.counts[position])
-        return self._predict_from(position, targets, distance[targets])
-
-    def _predict_from(
-        self, position: int, targets: NDArray[np.intp], distance: Array
-    ) -> _Prediction:
-        """A member's prediction from some (n,) targets at these (n,) distances."""
+        away = distance[targets]
         # As many as a cell of the grid has corners, and those equally far.
-        near = _nearest(distance, 2**self.space.n_dimensions)
-        return _Prediction(position, targets[near], inverse_distance_weights(distance[near]))
-
-    def _distance(self, unit: Array, targets: NDArray[np.intp] | slice = slice(None)) -> Array:
-        """(n,) distance of a context to each of these targets: L1, in grid steps."""
-        return np.round(np.abs(self.space.unit_targets[targets] - unit) @ self.space.steps, 9)
+        number = min(2**self.space.n_dimensions, len(away))
+        near = away <= np.partition(away, number - 1)[number - 1]
+        return _Prediction(position, targets[near], inverse_distance_weights(away[near]))
 
     def _interpolation_error(self, prediction: _Prediction, distance: Array) -> float:
-        """How far off targets nearby are, predicted likewise; 0 at an evaluated one, NaN if none.
+        """Estimate the error of a prediction; 0 at an evaluated target, NaN without others.
 
-        Neighbours that agree prove nothing: a return may drop between them. So each of the targets
-        nearby is predicted as if the member had not been evaluated on it. The nearer, the more its
-        error counts, but none counts nothing.
+        Neighbours that agree prove nothing: a return may drop between them. So each evaluated
+        target is predicted as if the member had not been evaluated on it. The nearer to the
+        context, the more its error counts.
         """
         position = prediction.position
         if not distance[prediction.targets].all():
@@ -215,31 +191,26 @@ class Evaluations:
         known = np.flatnonzero(self.counts[position])
         if len(known) < 2:
             return np.nan
-        around = known
-        if len(known) > EXACT_UP_TO:
-            around = known[_nearest(distance[known], AROUND)]
-        near = around[np.argsort(distance[around], kind="stable")][:MOST_NEIGHBOURS].tolist()
-        # Those around a context change with it: only what all say is worth keeping.
-        is_local = len(around) < len(known)
-        error_of = self._left_out_error if is_local else self._known_left_out_error
-        errors = np.array([error_of(position, target, around) for target in near])
-        nearness = np.exp(distance[near[0]] - distance[near])
-        return float(np.sqrt(nearness @ errors**2 / nearness.sum()))
+        if position not in self._left_out:
+            self._left_out[position] = self._left_out_errors(position, known)
+        nearness = np.exp(distance[known].min() - distance[known])
+        return float(np.sqrt(nearness @ self._left_out[position] ** 2 / nearness.sum()))
 
-    def _known_left_out_error(self, position: int, target: int, known: NDArray[np.intp]) -> float:
-        """The same with all evaluated targets around, found once."""
-        if (position, target) not in self._left_out:
-            self._left_out[position, target] = self._left_out_error(position, target, known)
-        return self._left_out[position, target]
-
-    def _left_out_error(self, position: int, target: int, around: NDArray[np.intp]) -> float:
-        """The mean on a target minus what the others of those around it predict for it."""
-        others = around[around != target]
-        distance = self._distance(self.space.unit_targets[target], others)
-        p = self._predict_from(position, others, distance)
-        own = float(self.means[position, target])
-        error = own - float(p.weights @ self.means[position, p.targets])
-        return error if abs(error) > 1e-12 * abs(own) else 0.0
+    def _left_out_errors(self, position: int, known: NDArray[np.intp]) -> Array:
+        """(n,) mean on each evaluated target minus the prediction from the others."""
+        dimensions, means = self.space.n_dimensions, self.means[position, known]
+        places = self.space.unit_targets[known] * self.space.steps
+        # On a grid many are equally far: those at one and at two steps are enough for a cell.
+        number = min(len(known), 1 + 2**dimensions + 2 * dimensions * (1 + dimensions))
+        distance, others = KDTree(places).query(places, number, p=1)
+        distance = np.round(distance, 9)
+        distance[others == np.arange(len(known))[:, None]] = np.inf
+        corner = min(2**dimensions, len(known) - 1)
+        limit = np.partition(distance, corner - 1, axis=1)[:, corner - 1]
+        weights = np.where(distance <= limit[:, None], 1.0 / distance, 0.0)
+        predicted = (weights * means[others]).sum(axis=1) / weights.sum(axis=1)
+        errors = means - predicted
+        return np.where(np.abs(errors) > 1e-12 * np.abs(means), errors, 0.0)
 
     def _noise(self, prediction: _Prediction) -> tuple[float, int]:
         """Variance of an episode, and its degrees of freedom.
@@ -283,12 +254,6 @@ class Evaluations:
         held = np.stack([w @ part[0] for w, part in zip(weights, parts, strict=True)])
         others = np.stack([w @ part[1] for w, part in zip(weights, parts, strict=True)])
         return float(selection_bias(held, others, np.array(winner)))
-
-
-def _nearest(distance: Array, number: int) -> NDArray[np.bool_]:
-    """(n,) which are the nearest, that many and those equally far; all if there are fewer."""
-    number = min(number, len(distance))
-    return np.asarray(distance <= np.partition(distance, number - 1)[number - 1])
 
 
 def inverse_distance_weights(distance: Array) -> Array:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace, Source
+from sdmbtl.contexts.observation import append_context
 from sdmbtl.errors import PortfolioError
 from sdmbtl.policies import Policy
 from sdmbtl.wording import shown_context
@@ -61,8 +62,6 @@ class ContextPolicy:
 
     def act(self, observation: ArrayLike) -> Any:
         """Return the action for a plain (O,) observation, or the actions for (n, O) of them."""
-        from sdmbtl.environments.contextual import append_context
-
         return self.policy.act(append_context(np.asarray(observation), self.units))
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
 
-from sdmbtl.checks import check_float, check_return_range, share_of_range, short_text
+from sdmbtl.checks import check_float, check_return_range, short_text
 from sdmbtl.contexts import ContextLike, ContextSpace, Source
-from sdmbtl.contexts.target_list import SAME_CONTEXT
+from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.errors import PortfolioError
 from sdmbtl.markup import html_lines, html_table
 from sdmbtl.policies import Policy
@@ -24,7 +24,7 @@ from sdmbtl.portfolio import storage
 from sdmbtl.portfolio.covering import smallest_cover
 from sdmbtl.portfolio.evaluations import Estimate, Evaluations
 from sdmbtl.portfolio.member import Actor, ContextPolicy, Member, checked_member
-from sdmbtl.transfer import bounded, mean_of, scale_of
+from sdmbtl.transfer import mean_of, share_of_range
 from sdmbtl.trust import refuse_untrusted
 from sdmbtl.wording import counted, coverage_text, figure
 
@@ -37,7 +37,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Choice:
-    """Which member acts in a context, and what is expected of it.
+    """The member that acts in a context, and its expected return.
 
     Attributes:
         policy: Its id.
@@ -103,9 +103,7 @@ class Portfolio:
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
         #: What returns are divided by to be computed with; 1 for usual ones.
-        self._scale = scale_of(*(m.returns for m in checked))
-        width = None if self._width is None else self._width / self._scale
-        self._evaluations = Evaluations(space, [m.returns / self._scale for m in checked], width)
+        self._evaluations = Evaluations(space, [m.returns for m in checked], self._width)
 
     # -- members -------------------------------------------------------------------------
 
@@ -127,17 +125,14 @@ class Portfolio:
     def choose(self, context: ContextLike) -> Choice:
         """Choose the member that acts in a context.
 
-        On a target it is the one with the best mean over all its episodes, in any other context
-        the one with the best mean interpolated from the nearest targets; of equals the one with
-        the lowest id. The choice counts every episode. What is expected of it is corrected for
-        choosing the best of several (see `sdmbtl.portfolio.evaluations`).
+        On a target it is the one with the best mean over its episodes, in any other context the
+        one with the best mean interpolated from the nearest targets; of equals the one with the
+        lowest id. Its expected return is corrected for choosing the best of several (see
+        `sdmbtl.portfolio.evaluations`).
 
-        The uncertainty is made of the standard error over the episodes (if these do not differ,
-        from the targets nearby), the correction, in a context that was not evaluated the error of
-        interpolation, and how far the context lies beyond the targets: one length of the box may
-        change anything, that is, by the whole range of returns. The error of interpolation is how
-        much the nearest targets disagree, or how far off the targets nearby are if each is
-        predicted from its neighbours, whichever is larger.
+        The uncertainty is made of the standard error over the episodes, the correction, the error
+        of interpolation, and the distance beyond the targets: one length of the box may change
+        the return by its whole range.
 
         Raises:
             ContextError: If this is not a context of the space.
@@ -148,7 +143,7 @@ class Portfolio:
         unit = self.space.to_unit(vector) if target is None else self.space.unit_targets[target]
         # A dimension of one value has no length: any other value counts as one box length.
         jumps = not inside and bool(np.all(np.abs(unit - 0.5) <= 0.5 + SAME_CONTEXT))
-        estimate = self._evaluations.estimate(unit, jump=float(jumps)).times(self._scale)
+        estimate = self._evaluations.estimate(unit, jump=float(jumps))
         member = self.members[estimate.positions[0]]
         ids = [self.members[position].id for position in estimate.positions]
         return Choice(
@@ -178,7 +173,7 @@ class Portfolio:
         return policy
 
     def policy_for(self, context: ContextLike) -> Actor:
-        """The policy that acts in a context, on the plain observations of its environment.
+        """Return the policy that acts in a context, on the plain observations of its environment.
 
         Raises:
             PortfolioError: If the policies were trained elsewhere, so that they are not here.
@@ -186,7 +181,7 @@ class Portfolio:
         return self.actor(self.choose(context).policy, context)
 
     def actor(self, member: int, context: ContextLike) -> Actor:
-        """A member in a context, on the plain observations of its environment.
+        """Return a member in a context, on the plain observations of its environment.
 
         Raises:
             PortfolioError: If it was trained elsewhere, so that it is not here.
@@ -197,7 +192,7 @@ class Portfolio:
         return ContextPolicy(policy, self.space.to_unit(self.space.vector(context)))
 
     def act(self, context: ContextLike, observation: ArrayLike) -> Any:
-        """The action in a context for one observation, or a batch of them.
+        """Return the action in a context for one observation, or a batch of them.
 
         It chooses every time; for an episode, ask `policy_for` once.
         """
@@ -208,12 +203,10 @@ class Portfolio:
     ) -> ContextualEnv:
         """Make the environment of a context, for `policy_for(context)` to act in.
 
-        Needs Gymnasium.
-
         Args:
             context: The context.
             trust: Whether to import and call a function that the portfolio names as the maker of
-                its environments. What a file names is run then: be sure where it comes from.
+                its environments: be sure where the portfolio comes from.
             **options: As for `EnvironmentFamily.make`, for example render_mode="human".
 
         Raises:
@@ -224,14 +217,11 @@ class Portfolio:
         return family.make(self.space.context(self.space.vector(context)), **options)
 
     def make_family(self, way_out: str, *, trust: bool = False) -> EnvironmentFamily:
-        """Make the environments that the policies were trained in.
+        """Make the environments that the policies were trained in; as `make_env`.
 
         Args:
-            way_out: How to say that the portfolio is trusted, for the message.
+            way_out: How to trust the portfolio, for the message.
             trust: See `make_env`.
-
-        Raises:
-            PortfolioError: See `make_env`.
         """
         if self.family is None:
             raise PortfolioError(
@@ -240,15 +230,11 @@ class Portfolio:
                 "environment yourself; policy_for(context) acts in it."
             )
         from sdmbtl.environments import make_family
-        from sdmbtl.environments.named_code import code_of_family
+        from sdmbtl.environments.registry import code_of_family
 
         if not trust:
-            refuse_untrusted(
-                "This portfolio",
-                code_of_family(self.family),
-                way_out,
-                error=PortfolioError,
-            )
+            named = code_of_family(self.family)
+            refuse_untrusted("This portfolio", named, way_out, error=PortfolioError)
         return make_family(self.family["name"], **self.family["options"])
 
     # -- coverage ------------------------------------------------------------------------
@@ -256,17 +242,17 @@ class Portfolio:
     @property
     def means(self) -> NDArray[np.float64]:
         """(k, N) mean return of each policy on each target, NaN where not evaluated."""
-        return np.asarray(self._evaluations.means * self._scale)
+        return self._evaluations.means
 
     @property
     def best_means(self) -> NDArray[np.float64]:
         """(N,) best mean on each target, as measured: on the average too high."""
-        return self._evaluations.best_means * self._scale
+        return self._evaluations.best_means
 
     @property
     def expected_returns(self) -> NDArray[np.float64]:
         """(N,) what `choose` expects on each target; NaN where no policy was evaluated."""
-        return self._evaluations.expected_returns * self._scale
+        return self._evaluations.expected_returns
 
     @cached_property
     def best_policies(self) -> NDArray[np.intp]:
@@ -280,11 +266,11 @@ class Portfolio:
         return mean_of(self.expected_returns)
 
     def share(self, value: float) -> float | None:
-        """A return as a share of the return range; None if the range is not known."""
+        """Return a return as a share of the return range; None if the range is not known."""
         return share_of_range(value, self.return_range)
 
     def smallest(self, tolerance: float = 0.0) -> Portfolio:
-        """A portfolio without the members that add nothing, or hardly anything.
+        """Return a portfolio without the members that add nothing, or hardly anything.
 
         Args:
             tolerance: How much the mean of `best_means` may fall, as a share of the return range.
@@ -298,23 +284,19 @@ class Portfolio:
                 f"A tolerance of {tolerance:g} is a share of the return range, which is not known. "
                 "Make the portfolio with return_range=(lowest, highest), or use tolerance=0."
             )
-        allowed = tolerance * ((self._width or 0.0) / self._scale)
+        allowed = tolerance * (self._width or 0.0)
         kept = smallest_cover(self._evaluations.means, allowed)
         return Portfolio(self.space, [self.members[p] for p in kept], **self._settings)
 
     # -- in words ------------------------------------------------------------------------
 
     def trained_on(self, member: int) -> str:
-        """The context or the region that a member was trained on, in words."""
-        words = self.space.in_words(self[member].source.where)
+        """Return the context or the region that a member was trained on, in words."""
+        words = self.space.describe(self[member].source.where)
         return f"the {words}" if self.space.is_whole(self[member].source) else words
 
     def table(self) -> list[dict[str, Any]]:
-        """For each member its id, its source, how many targets it serves, its mean return there.
-
-        The source is given three times: its centre, in words, and as the lowest and highest value
-        of each dimension.
-        """
+        """Return for each member its id, source, number of targets, and mean return there."""
         rows = []
         for member in self:
             covered = self.expected_returns[self.best_policies == member.id]
@@ -331,20 +313,18 @@ class Portfolio:
         return rows
 
     def describe(self) -> str:
-        """Which member serves how many targets, in words, a line for each."""
-        lines = [
-            f"policy {row['id']}, trained on {row['trained_on']}: "
-            + (
-                f"{counted(row['targets'], 'target')}, mean return {row['mean_return']:.4g}"
-                if row["targets"]
-                else "serves no target: others are better everywhere"
-            )
-            for row in self.table()
-        ]
+        """Describe the members, a line for each."""
+        lines = [self._summary()]
+        for row in self.table():
+            serves = "serves no target: others are better everywhere"
+            if row["targets"]:
+                mean = f"{row['mean_return']:.4g}"
+                serves = f"{counted(row['targets'], 'target')}, mean return {mean}"
+            lines.append(f"policy {row['id']}, trained on {row['trained_on']}: {serves}")
         missing = int(np.count_nonzero(self.best_policies < 0))
         if missing:
             lines.append(f"{counted(missing, 'target')} not evaluated")
-        return "\n".join([self._summary(), *lines])
+        return "\n".join(lines)
 
     def __repr__(self) -> str:
         return f"Portfolio({self._summary()})"
@@ -404,7 +384,7 @@ class Portfolio:
         if not math.isnan(estimate.uncertainty):
             # Student's t: few episodes do not show their own spread well.
             quantile = scipy.special.stdtrit(estimate.degrees, (1 + CONFIDENCE) / 2)
-            margin = bounded(float(quantile) * estimate.uncertainty)
+            margin = float(quantile) * estimate.uncertainty
         low, high = self.return_range or (-math.inf, math.inf)
         return (
             min(max(expected - margin, low), expected),
@@ -449,18 +429,16 @@ class Portfolio:
 
 
 def _checked_family(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """A copy of a family's settings as JSON data."""
+    """Return a copy of a family's settings as JSON data."""
     if given is None:
         return None
     try:
         family: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
-        complete = set(family) == {"name", "options"} and isinstance(family["options"], dict)
-        complete &= isinstance(family["name"], str)
+        if set(family) == {"name", "options"} and isinstance(family["options"], dict):
+            return family
     except (TypeError, ValueError):
-        complete = False
-    if not complete:
-        raise PortfolioError(
-            "The family of a portfolio is JSON data with 'name' and 'options', as "
-            f"family.settings() gives it. Got {short_text(given)} instead."
-        )
-    return family
+        pass
+    raise PortfolioError(
+        "The family of a portfolio is JSON data with 'name' and 'options', as "
+        f"family.settings() gives it. Got {short_text(given)} instead."
+    )

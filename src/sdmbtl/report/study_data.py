@@ -78,8 +78,7 @@ def pack_rows(returns: NDArray[np.float64]) -> dict[str, Any]:
     """
     known = returns[np.isfinite(returns)]
     low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-    # In halves: the difference of extreme returns may overflow.
-    shares = (returns / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
+    shares = (returns - low) / ((high - low) or 1.0)
     steps = np.where(np.isfinite(shares), np.rint(shares * (MISSING - 1)), MISSING)
     packed = base64.b64encode(steps.astype("<u2").tobytes()).decode()
     return {"low": low, "high": high, "data": packed}

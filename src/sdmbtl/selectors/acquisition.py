@@ -1,7 +1,7 @@
 """Expected improvement: what a new policy should add to the best returns so far.
 
 One closed form for all selectors: GP-MBTL's gain by the upper bound is its limit for a deviation
-of 0, `auto` uses all of it.
+of 0, `predictive` uses all of it.
 """
 
 from __future__ import annotations

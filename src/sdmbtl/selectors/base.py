@@ -32,7 +32,7 @@ from sdmbtl.json_data import as_json, differences
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.models.completed_rows import complete_returns
 from sdmbtl.selectors.trial import Proposal, Status, Trial, derived_fields
-from sdmbtl.transfer import ObservedRows, as_row, bounded, mean_of
+from sdmbtl.transfer import ObservedRows, as_row, mean_of
 
 STATE_VERSION = 5
 REPORTED: tuple[Status, ...] = ("finished", "failed", "cancelled")
@@ -43,7 +43,7 @@ SamplingLike = TargetSampling | Mapping[str, Any]
 
 
 class TellOptions(TypedDict, total=False):
-    """What `tell` takes besides the trial and its row; described there."""
+    """Optional keywords of `tell`; described there."""
 
     status: Literal["finished", "failed", "cancelled"]
     source_return: float | None
@@ -127,17 +127,16 @@ class Selector(ABC):
             trial: The trial, its id, a context, or a `Source`. A context or a source that was
                 never asked is taken as a policy trained elsewhere (warm start).
             row: One return for each target, NaN where not evaluated. For "finished" only.
-            **options: Keywords, all of them optional.
-            status: "finished", as if left out; "failed" (the context is not proposed again and
-                covers nothing); "cancelled" (the context goes back and may be proposed again).
-            source_return: J(pi_x, x), for a source that is not an evaluated target. If left out,
-                the return on the nearest target is used, for a region the mean over the targets
-                in it.
-            skip_if_finished: Ignore the call if this trial was reported already.
-            repeat: With a context: add one more policy trained on it.
-            correct: Replace what was reported of a trial before, or what was forgotten. The row
-                that it had is kept in `Trial.earlier`.
-            reason: Why it is corrected, to be kept with that row.
+            **options: Optional keywords:
+
+                * status: "finished", the default; "failed" (the context is not proposed again
+                  and covers nothing); "cancelled" (the context may be proposed again).
+                * source_return: J(pi_x, x), for a source that is not an evaluated target. By
+                  default the return on the nearest target, for a region the mean in it.
+                * skip_if_finished: Ignore the call if this trial was reported already.
+                * repeat: With a context: add one more policy trained on it.
+                * correct: Replace what was reported or forgotten; the earlier row is kept in
+                  `Trial.earlier`, with the `reason`.
 
         Returns:
             The trial as it is recorded now.
@@ -154,15 +153,8 @@ class Selector(ABC):
     def forget(self, trial: TrialLike, *, reason: str | None = None) -> Trial:
         """Take back what was reported of a finished trial, as if its policy had never been.
 
-        It is not among the rows any more, and its context may be proposed again. The row is kept in
-        `Trial.earlier`; to undo it, `tell` the row with correct=True.
-
-        Args:
-            trial: The trial, its id, or its context.
-            reason: Why, to be kept with the row.
-
-        Returns:
-            The trial as it is recorded now.
+        Its context may be proposed again. The row is kept in `Trial.earlier`, with the reason; to
+        undo it, `tell` the row with correct=True.
 
         Raises:
             UnknownTrialError: If the trial is unknown.
@@ -173,14 +165,11 @@ class Selector(ABC):
         return forgotten
 
     def annotate(self, trial: TrialLike, /, **attributes: Any) -> Trial:
-        """Attach what you want to remember of a trial: the number of a job, a link.
+        """Attach JSON data to a trial by name, such as the number of a job.
 
-        Args:
-            trial: The trial, its id, or its context.
-            **attributes: JSON data by name; those of the same name are replaced.
-
-        Returns:
-            The trial as it is recorded now.
+        Raises:
+            UnknownTrialError: If the trial is unknown.
+            SelectorError: If an attribute is not JSON data.
         """
         annotated = self.annotated_trial(trial, attributes)
         self.record(annotated)
@@ -189,7 +178,7 @@ class Selector(ABC):
     # -- the same in two steps: a study writes every trial to its database in between ------------
 
     def next_trials(self, n: int) -> list[Trial]:
-        """What `ask` would return; nothing is recorded yet."""
+        """Return what `ask` would; nothing is recorded yet."""
         n = check_int("n", n, low=1, error=SelectorError)
         ahead = self.history.copy()
         trials: list[Trial] = []
@@ -214,8 +203,7 @@ class Selector(ABC):
         correct: bool = False,
         reason: str | None = None,
     ) -> Trial:
-        """What `tell` would return; nothing is recorded yet."""
-        _check_reason(reason, correct=correct)
+        """Return what `tell` would; nothing is recorded yet."""
         if status not in REPORTED:
             raise SelectorError(
                 f"The 'status' of tell must be one of {', '.join(map(repr, REPORTED))}. "
@@ -236,11 +224,8 @@ class Selector(ABC):
         return found.replaced(reason, status=status, row=checked, source_return=own)
 
     def forgotten_trial(self, trial: TrialLike, reason: str | None = None) -> Trial:
-        """What `forget` would return; nothing is recorded yet."""
-        _check_reason(reason, correct=True)
-        found = self._find(trial, repeat=False)
-        if found is None:
-            raise UnknownTrialError(f"There is no trial on {short_text(trial)} to forget.")
+        """Return what `forget` would; nothing is recorded yet."""
+        found = self._known(trial)
         if found.status != "finished":
             raise SelectorError(
                 f"Only a finished trial can be forgotten. Trial {found.id} {found.context} is "
@@ -249,16 +234,14 @@ class Selector(ABC):
         return found.replaced(reason, status="forgotten", row=None, source_return=None)
 
     def annotated_trial(self, trial: TrialLike, attributes: Mapping[str, Any]) -> Trial:
-        """What `annotate` would return; nothing is recorded yet.
+        """Return what `annotate` would; nothing is recorded yet."""
+        return self._known(trial).annotated(attributes)
 
-        Raises:
-            UnknownTrialError: If the trial is unknown.
-            SelectorError: If an attribute is not JSON data.
-        """
+    def _known(self, trial: TrialLike) -> Trial:
         found = self._find(trial, repeat=False)
         if found is None:
             raise UnknownTrialError(f"There is no trial on {short_text(trial)}.")
-        return found.annotated(attributes)
+        return found
 
     def record(self, *trials: Trial) -> None:
         """Take over trials that `next_trials`, `reported_trial` or `annotated_trial` returned."""
@@ -299,8 +282,7 @@ class Selector(ABC):
 
     def completed_returns(self) -> NDArray[np.float64]:
         """(k, N) returns of each row, those not evaluated predicted from those that were."""
-        seen = self._seen()
-        return self._on_all_targets(complete_returns(seen.rows) * seen.scale)
+        return self._on_all_targets(complete_returns(self._seen().rows))
 
     def _on_all_targets(self, completed: NDArray[np.float64]) -> NDArray[np.float64]:
         """(k, N) observed returns, the others as completed on the (k, n) targets of a sample."""
@@ -335,7 +317,7 @@ class Selector(ABC):
         return self.rows.performance
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """How much the mean best return is expected to rise by some more policies.
+        """Forecast how much the mean best return will rise by some more policies.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -347,7 +329,7 @@ class Selector(ABC):
         return None
 
     def evidence(self) -> list[dict[str, Any]]:
-        """How well models predicted the rows: an entry for each row and model.
+        """List how well models predicted the rows: an entry for each row and model.
 
         Each has at least the `model`, the number of `rows` before the one it predicted, and
         its `score`, 0 to 1. Empty if this selector does not let models predict.
@@ -355,10 +337,7 @@ class Selector(ABC):
         return []
 
     def failed_runs(self) -> list[int]:
-        """Ids of the trials whose training run has probably failed, judged by its row.
-
-        Empty if this selector does not judge them.
-        """
+        """List the trials whose training run has probably failed, judged by its row."""
         return []
 
     # -- state ---------------------------------------------------------------------------------
@@ -373,15 +352,12 @@ class Selector(ABC):
         Raises:
             StateError: If the state belongs to another selector; the message shows what differs.
         """
-        if not isinstance(state, Mapping):
-            raise StateError(
-                f"A state is what state_dict() returned. Got {type(state).__name__} instead; "
-                "text needs json.loads first."
-            )
         mine = self._identity()
-        for key in (*mine, "trials"):
-            if key not in state:
-                raise StateError(f"This is not the state of a selector: it has no {key!r}.")
+        if not isinstance(state, Mapping) or not {*mine, "trials"} <= set(state):
+            raise StateError(
+                f"This is not what state_dict() returned: {short_text(state)}. Text needs "
+                "json.loads first."
+            )
         changed = differences({key: state[key] for key in mine}, mine)
         if changed:
             raise StateError(
@@ -420,17 +396,26 @@ class Selector(ABC):
         return None if self.sampling is None else self.sampling.sample(self.space, self.seed)
 
     def _seen(self) -> History:
-        """What the selector computes with: the history, perhaps of a sample, perhaps scaled."""
-        return self.history.on_sample(self._sample).scaled()
+        """Return what the selector computes with: the history, perhaps that of a sample."""
+        return self.history.on_sample(self._sample)
 
     def _next_trial(self, history: History) -> Trial:
-        seen = history.on_sample(self._sample).scaled()
-        proposal = self._proposal(seen)
-        if not isinstance(proposal, Proposal):
+        seen = history.on_sample(self._sample)
+        try:
+            proposal = self.propose(seen)
+        except ExhaustedError:
+            if seen.sample is None:
+                raise
+            free = np.flatnonzero(seen.whole.free_targets())
+            source = self.space.source(int(seen.rng("sample used up").choice(free)))
+            reason = f"All {len(seen.space)} targets compared are used up: a random other one."
+            proposal = Proposal(source, "random", reason)
+        if not isinstance(proposal, Proposal) or not isinstance(proposal.source, Source):
             raise SelectorError(
-                f"{type(self).__name__}.propose must return a Proposal. Got {proposal!r} instead."
+                f"{type(self).__name__}.propose must return a Proposal with a Source: "
+                f"space.source(index) for a target. Got {proposal!r} instead."
             )
-        trial = self._new_trial(history, proposal, seen.scale)
+        trial = self._new_trial(history, proposal)
         if history.is_taken(trial.source):
             raise SelectorError(
                 f"{type(self).__name__}.propose returned {trial.context}, which was proposed "
@@ -438,35 +423,25 @@ class Selector(ABC):
             )
         return trial
 
-    def _proposal(self, seen: History) -> Proposal:
-        try:
-            return self.propose(seen)
-        except ExhaustedError:
-            if seen.sample is None:
-                raise
-            free = np.flatnonzero(seen.whole.free_targets())
-            source = self.space.source(int(seen.rng("sample used up").choice(free)))
-            reason = f"All {len(seen.space)} targets compared are used up: a random other one."
-            return Proposal(source, "random", reason)
-
-    def _new_trial(self, history: History, proposal: Proposal, scale: float = 1.0) -> Trial:
-        source, reason, numbers = proposal.source, proposal.reason, dict(proposal.numbers)
-        if scale != 1.0:  # its figures are about the scaled returns
-            reason += f" The returns are extreme: figures here are in units of {scale:.4g}."
-            numbers["unit"] = scale
-            if "expected_gain" in numbers:
-                numbers["expected_gain"] = bounded(numbers["expected_gain"] * scale)
+    def _new_trial(self, history: History, proposal: Proposal) -> Trial:
+        source = proposal.source
         if source.parent is not None:
-            _check_parent(source.parent, history)
+            finished = [t.id for t in history.trials if t.status == "finished"]
+            if source.parent not in finished:
+                raise SelectorError(
+                    f"The 'parent' of a source is a trial that is finished. Trial {source.parent} "
+                    f"is not; finished: {finished or 'none yet'}. Leave the parent out to start "
+                    "from scratch."
+                )
         return Trial(
             id=len(history.trials),
             source=source,
             **derived_fields(source, self.space),
             strategy=proposal.strategy,
-            reason=reason,
+            reason=proposal.reason,
             structure=proposal.structure,
             model=proposal.model,
-            numbers={name: float(value) for name, value in numbers.items()},
+            numbers={name: float(value) for name, value in proposal.numbers.items()},
         )
 
     def _warm_start(self, source: Source) -> Trial:
@@ -531,7 +506,7 @@ class Selector(ABC):
     def _checked_returns(
         self, trial: Trial, row: ArrayLike | None, status: Status, source_return: float | None
     ) -> tuple[NDArray[np.float64] | None, float | None]:
-        """The row, and the return on the source unless the row has it."""
+        """Check the row, and the return on the source unless the row has it."""
         if status != "finished":
             if row is not None or source_return is not None:
                 raise RowError(f"A run with status={status!r} has no returns. Leave the row out.")
@@ -542,7 +517,10 @@ class Selector(ABC):
             )
         checked = as_row(row, self.space)
         if source_return is None:
-            return checked, self._mean_in_region(trial, checked)
+            if trial.source.is_point:
+                return checked, None
+            inside = checked[self.space.targets_in(trial.source)]
+            return checked, None if np.isnan(inside).all() else mean_of(inside)
         own = check_float("source_return", source_return, error=RowError)
         if trial.index is None or np.isnan(checked[trial.index]):
             return checked, own
@@ -553,34 +531,3 @@ class Selector(ABC):
                 "out, or correct the row."
             )
         return checked, None
-
-    def _mean_in_region(self, trial: Trial, row: NDArray[np.float64]) -> float | None:
-        """Mean of a row over the targets in the trial's region; None for a point."""
-        if trial.source.is_point:
-            return None
-        inside = row[self.space.targets_in(trial.source)]
-        return None if np.isnan(inside).all() else mean_of(inside)
-
-
-def _check_reason(reason: object, *, correct: bool) -> None:
-    """Refuse a reason that is not a text, or not for a row that is replaced."""
-    if reason is not None and not isinstance(reason, str):
-        raise SelectorError(f"The 'reason' must be a text. Got {short_text(reason)} instead.")
-    if reason is not None and not correct:
-        raise SelectorError(
-            "A 'reason' says why what was reported before is replaced. Got "
-            f"{short_text(reason)} without correct=True. Pass both, or leave the reason out."
-        )
-
-
-def _check_parent(number: int, history: History) -> None:
-    """Refuse a parent that has no policy yet, or never will."""
-    trials = history.trials
-    if number >= len(trials) or trials[number].status != "finished":
-        what = f"is {trials[number].status}" if number < len(trials) else "does not exist"
-        finished = [str(t.id) for t in trials if t.status == "finished"]
-        raise SelectorError(
-            f"The 'parent' of a source is a trial that is finished. Trial {number} {what}; "
-            f"finished: {', '.join(finished) or 'none yet'}. Leave the parent out to start from "
-            "scratch."
-        )

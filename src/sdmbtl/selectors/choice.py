@@ -20,7 +20,7 @@ Sources = Literal["targets", "box"]
 #: Values closer than this share of their range count as equal: their order is rounding.
 TIE = 1e-9
 #: The targets of this many parts of the sample are compared, those with the largest gains, and of
-#: all of them together at most so many.
+#: all of them together at most this many.
 PARTS, MOST_TARGETS = 8, 1024
 
 
@@ -50,19 +50,19 @@ def best_target(
 
 
 def tie_margin(values: NDArray[np.floating]) -> float:
-    """How far two of these values may be apart and still count as equal."""
+    """Return how far two of these values may be apart and still count as equal."""
     low, high = float(values.min()), float(values.max())
     rounding = 8 * np.finfo(np.float64).eps * max(abs(low), abs(high))
     return TIE * (high - low) + float(rounding)
 
 
-class RefinedChoice(NamedTuple):
-    """A target of the whole space.
+class SourceChoice(NamedTuple):
+    """A target to train on.
 
     Attributes:
-        source: The target, as what a policy is trained on.
+        source: The target, as a source.
         unit: (D,) the same in unit coordinates.
-        gain: What it gains, on the targets of the sample.
+        gain: Its expected gain.
     """
 
     source: Source
@@ -74,7 +74,7 @@ def refine_choice(
     history: History,
     gains: NDArray[np.float64],
     gains_of: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-) -> RefinedChoice | None:
+) -> SourceChoice | None:
     """The best of the targets that the best ones of a sample stand for.
 
     Args:
@@ -97,4 +97,4 @@ def refine_choice(
     units = sample.of.unit_targets[near]
     found = gains_of(units)
     best = best_target(found, np.ones(len(near), dtype=np.bool_), sample.of.rank_ties(near))
-    return RefinedChoice(sample.of.source(int(near[best])), units[best], float(found[best]))
+    return SourceChoice(sample.of.source(int(near[best])), units[best], float(found[best]))

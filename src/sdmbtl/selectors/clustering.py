@@ -46,7 +46,7 @@ class NearestDistances:
         return float(self.distances.mean()) if len(self.centroids) else np.inf
 
     def is_extended_by(self, history: History, centroids: NDArray[np.float64]) -> bool:
-        """Whether `centroids` (k, D) are these, and perhaps some more."""
+        """Return whether `centroids` (k, D) are these, and perhaps some more."""
         known = len(self.centroids)
         return history.space is self.space and np.array_equal(centroids[:known], self.centroids)
 
@@ -183,7 +183,7 @@ class RestartSearch:
         return np.column_stack(columns)
 
     def _followed(self, start: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-        """Where the search from a start ends: at a point that is the median of its cluster.
+        """Follow the search from a start to its end: a point that is the median of its cluster.
 
         Several medians can have the same gain; a step that loses, or leads back, is not taken.
         """

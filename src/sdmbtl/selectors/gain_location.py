@@ -1,4 +1,4 @@
-"""Which targets a gain is for, in a few words."""
+"""Location of a gain: the targets it is for, in a few words."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def where_gained(
 
 
 def _level(shift: float, width: float) -> str | None:
-    """Where on a dimension the gaining targets lie; None if they lie where all do."""
+    """Locate the gaining targets on a dimension; None if they lie where all do."""
     if abs(shift) >= SHIFTED:
         return "high" if shift > 0 else "low"
     return "middle" if width <= NARROW else None

@@ -25,10 +25,9 @@ from sdmbtl.selectors.models.shortfall_model import (
     ShortfallModel,
 )
 from sdmbtl.selectors.trial import Proposal, Trial
-from sdmbtl.transfer import bounded
 from sdmbtl.wording import rise_in_words
 
-#: Regions are compared for at most so many pairs of centre and target, but so many centres.
+#: Most pairs of centre and target, and fewest centres, for which regions are compared.
 PAIRS, LEAST_CENTERS = 1_000_000, 64
 #: A policy trained from scratch that is worse in its own region than another one, by more than
 #: this share of the range of returns, has failed to learn it.
@@ -36,7 +35,7 @@ FAILED_BY = 0.1
 
 
 class _Candidate(NamedTuple):
-    """What may be trained next.
+    """A source that may be trained next.
 
     Attributes:
         source: The source.
@@ -169,7 +168,7 @@ class GeneralistFirstSelector(Selector):
         return Proposal(source, "generalist", reason)
 
     def _opening(self, trials: Sequence[Trial]) -> tuple[list[int], int]:
-        """Which trials are the first generalist, in its parts, and the steps it still lacks."""
+        """Find the trials of the first generalist, and the steps it still lacks."""
         opening, missing = [], self.steps or 1
         for number, trial in enumerate(trials):
             if missing > 0 and self._is_generalist(trial):
@@ -220,7 +219,7 @@ class GeneralistFirstSelector(Selector):
         return None
 
     def _has_parent(self, form: Form, history: History) -> bool:
-        """Whether there is a policy that such a specialist can start from, if it needs one."""
+        """Return whether such a specialist has a policy to start from, if it needs one."""
         if form.start == "generalist":
             return self._latest_generalist(history) is not None
         return form.start == "scratch" or bool(self._parents(history))
@@ -264,7 +263,7 @@ class GeneralistFirstSelector(Selector):
         raise history.exhausted()
 
     def _in_words(self, candidate: _Candidate, gain: float, history: History) -> str:
-        """What a candidate is, and what it is predicted to add, in a sentence."""
+        """Describe a candidate and its predicted gain in a sentence."""
         raised = rise_in_words(gain, history.return_range)
         if candidate.form is None:
             return (
@@ -284,7 +283,7 @@ class GeneralistFirstSelector(Selector):
     # -- what is known -------------------------------------------------------------------------
 
     def _fit(self, history: History) -> ShortfallFit | None:
-        """What was learned from all rows; None before the first."""
+        """Fit the model to all rows; None before the first."""
         rows = history.rows
         if not len(rows):
             return None
@@ -343,7 +342,7 @@ class GeneralistFirstSelector(Selector):
         return best
 
     def _is_generalist(self, trial: Trial) -> bool:
-        """Whether a policy is for the whole space, and was not chosen as a specialist."""
+        """Return whether a policy is for the whole space, and was not chosen as a specialist."""
         return trial.strategy != "specialist" and self.space.is_whole(trial.source)
 
     def _latest_generalist(self, history: History) -> int | None:
@@ -375,7 +374,7 @@ class GeneralistFirstSelector(Selector):
         return [number for number, run in zip(later, runs, strict=True) if run.has_failed]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """How much the mean best return is expected to rise by some more policies.
+        """Forecast how much the mean best return will rise by some more policies.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -395,7 +394,7 @@ class GeneralistFirstSelector(Selector):
                 best = best + self._most_per_step(seen, fitted, best).improvement
             except ExhaustedError:
                 break
-        return bounded(seen.bound_gain(float(best.mean()) - before, before) * seen.scale)
+        return seen.bound_gain(float(best.mean()) - before, before)
 
 
 def _count(name: str, number: int | None) -> int | None:

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_float, check_int
-from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Source
+from sdmbtl.checks import check_float, check_int, known_name
+from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace
 from sdmbtl.errors import SelectorError
 from sdmbtl.selectors.acquisition import expected_improvement, mean_improvement
 from sdmbtl.selectors.base import SamplingLike, Selector
-from sdmbtl.selectors.choice import best_target, refine_choice
+from sdmbtl.selectors.choice import SourceChoice, best_target, refine_choice
 from sdmbtl.selectors.gaussian_process import GaussianProcess
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
 from sdmbtl.transfer import ObservedRows, SeparableGap
-from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod, Slopes
+from sdmbtl.transfer.slopes import RunningPairSums, SlopeMethod
 from sdmbtl.wording import rise_in_words
 
 BestPerformance = Literal["real", "modelled"]
@@ -63,8 +63,9 @@ class GPSelector(Selector):
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        self.best = _one_of("best", best, get_args(BestPerformance))
-        self.slopes = _one_of("slopes", slopes, (*get_args(SlopeMethod), "fixed"))
+        known_name("best", best, get_args(BestPerformance), error=SelectorError)
+        known_name("slopes", slopes, (*get_args(SlopeMethod), "fixed"), error=SelectorError)
+        self.best, self.slopes = best, slopes
         self.fixed_slope = check_float("fixed_slope", fixed_slope, low=0, error=SelectorError)
         self.exploration = check_float("exploration", exploration, low=0, error=SelectorError)
         self.first_rounds = check_int("first_rounds", first_rounds, low=1, error=SelectorError)
@@ -93,7 +94,8 @@ class GPSelector(Selector):
         gap = self._gap(rows)
         known = ~np.isnan(rows.source_returns)
         if known.sum() < self.first_rounds:
-            level = np.full(len(history.space), _mean(rows.source_returns[known], rows.best))
+            own = rows.source_returns[known] if known.any() else rows.best
+            level = np.full(len(history.space), np.nanmean(own))
             best = self._best_so_far(history, gap, level)
             return self._lowest_target(best, history, "there are too few rows for a model yet")
         process = GaussianProcess(rows.unit_sources[known], rows.source_returns[known])
@@ -105,39 +107,30 @@ class GPSelector(Selector):
         index = best_target(gains, history.free_targets(), history.space.tie_rank)
         if gains[index] <= 0:
             return self._lowest_target(best, history, "the model predicts no gain anywhere")
-        choice = _Choice(
-            history.space.source(index),
-            history.space.unit_targets[index],
-            *(float(values[index]) for values in (gains, mean, deviation)),
+        choice = SourceChoice(
+            history.space.source(index), history.space.unit_targets[index], float(gains[index])
         )
 
         def gains_of(units: NDArray[np.float64]) -> NDArray[np.float64]:
-            bounds = _upper_bounds(process, units, beta)
+            mean, deviation = process.predict(units)
+            bounds = mean + np.sqrt(beta) * deviation
             return mean_improvement(gap.advantages(bounds, best, units), len(units))
 
-        finer = refine_choice(history, gains, gains_of)
-        if finer is not None:
-            there = (float(values[0]) for values in process.predict(finer.unit[None]))
-            choice = _Choice(*finer, *there)
-        return self._proposal_of(choice, history, gap, best)
-
-    def _proposal_of(
-        self, choice: _Choice, history: History, gap: SeparableGap, best: NDArray[np.float64]
-    ) -> Proposal:
-        """The proposal of a source that the model has chosen, with its forecast."""
-        above = choice.mean + gap.change(choice.unit[None])[0] - best
+        choice = refine_choice(history, gains, gains_of) or choice
+        own, spread = (float(values[0]) for values in process.predict(choice.unit[None]))
+        above = own + gap.change(choice.unit[None])[0] - best
         expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(
             choice.source,
             self.name,
             f"Training here is predicted to raise {rise_in_words(expected, history.return_range)}. "
             f"By the upper confidence bound it gains most: {choice.gain:.3g} in return. On its "
-            f"own context the policy should get {choice.mean:.4g} ± {choice.deviation:.4g}.",
+            f"own context the policy should get {own:.4g} ± {spread:.4g}.",
             numbers={
                 "expected_gain": expected,
                 "upper_bound_gain": choice.gain,
-                "mean": choice.mean,
-                "deviation": choice.deviation,
+                "mean": own,
+                "deviation": spread,
             },
         )
 
@@ -169,15 +162,11 @@ class GPSelector(Selector):
 
     def _gap(self, rows: ObservedRows) -> SeparableGap:
         if self.slopes == "fixed":
-            slopes = self._fixed_slopes(rows)
-        else:
-            slopes = self._sums.slopes(rows, self.slopes)
+            width = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
+            fall = -self.fixed_slope * width * self.space.steps
+            return SeparableGap(rows.space, fall, fall)
+        slopes = self._sums.slopes(rows, self.slopes)
         return SeparableGap(rows.space, slopes.left, slopes.right)
-
-    def _fixed_slopes(self, rows: ObservedRows) -> Slopes:
-        scale = float(np.nanmax(rows.returns) - np.nanmin(rows.returns))
-        fall = -self.fixed_slope * scale * self.space.steps
-        return Slopes(self.space.names, fall, fall, np.full(len(fall), True))
 
     def _best_so_far(
         self, history: History, gap: SeparableGap, level: NDArray[np.float64]
@@ -201,43 +190,3 @@ class GPSelector(Selector):
             expected = level[history.space.nearest_to_unit(unit)]
             best = np.maximum(best, expected + gap.change(unit[None])[0])
         return np.asarray(best)
-
-
-class _Choice(NamedTuple):
-    """A source with what the model says of it.
-
-    Attributes:
-        source: The source.
-        unit: (D,) the same in unit coordinates.
-        gain: What it gains, by the upper confidence bound.
-        mean: The return that is expected on its own context.
-        deviation: Standard deviation of that return.
-    """
-
-    source: Source
-    unit: NDArray[np.float64]
-    gain: float
-    mean: float
-    deviation: float
-
-
-def _upper_bounds(
-    process: GaussianProcess, units: NDArray[np.float64], beta: float
-) -> NDArray[np.float64]:
-    """(m,) the returns that policies may reach on their own (m, D) contexts."""
-    mean, deviation = process.predict(units)
-    return np.asarray(mean + np.sqrt(beta) * deviation)
-
-
-def _one_of(name: str, value: Any, allowed: tuple[str, ...]) -> Any:
-    if value not in allowed:
-        raise SelectorError(
-            f"The {name!r} of GPSelector must be one of {', '.join(map(repr, allowed))}. "
-            f"Got {value!r} instead."
-        )
-    return value
-
-
-def _mean(values: NDArray[np.float64], otherwise: NDArray[np.float64]) -> float:
-    """Mean of the values, or of the others that are known if there is none."""
-    return float(values.mean() if len(values) else np.nanmean(otherwise))

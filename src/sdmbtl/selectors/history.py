@@ -1,4 +1,4 @@
-"""What a selector knows: every trial so far."""
+"""The history of a selector: every trial so far."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace, Source, TargetSample
-from sdmbtl.contexts.target_list import SAME_CONTEXT
+from sdmbtl.contexts.targets import SAME_CONTEXT
 from sdmbtl.errors import ExhaustedError, SelectorError
 from sdmbtl.seeds import seed_sequence
 from sdmbtl.selectors.trial import Status, Trial
-from sdmbtl.transfer import ObservedRows, scale_of
+from sdmbtl.transfer import ObservedRows
 
 
 class History:
@@ -22,8 +22,8 @@ class History:
         space: The context space.
         seed: Root seed of the selector.
         trials: What there is already.
-        return_range: Lowest and highest return there is, if known: bounds forecasts, lets reasons
-            speak of coverage, changes no choice.
+        return_range: Lowest and highest return there is, if known. Bounds forecasts, changes no
+            choice.
 
     Attributes:
         sample: The targets that stand for all, if this history is that of a sample, see
@@ -43,8 +43,6 @@ class History:
         self.return_range = return_range
         self.sample: TargetSample | None = None
         self.whole = self
-        #: What the returns were divided by; see `scaled`.
-        self.scale = 1.0
         #: The history of a sample, and the trials that it was made of.
         self._sampled: tuple[History, list[Trial]] | None = None
         self._trials: list[Trial] = []
@@ -76,34 +74,6 @@ class History:
                 [np.nan if t.source_return is None else t.source_return for t in finished],
             )
         return self._rows
-
-    def scaled(self) -> History:
-        """The same history with returns that models can compute with: itself, if they are usual.
-
-        Otherwise rows, learning curves and the range of returns are divided by a power of two, the
-        `scale` of what is returned.
-        """
-        scale = self._rows_scale()
-        if scale == 1.0:
-            return self
-        limits = self.return_range
-        if limits is not None:
-            limits = (limits[0] / scale, limits[1] / scale)
-            limits = limits if limits[0] < limits[1] else None  # nothing beside such returns
-        trials = [trial.scaled(scale) for trial in self._trials]
-        twin = History(self.space, self.seed, trials, limits)
-        twin.scale = scale
-        twin.sample = self.sample
-        twin.whole = twin if self.sample is None else self.whole
-        return twin
-
-    def _rows_scale(self) -> float:
-        """The scale of the rows, which are not put together for it: they may be long."""
-        if self._rows is not None:
-            return self._rows.scale
-        rows = [trial.row for trial in self._trials if trial.row is not None]
-        own = [t.source_return for t in self._trials if t.source_return is not None]
-        return scale_of(own, *rows)
 
     def on_sample(self, sample: TargetSample | None) -> History:
         """The same history on the targets of a sample; itself without one.
@@ -152,7 +122,7 @@ class History:
         return 1 + sum(t.status in ("finished", "pending") for t in self._trials)
 
     def is_taken(self, source: Source) -> bool:
-        """Whether this source was proposed, or reported, and not cancelled or forgotten."""
+        """Return whether this source was proposed or reported, and not cancelled or forgotten."""
         return any(trial.is_taken for trial in self.with_source(source))
 
     def free_targets(self) -> NDArray[np.bool_]:
@@ -190,11 +160,9 @@ class History:
 
     def pending_around(self, source: Source) -> list[Trial]:
         """Pending trials whose region has this centre, in order."""
-        return [t for t in self._trials if t.status == "pending" and self.has_center(t, source)]
-
-    def has_center(self, trial: Trial, source: Source) -> bool:
-        """Whether the source of a trial has the same centre, up to rounding."""
-        return self._place(trial.source) == self._place(source)
+        place = self._place(source)
+        pending = [t for t in self._trials if t.status == "pending"]
+        return [t for t in pending if self._place(t.source) == place]
 
     # -- what the selector records ---------------------------------------------------------------
 
@@ -214,7 +182,8 @@ class History:
             before, self._trials[trial.id] = self._trials[trial.id].row, trial
         if self._rows is None or trial.row is before:
             return
-        if trial.row is not None and before is None and self._is_last_row(trial):
+        is_last = all(later.row is None for later in self._trials[trial.id + 1 :])
+        if trial.row is not None and before is None and is_last:
             self._rows = self._rows.added(trial.source.vector, trial.row, trial.source_return)
         else:  # reported after a later one, or again: the rows keep the order of the asks
             self._rows = None
@@ -222,7 +191,6 @@ class History:
     def copy(self) -> History:
         """The same history, to look ahead in."""
         twin = History(self.space, self.seed, return_range=self.return_range)
-        twin.scale = self.scale
         twin._trials = list(self._trials)
         twin._ids_at = {key: list(ids) for key, ids in self._ids_at.items()}
         twin._rows = self._rows
@@ -231,9 +199,6 @@ class History:
             small, known = self._sampled
             twin._sampled = (small.copy(), list(known))
         return twin
-
-    def _is_last_row(self, trial: Trial) -> bool:
-        return all(later.row is None for later in self._trials[trial.id + 1 :])
 
     def _key(self, source: Source) -> Hashable:
         """The same for two sources that are the same up to rounding of their centres."""
@@ -246,8 +211,7 @@ class History:
         index = self.space.find(vector)
         if index is not None:
             return index
-        with np.errstate(over="ignore"):  # of what lies very far outside
-            units = np.round(self.space.to_unit(vector) / SAME_CONTEXT) + 0.0
+        units = np.round(self.space.to_unit(vector) / SAME_CONTEXT) + 0.0
         fixed = [d.low == d.high for d in self.space.dimensions.values()]
         return units.tobytes() + vector[fixed].tobytes()
 

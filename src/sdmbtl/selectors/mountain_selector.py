@@ -37,8 +37,6 @@ class MountainSelector(Selector):
         restarts: M, the number of targets that start a search in the box; all if left out.
         sampling: From how many targets on choices are computed on a sample of them, and how
             large it is, also as its settings; None for all targets always.
-        accelerated: Keep between rounds what the last choice did not change. The choices are
-            the same either way; the plain form is there to show it.
     """
 
     name: ClassVar[str] = "m-mbtl"
@@ -52,7 +50,6 @@ class MountainSelector(Selector):
         weights: Sequence[float] | NDArray[np.float64] | None = None,
         restarts: int | None = None,
         sampling: SamplingLike | None = USUAL_SAMPLING,
-        accelerated: bool = True,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
         self.sources = check_sources(sources)
@@ -62,7 +59,6 @@ class MountainSelector(Selector):
             if restarts is None
             else check_int("restarts", restarts, low=1, error=SelectorError)
         )
-        self.accelerated = accelerated
         self._nearest: NearestDistances | None = None
         self._search: RestartSearch | None = None
 
@@ -97,7 +93,7 @@ class MountainSelector(Selector):
         """The distances to the sources so far, extended by what is new."""
         centroids = history.covering
         known = self._nearest
-        if not self.accelerated or known is None or not known.is_extended_by(history, centroids):
+        if known is None or not known.is_extended_by(history, centroids):
             known = NearestDistances(history.space, self.weights)
             self._search = None
         known.extend(centroids)
@@ -142,13 +138,13 @@ def _check_weights(
         return np.ones(space.n_dimensions)
     try:
         array = np.asarray(weights, dtype=np.float64)
+        usable = array.shape == (space.n_dimensions,) and np.isfinite(array).all()
+        usable = usable and bool((array >= 0).all()) and array.max() > 0
     except (TypeError, ValueError):
-        array = np.empty(0)
-    if array.shape != (space.n_dimensions,) or not (array >= 0).all() or not array.max() > 0:
+        usable = False
+    if not usable:
         raise SelectorError(
-            f"'weights' must be {space.n_dimensions} numbers >= 0, one for each of "
+            f"'weights' must be {space.n_dimensions} finite numbers >= 0, one for each of "
             f"{list(space.names)}, not all 0. Got {weights!r} instead."
         )
-    if not np.isfinite(array).all():
-        raise SelectorError(f"'weights' must be finite. Got {weights!r} instead.")
     return np.asarray(array / array.max())

@@ -14,7 +14,6 @@ from sdmbtl.selectors.base import Selector
 from sdmbtl.selectors.choice import tie_margin
 from sdmbtl.selectors.history import History
 from sdmbtl.selectors.trial import Proposal
-from sdmbtl.transfer import bounded, scale_of
 
 #: Gains are computed again for this many sources before looking whether others can follow.
 LOOK_AHEAD = 8
@@ -62,12 +61,12 @@ class MyopicOracle(Selector):
                 self._greedy.add(new)
         self._taken = trained
         index = self._greedy.best(free)
-        gain = bounded(float(self._greedy.bounds[index]) * self._greedy.scale)
+        gain = float(self._greedy.bounds[index])
         return Proposal(
             history.space.source(index),
             self.name,
             f"Largest true gain in the mean over {len(self.returns)} trials ({gain:.4g}).",
-            numbers={"expected_gain": bounded(gain / history.scale)},
+            numbers={"expected_gain": gain},
         )
 
 
@@ -98,9 +97,7 @@ class GreedyGains:
     """
 
     def __init__(self, returns: NDArray[np.floating]) -> None:
-        #: What the returns were divided by; gains are in units of it.
-        self.scale = scale_of(returns)
-        self.returns = returns if self.scale == 1.0 else np.divide(returns, self.scale)
+        self.returns = returns
         self.margin = tie_margin(self.returns)
         self.best_so_far: NDArray[np.floating] | None = None  # (W, N)
         self.bounds = np.full(returns.shape[1], np.inf)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.contexts import USUAL_SAMPLING, ContextLike, ContextSpace, Source
@@ -32,7 +32,6 @@ from sdmbtl.selectors.models import (
 )
 from sdmbtl.selectors.mountain_selector import MountainSelector
 from sdmbtl.selectors.trial import Proposal, Trial
-from sdmbtl.transfer import bounded
 from sdmbtl.transfer.detection import NO_STRUCTURE
 from sdmbtl.wording import rise_in_words, sentence
 
@@ -57,11 +56,6 @@ class PredictiveSelector(Selector):
         models: The models that predict, of equally good ones the first is used; also as their
             names, or names and settings: `["plateau", {"name": "additive", "ridge": 1e-4}]`. By
             default plateau, additive with free policy quality, additive, Mountain and none.
-        falls: What you know about the dimensions before any policy is trained: by how much
-            performance falls along each, relative to one another. Names left out count 0, equal
-            falls are assumed if nothing is given. They matter for the first two choices.
-        difficulty: (N,) the return that you expect on each target, such as that of a simple
-            controller; it matters for the second choice.
         sampling: From how many targets on choices are computed on a sample of them, and how
             large it is, also as its settings; None for all targets always.
     """
@@ -74,25 +68,17 @@ class PredictiveSelector(Selector):
         *,
         seed: int = 0,
         models: Sequence[ModelLike] | None = None,
-        falls: Mapping[str, float] | None = None,
-        difficulty: ArrayLike | None = None,
         sampling: SamplingLike | None = USUAL_SAMPLING,
     ) -> None:
         super().__init__(space, seed=seed, sampling=sampling)
-        self.falls = None if falls is None else _check_falls(space, falls)
-        self.difficulty = None if difficulty is None else _check_difficulty(space, difficulty)
         chosen = default_models() if models is None else make_models(models)
         self.comparison = ModelComparison(chosen, predicted_improvement)
-        self._first_row = self._first_row_comparison(self.history)
-        self._first_choice = MountainSelector(space, seed=seed, weights=self.falls)
+        self._first_row = ModelComparison([FirstRowModel()], predicted_improvement)
+        self._first_choice = MountainSelector(space, seed=seed)
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the choices."""
-        return {
-            "models": [model.describe() for model in self.comparison.models],
-            "falls": None if self.falls is None else self.falls.tolist(),
-            "difficulty": None if self.difficulty is None else self.difficulty.tolist(),
-        }
+        return {"models": [model.describe() for model in self.comparison.models]}
 
     # -- choosing ------------------------------------------------------------------------------
 
@@ -119,7 +105,7 @@ class PredictiveSelector(Selector):
             return Proposal(proposal.source, proposal.strategy, reason, model=model)
         before = float(best.mean())
         expected = history.bound_gain(_corrected_gain(gain, before, choice, history), before)
-        forecast = self._expected_in_words(expected, improvements, history)
+        forecast = self._describe_gain(expected, improvements, history)
         return Proposal(
             source,
             "improvement",
@@ -128,36 +114,25 @@ class PredictiveSelector(Selector):
             numbers={"expected_gain": expected},
         )
 
-    def _expected_in_words(
+    def _describe_gain(
         self, gain: float, improvements: NDArray[np.floating], history: History
     ) -> str:
-        """What a policy is predicted to add, and to which of the (N,) targets, in a sentence."""
+        """Describe the predicted gain, and the targets it is for, in a sentence."""
         where = where_gained(improvements, history.space.unit_targets, self.space.names)
         mostly = "" if where is None else f", mostly for {where}"
         raised = rise_in_words(gain, history.return_range)
         return f"Training here is predicted to raise {raised}{mostly}."
 
     def _choose_model(self, history: History) -> ModelChoice | None:
-        """What is expected of the next policy; None before the first row."""
+        """Choose the model that predicts the next policy; None before the first row."""
         rows = history.rows
         if not len(rows):
             return None
         self.comparison.watch(rows)
         if self.comparison.fits:
             return self.comparison.choose()
-        known = self.difficulty is not None and (history.scale != 1.0 or history.sample)
-        first_row = self._first_row_comparison(history) if known else self._first_row
-        first_row.watch(rows)  # every model needs more rows
-        return first_row.choose()
-
-    def _first_row_comparison(self, history: History) -> ModelComparison:
-        """What judges by a single row of this history."""
-        difficulty = self.difficulty
-        if difficulty is not None:
-            if history.sample is not None:
-                difficulty = difficulty[history.sample.indices]
-            difficulty = difficulty / history.scale
-        return ModelComparison([FirstRowModel(self.falls, difficulty)], predicted_improvement)
+        self._first_row.watch(rows)  # every model needs more rows
+        return self._first_row.choose()
 
     def _expected_best(self, history: History, choice: ModelChoice) -> NDArray[np.float64]:
         """(N,) best returns once the pending policies are there, as predicted."""
@@ -181,17 +156,6 @@ class PredictiveSelector(Selector):
         if finer is None:
             return history.space.source(index), float(gains[index]), row
         return finer.source, finer.gain, _improvement(choice, finer.unit, best)
-
-    def _largest_gain(
-        self,
-        history: History,
-        choice: ModelChoice,
-        best: NDArray[np.float64],
-        free: NDArray[np.bool_],
-    ) -> tuple[int, float, NDArray[np.floating]]:
-        """The free target with the largest expected gain, the gain, and (n,) for each target."""
-        gains, index, row = self._compare_sources(history, choice, best, free)
-        return index, float(gains[index]), row
 
     def _compare_sources(
         self,
@@ -225,7 +189,7 @@ class PredictiveSelector(Selector):
     # -- what is known -------------------------------------------------------------------------
 
     def evidence(self) -> list[dict[str, Any]]:
-        """What became of every prediction: an entry for each row and model.
+        """List the outcome of every prediction: an entry for each row and model.
 
         Each has the `model`, the number of `rows` before the one it predicted, its `score`
         (how well it predicted where the policy would improve on the best, 0 to 1), the root mean
@@ -243,9 +207,9 @@ class PredictiveSelector(Selector):
                 "model": name,
                 "rows": int(sound[outcome.rows]),
                 "score": outcome.score,
-                "error": bounded(outcome.error**0.5 * seen.scale),
-                "expected": bounded(outcome.expected * seen.scale),
-                "gain": bounded(outcome.gain * seen.scale),
+                "error": outcome.error**0.5,
+                "expected": outcome.expected,
+                "gain": outcome.gain,
             }
             for name, record in self.comparison.records.items()
             for outcome in record.outcomes
@@ -264,10 +228,10 @@ class PredictiveSelector(Selector):
         return [int(number) for number in self._ids_of_rows()[self.comparison.failed]]
 
     def remaining_gain(self, policies: int = 3) -> float | None:
-        """How much the mean best return is expected to rise by some more policies.
+        """Forecast how much the mean best return will rise by some more policies.
 
         Like the expected gain of a trial, it is corrected by the share of predicted gains that
-        came so far, failed runs not counted: see `TrackRecord.share_that_came`.
+        came so far, failed runs not counted: see `TrackRecord.realised_share`.
 
         Args:
             policies: Number of further policies, pending ones not counted.
@@ -287,16 +251,16 @@ class PredictiveSelector(Selector):
         except ExhaustedError:
             return 0.0
         for _ in range(min(policies, int(free.sum()))):
-            index, _, added = self._largest_gain(seen, choice, best, free)
+            _, index, added = self._compare_sources(seen, choice, best, free)
             best = best + added
             free[index] = False
         gain = _corrected_gain(float(best.mean()) - before, before, choice, seen)
-        return bounded(seen.bound_gain(gain, before) * seen.scale)
+        return seen.bound_gain(gain, before)
 
     # -- rows in part --------------------------------------------------------------------------
 
     def targets_to_evaluate(self, trial: Trial | ContextLike, n: int) -> NDArray[np.intp]:
-        """Which targets to evaluate a new policy on, if all of them would cost too much.
+        """Choose targets to evaluate a new policy on, if all of them would cost too much.
 
         Half of them are spread over the space, so that the rest of the row can be interpolated;
         the other half are those on which the policy is expected to improve most. The policy's own
@@ -336,7 +300,7 @@ class PredictiveSelector(Selector):
         if len(returns):
             completed = self.comparison.watch(seen.rows)
             returns[~self.comparison.failed] = completed.returns
-        return self._on_all_targets(returns * seen.scale)
+        return self._on_all_targets(returns)
 
 
 def _improvement(
@@ -361,7 +325,7 @@ def _corrected_gain(gain: float, before: float, choice: ModelChoice, history: Hi
         history: The history.
     """
     room = float(np.nanmax(history.rows.returns)) - before
-    corrected = min(gain * choice.record.share_that_came, max(gain, room))
+    corrected = min(gain * choice.record.realised_share, max(gain, room))
     return min(corrected, _range_of_returns(history))
 
 
@@ -369,33 +333,3 @@ def _range_of_returns(history: History) -> float:
     """Largest minus smallest return that was observed; there is at least one row."""
     returns = history.rows.returns
     return float(np.nanmax(returns) - np.nanmin(returns))
-
-
-def _check_falls(space: ContextSpace, falls: Mapping[str, float]) -> NDArray[np.float64]:
-    """(D,) falls in the order of the dimensions, the largest 1."""
-    if not isinstance(falls, Mapping) or not set(falls) <= set(space.names):
-        raise SelectorError(
-            f"'falls' must map names of dimensions to numbers. Got {falls!r}; the dimensions are "
-            f"{list(space.names)}."
-        )
-    try:
-        values = np.array([float(falls.get(name, 0.0)) for name in space.names])
-    except (TypeError, ValueError):
-        values = np.array([np.nan])
-    if not np.isfinite(values).all() or (values < 0).any() or not values.max() > 0:
-        raise SelectorError(f"'falls' must be numbers >= 0, not all 0. Got {falls!r} instead.")
-    return np.asarray(values / values.max())
-
-
-def _check_difficulty(space: ContextSpace, difficulty: ArrayLike) -> NDArray[np.float64]:
-    """(N,) expected returns."""
-    try:
-        values = np.asarray(difficulty, dtype=np.float64)
-    except (TypeError, ValueError):
-        values = np.empty(0)
-    if values.shape != (len(space),) or not np.isfinite(values).all():
-        raise SelectorError(
-            f"'difficulty' must hold a finite expected return for each of the {len(space)} "
-            f"targets. Got shape {values.shape} instead."
-        )
-    return values

@@ -23,7 +23,7 @@ FREED: tuple[Status, ...] = ("cancelled", "forgotten")
 
 @dataclass(frozen=True)
 class Proposal:
-    """What `Selector.propose` returns: a source, and why it was chosen.
+    """Result of `Selector.propose`: a source, and why it was chosen.
 
     Attributes:
         source: What to train on: `space.source(index)`, `Source.at(vector)` with a width, a parent
@@ -43,18 +43,10 @@ class Proposal:
     model: str | None = None
     numbers: dict[str, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        given: object = self.source
-        if not isinstance(given, Source):
-            raise SelectorError(
-                "The 'source' of a Proposal must be a Source: space.source(index) for a target, "
-                f"Source.at(vector) for any context. Got {short_text(given)} instead."
-            )
-
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What only a study knows of a trial: how its policy came about.
+    """Training of a trial's policy by a study.
 
     A pending trial that has one is trained by the study; one without, by whoever asked for it.
 
@@ -65,10 +57,8 @@ class TrainingRun:
         training_return: Mean return on its own source in training, once trained.
         curve: (steps, mean return) during training.
         policy_sha256: Checksum of the policy file, once trained.
-        company: Id and attempt of each trial that was trained side by side with it, itself
-            included, once trained: alone it would come out with other rounding.
-        lost: What became of workers that were lost during the present attempt, which is then
-            begun again, with the same seed, by another one.
+        lost: Messages about workers that were lost during the present attempt; another one then
+            begins it again with the same seed.
     """
 
     attempt: int = 0
@@ -77,16 +67,14 @@ class TrainingRun:
     training_return: float | None = None
     curve: tuple[tuple[int, float], ...] = ()
     policy_sha256: str | None = None
-    company: tuple[tuple[int, int], ...] = ()
     lost: tuple[str, ...] = ()
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingRun:
         """Read back what `asdict` gave; lists become tuples again."""
         curve = tuple((int(steps), float(value)) for steps, value in data["curve"])
-        company = tuple((int(number), int(attempt)) for number, attempt in data["company"])
         texts = {name: tuple(data[name]) for name in ("errors", "lost")}
-        return cls(**{**data, **texts, "curve": curve, "company": company})
+        return cls(**{**data, **texts, "curve": curve})
 
 
 @dataclass(frozen=True)
@@ -125,8 +113,7 @@ class Trial:
         structure: The structure that was detected before the choice, None if nothing was.
         model: The model whose prediction the choice rests on, None if no model predicted.
         numbers: The figures behind the reason. `expected_gain`, where there is one, is the rise
-            of the mean best return that is expected. With a `unit`, which there is if returns are
-            extreme, the others are in units of that, as those in the reason.
+            of the mean best return that is expected.
         status: "pending", "finished", "failed", "cancelled", or "forgotten": finished, and then
             taken back.
         row: (N,) mean return on each target, NaN where not evaluated; once finished.
@@ -157,12 +144,12 @@ class Trial:
 
     @property
     def is_taken(self) -> bool:
-        """Whether its source may not be proposed again."""
+        """True if its source may not be proposed again."""
         return self.status not in FREED
 
     @property
     def has_policy(self) -> bool:
-        """Whether a study has trained it, so that there is a policy file."""
+        """True if a study has trained it, so that there is a policy file."""
         return self.run is not None and self.run.policy_sha256 is not None
 
     @property
@@ -216,17 +203,6 @@ class Trial:
             return after
         before = EarlierRow(self.row, self.source_return, after.status, reason)
         return after.updated(earlier=(*self.earlier, before))
-
-    def scaled(self, scale: float) -> Trial:
-        """The trial with its returns divided by a power of two."""
-        run, own, row = self.run, self.source_return, self.row
-        if run is not None:
-            run = replace(run, curve=tuple((steps, value / scale) for steps, value in run.curve))
-        return self.updated(
-            row=None if row is None else row / scale,
-            source_return=None if own is None else own / scale,
-            run=run,
-        )
 
     def on_sample(self, sample: TargetSample) -> Trial:
         """The trial as it looks on the targets of a sample: a shorter row, its own return kept."""
@@ -288,9 +264,9 @@ class Trial:
 
 
 def _check_types(trial: Trial) -> None:
-    """Check what was read besides sources and rows, which are checked where they are made."""
+    """Check what was read apart from sources and rows, which are checked where they are made."""
     text, number = str | None, int | float | None
-    types: dict[str, Any] = {
+    kinds: dict[str, Any] = {
         "strategy": str,
         "reason": str,
         "structure": text,
@@ -299,22 +275,22 @@ def _check_types(trial: Trial) -> None:
         "attributes": dict,
         "source_return": number,
     }
-    for name, kind in types.items():
-        if not isinstance(getattr(trial, name), kind):
-            raise TypeError(f"{name!r} is {short_text(getattr(trial, name))}")
-    for name, value in trial.numbers.items():
-        if not isinstance(value, number):
+    fields = {name: (getattr(trial, name), kind) for name, kind in kinds.items()}
+    if all(isinstance(value, kind) for value, kind in fields.values()):
+        fields = {name: (value, number) for name, value in trial.numbers.items()}
+    for name, (value, kind) in fields.items():
+        if not isinstance(value, kind):
             raise TypeError(f"{name!r} is {short_text(value)}")
 
 
 def _holds(row: NDArray[np.float64], earlier: NDArray[np.float64]) -> bool:
-    """Whether a row has all the returns of an earlier one, and perhaps some that it lacked."""
+    """Return whether a row has all the returns of an earlier one, and perhaps more."""
     known = ~np.isnan(earlier)
     return bool(np.array_equal(row[known], earlier[known]))
 
 
 def derived_fields(source: Source, space: ContextSpace) -> dict[str, Any]:
-    """What a trial has of its source and the space, to be shown and looked up."""
+    """Return the fields of a trial that follow from its source and the space."""
     return {
         "context": space.context(source.vector),
         "index": space.find(source.vector) if source.is_point else None,

@@ -1,4 +1,4 @@
-"""Several studies on one space: was choosing worth it?"""
+"""Comparison of several studies on one space."""
 
 from __future__ import annotations
 
@@ -20,39 +20,32 @@ from sdmbtl.wording import counted
 
 #: Level of the intervals.
 CONFIDENCE = 0.95
-#: Shares of the steps of the shortest study at which studies are compared.
+#: Shares of the cost of the shortest study at which studies are compared.
 MARKS = (0.25, 0.5, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class CoverageCurve:
-    """What the first policies of one study cover.
+    """Coverage of the first policies of one study.
 
     Attributes:
         cost: (k,) environment steps up to each policy, or the number of policies.
         coverage: (k,) mean return to be expected with the policies so far, corrected for choosing
-            the best of several; as a share of the range of returns where that is known.
+            the best of several; as a coverage where the range of returns is known.
     """
 
     cost: NDArray[np.float64]
     coverage: NDArray[np.float64]
 
     def at(self, cost: float) -> float:
-        """The coverage with what was spent up to a cost; NaN before the first policy."""
+        """Return the coverage up to a cost; NaN before the first policy."""
         known = np.flatnonzero(self.cost <= cost * (1 + 1e-9))
         return float(self.coverage[known[-1]]) if len(known) else math.nan
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over studies.
-
-    Attributes:
-        mean: The mean.
-        half_width: Of its 95 % interval; NaN of a single study.
-        variance: Of the mean.
-        number: How many there were.
-    """
+    """Mean over studies, with half the width of its 95 % interval, NaN for a single study."""
 
     mean: float
     half_width: float
@@ -61,11 +54,11 @@ class Estimate:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Estimate:
-        """Of one value for each study."""
+        """Estimate from one value for each study, by Student's t."""
         number = len(values)
         variance = float(np.var(values, ddof=1)) / number if number > 1 else math.nan
-        reach = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, number - 1)) if number > 1 else 0.0
-        return cls(float(np.mean(values)), reach * math.sqrt(variance), variance, number)
+        quantile = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, max(number - 1, 1)))
+        return cls(float(np.mean(values)), quantile * math.sqrt(variance), variance, number)
 
     def __str__(self) -> str:
         if math.isnan(self.mean):
@@ -73,21 +66,29 @@ class Estimate:
         width = "" if math.isnan(self.half_width) else f" ± {self.half_width:.3g}"
         return f"{self.mean:.4g}{width}"
 
+    def lead_over(self, other: Estimate) -> str:
+        """Say how far this mean is ahead of another one, with Welch's interval."""
+        ahead = self.mean - other.mean
+        if math.isnan(ahead):
+            return "not known"
+        spread = self.variance + other.variance
+        if not spread > 0:
+            return f"ahead by {ahead:.3g}, with too few seeds for an interval"
+        freedom = spread**2 / sum(e.variance**2 / (e.number - 1) for e in (self, other))
+        width = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(spread)
+        verdict = "ahead" if ahead > width else "no difference beyond the interval, ahead"
+        return f"{verdict} by {ahead:.3g} ± {width:.2g}"
+
 
 @dataclass(frozen=True)
 class Method:
-    """Studies that differ in their seed only.
-
-    Attributes:
-        name: Of the directory.
-        curves: One for each study.
-    """
+    """Studies that differ in their seed only, named after their directory."""
 
     name: str
     curves: tuple[CoverageCurve, ...]
 
     def at(self, cost: float) -> Estimate:
-        """The coverage with what was spent up to a cost."""
+        """Estimate the coverage up to a cost."""
         return Estimate.of([curve.at(cost) for curve in self.curves])
 
 
@@ -97,8 +98,8 @@ class Comparison:
 
     Attributes:
         methods: In the order in which they were given.
-        unit: What a cost is: "steps" or "policies".
-        is_share: Whether coverage is a share of the range of returns; mean returns otherwise.
+        unit: Unit of the cost: "steps" or "policies".
+        is_share: Whether these are coverages; mean returns otherwise.
         targets: Number of targets.
     """
 
@@ -109,45 +110,44 @@ class Comparison:
 
     @property
     def marks(self) -> list[float]:
-        """Costs at which the methods are compared: all have spent as much."""
+        """Costs that all studies have reached, at which the methods are compared."""
         shortest = min(curve.cost[-1] for method in self.methods for curve in method.curves)
         return sorted({float(np.ceil(share * shortest)) for share in MARKS})
 
     def verdicts(self) -> list[str]:
-        """How far the best method is ahead of each other one at the last mark, in words."""
+        """Say how far the best method is ahead of each other one at the last mark."""
         mark = self.marks[-1]
         best = max(self.methods, key=lambda method: method.at(mark).mean)
         return [
             f"{best.name} against {other.name} at {mark:,.0f} {self.unit}: "
-            f"{_difference(best.at(mark), other.at(mark))}"
+            f"{best.at(mark).lead_over(other.at(mark))}"
             for other in self.methods
             if other is not best
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Return the comparison as JSON data."""
+        methods = [
+            {
+                "name": method.name,
+                "studies": len(method.curves),
+                "at_marks": [
+                    {"mean": e.mean, "half_width": e.half_width}
+                    for e in (method.at(mark) for mark in self.marks)
+                ],
+                "curves": [
+                    {"cost": c.cost.tolist(), "coverage": c.coverage.tolist()}
+                    for c in method.curves
+                ],
+            }
+            for method in self.methods
+        ]
         return {
             "unit": self.unit,
             "coverage_is_share": self.is_share,
             "targets": self.targets,
             "marks": self.marks,
-            "methods": [
-                {
-                    "name": method.name,
-                    "studies": len(method.curves),
-                    "policies": [len(curve.cost) for curve in method.curves],
-                    "cost": [float(curve.cost[-1]) for curve in method.curves],
-                    "at_marks": [
-                        {"mean": e.mean, "half_width": e.half_width}
-                        for e in (method.at(mark) for mark in self.marks)
-                    ],
-                    "curves": [
-                        {"cost": c.cost.tolist(), "coverage": c.coverage.tolist()}
-                        for c in method.curves
-                    ],
-                }
-                for method in self.methods
-            ],
+            "methods": methods,
             "verdicts": self.verdicts(),
         }
 
@@ -173,7 +173,9 @@ def compare_studies(paths: Sequence[Path]) -> Comparison:
     has_steps = all(run is not None and run.steps for run in runs)
     ranges = {study.return_range for study in studies}
     is_share = len(ranges) == 1 and None not in ranges
-    names = _distinct_names(paths)
+    names = [path.resolve().name for path in paths]
+    if len(set(names)) < len(names):
+        names = [str(path) for path in paths]
     methods = [
         Method(name, tuple(_trace(study, has_steps, is_share) for study in group))
         for name, group in zip(names, opened.values(), strict=True)
@@ -183,9 +185,9 @@ def compare_studies(paths: Sequence[Path]) -> Comparison:
 
 
 def _find_studies(path: Path) -> list[Path]:
-    found = (
-        [path] if has_database(path) else sorted(p for p in path.glob("seed-*") if has_database(p))
-    )
+    if has_database(path):
+        return [path]
+    found = sorted(each for each in path.glob("seed-*") if has_database(each))
     if not found:
         raise StudyError(
             f"There is no study in {str(path)!r}, and none in {path}/seed-*. Make them: "
@@ -194,14 +196,8 @@ def _find_studies(path: Path) -> list[Path]:
     return found
 
 
-def _distinct_names(paths: Sequence[Path]) -> list[str]:
-    """The names of directories; with those above where that is not enough."""
-    names = [path.resolve().name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
-
-
 def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
-    """What the policies of a study cover, one after another."""
+    """Trace the coverage of a study over its policies."""
     finished = [trial for trial in study.trials if trial.row is not None]
     episodes = study.episodes()
     members = [Member(t.id, t.context, None, episodes[t.id], t.source) for t in finished]
@@ -213,17 +209,3 @@ def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
     shown = [study.share(mean) or 0.0 for mean in means] if is_share else means
     cost = np.cumsum(steps) if has_steps else np.arange(1, len(finished) + 1)
     return CoverageCurve(cost.astype(np.float64), np.array(shown))
-
-
-def _difference(best: Estimate, other: Estimate) -> str:
-    """How far one is ahead of another, with Welch's interval."""
-    ahead = best.mean - other.mean
-    if math.isnan(ahead):
-        return "not known"
-    spread = best.variance + other.variance
-    if not spread > 0:
-        return f"ahead by {ahead:.3g}, with too few seeds for an interval"
-    freedom = spread**2 / sum(e.variance**2 / (e.number - 1) for e in (best, other))
-    width = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(spread)
-    verdict = "ahead" if ahead > width else "no difference beyond the interval, ahead"
-    return f"{verdict} by {ahead:.3g} ± {width:.2g}"

@@ -14,7 +14,7 @@ from sdmbtl.files import network_file_system
 from sdmbtl.software import CORE, TRAINING, versions
 from sdmbtl.studies.environment import first_identity
 from sdmbtl.studies.store import StudyStore
-from sdmbtl.studies.trust import ORIGIN
+from sdmbtl.trust import ORIGIN
 
 if TYPE_CHECKING:
     from sdmbtl.studies.configuration import Configuration

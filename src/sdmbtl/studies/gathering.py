@@ -48,7 +48,6 @@ def _gather_members(study: Study) -> list[Member]:
     finished = [t for t in study.trials if t.row is not None]
     trained = {t.id for t in study.trained}
     members = []
-    _trust_own_policy_class(study)
     episodes = study.episodes() if finished else {}
     for trial in finished:
         if trial.id in trained and (state := study.policy_state(trial)) != "intact":
@@ -61,14 +60,3 @@ def _gather_members(study: Study) -> list[Member]:
         policy = load_policy(study.policy_path(trial.id)) if trial.id in trained else None
         members.append(Member(trial.id, trial.context, policy, episodes[trial.id], trial.source))
     return members
-
-
-def _trust_own_policy_class(study: Study) -> None:
-    """Import the policy class that the settings name: policy files import nothing."""
-    trainer = study.configuration.trainer or {"settings": {}}
-    name = str(trainer["settings"].get("policy"))
-    if ":" in name:
-        study.trust.check()
-        from sdmbtl.policies.stable_baselines_names import trust_policy_class
-
-        trust_policy_class(name)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.seeds import derived_seed
 from sdmbtl.studies.row_evaluation import mean_over_episodes
-from sdmbtl.transfer import bounded, mean_of, scale_of
+from sdmbtl.transfer import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,14 +50,12 @@ class RandomActions:
     @property
     def deviation(self) -> float:
         """Standard deviation of the episodes on a target; 0 if none was played twice."""
-        scale = scale_of(self.returns)
-        returns = self.returns / scale
-        centered = returns - np.nanmean(returns, axis=1, keepdims=True)
+        centered = self.returns - np.nanmean(self.returns, axis=1, keepdims=True)
         played = np.isfinite(self.returns).sum(axis=1)
         freedom = int((played - 1).sum())
         if not freedom:
             return 0.0
-        return bounded(float(np.sqrt(np.nansum(centered**2) / freedom)) * scale)
+        return float(np.sqrt(np.nansum(centered**2) / freedom))
 
     def own_returns(self, trial: Trial, space: ContextSpace) -> NDArray[np.float64]:
         """Returns where a policy was trained: on the targets there, or on the nearest one."""
@@ -93,7 +91,7 @@ class RandomActions:
     def _highest(self, mean: float, number: int, played: int) -> float:
         """Highest mean of this number of episodes that noise explains, by those played."""
         error = self.deviation * np.sqrt(1 / number + 1 / played)
-        return bounded(mean + STANDARD_ERRORS * float(error))
+        return mean + STANDARD_ERRORS * float(error)
 
 
 def measure_random_actions(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors import Trial
-from sdmbtl.transfer import mean_of, scale_of
+from sdmbtl.transfer import mean_of
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,4 @@ def mean_over_episodes(returns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return (N,) means of (N, E) returns over the episodes that were played; NaN if none was."""
     played = ~np.isnan(returns)
     number = np.where(played.any(axis=1), played.sum(axis=1), np.nan)
-    scale = scale_of(returns)  # a sum of the largest numbers would be infinite
-    means = np.where(played, returns / scale, 0.0).sum(axis=1) / number
-    if scale != 1.0:  # rounding may go beyond the largest
-        largest = np.nanmax(np.abs(returns)) / scale
-        means = np.clip(means, -largest, largest)
-    return np.asarray(means * scale)
+    return np.asarray(np.where(played, returns, 0.0).sum(axis=1) / number)

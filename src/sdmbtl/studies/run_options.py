@@ -94,7 +94,7 @@ class RunOptions:
         elif self.is_serial:
             executor = SerialExecutor(self.jobs or 1)
         else:
-            options = {**(self.executor_options or {}), "time_limit": self.run_limit}
+            options = {"time_limit": self.run_limit, **(self.executor_options or {})}
             executor = make_executor(self.executor or "processes", self.jobs or 1, **options)
         family = training.make_family()
         try:

@@ -17,7 +17,7 @@ from sdmbtl.selectors.trial import EarlierRow, TrainingRun, Trial
 from sdmbtl.studies.environment import accepted_changes
 from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.stopping import recorded_rules
-from sdmbtl.transfer import Coverage, bounded, coverage_of, mean_of
+from sdmbtl.transfer import Coverage, coverage_of, mean_of
 from sdmbtl.transfer.gaps import Gaps, find_gaps
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def _policy(
         id=trial.id,
         status=trial.status,
         context=trial.context,
-        trained_on=space.in_words(trial.source.where),
+        trained_on=space.describe(trial.source.where),
         kind="point" if trial.source.is_point else region,
         region=trial.region,
         width=trial.width,
@@ -365,7 +365,7 @@ def _gain(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
     A target that is evaluated for the first time changes the mean, and is not a gain.
     """
     known = ~np.isnan(before)
-    return bounded(mean_of(after[known]) - mean_of(before[known]))
+    return mean_of(after[known]) - mean_of(before[known])
 
 
 def _best_single(study: Study) -> Level | None:
@@ -392,7 +392,7 @@ def _structure(study: Study) -> str | None:
     if not isinstance(selector, StructureDetectionSelector):
         return None
     try:
-        return selector.detector.detect(selector.rows.scaled()).structure
+        return selector.detector.detect(selector.rows).structure
     except StructureError:
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.callbacks import Callback, CallbackList, TensorBoardWriter, make_displays
-from sdmbtl.checks import check_float, check_int, share_of_range
+from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import DuplicateTellError, SelectorError, StudyError, UnknownTrialError
 from sdmbtl.portfolio import Portfolio
@@ -52,8 +52,8 @@ from sdmbtl.studies.stopping import (
 from sdmbtl.studies.tables import study_html, trials_dataframe
 from sdmbtl.studies.trial_log import TrialLog
 from sdmbtl.studies.trial_queue import TrialQueue
-from sdmbtl.studies.trust import StudyTrust
-from sdmbtl.transfer import as_episodes, bounded, mean_of
+from sdmbtl.transfer import as_episodes, mean_of, share_of_range
+from sdmbtl.trust import ORIGIN, StudyTrust
 from sdmbtl.wording import printable
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class Study:
         self.configuration = Configuration.recorded(facts, path)
         self._environments = recorded_environments(facts)
         trusted = trust or given is not None
-        self.trust = StudyTrust(path, self.configuration, facts, given=trusted)
+        identity = [facts.get(ORIGIN), asdict(self.configuration)]
+        self.trust = StudyTrust(path, self.configuration.family, identity, given=trusted)
         if given is not None:
             given.configuration.check_same(self.configuration, path)
             self.trust.remember()
@@ -618,7 +619,7 @@ class Study:
 
     @property
     def plot(self) -> StudyPlots:
-        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`, `.forecasts()`.
+        """Figures: `study.plot.coverage()`, `.map()`, `.rows()`, `.curves()`.
 
         Each is drawn on `ax`, or on a figure of its own, and returns the Matplotlib axes.
         """
@@ -716,7 +717,7 @@ class Study:
         returns = self.selector.rows.returns
         seen = returns[np.isfinite(returns)]
         with np.errstate(over="ignore"):
-            return bounded(float(np.ptp(seen))) if len(seen) else 0.0
+            return float(np.ptp(seen)) if len(seen) else 0.0
 
     def share(self, value: float) -> float | None:
         """Return a return as a share of the range of returns; None if either is not known."""

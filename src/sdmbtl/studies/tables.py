@@ -116,7 +116,7 @@ def learning_curves(study: Study) -> list[dict[str, Any]]:
             "policy": trial.id,
             "steps": steps,
             "mean_return": mean_return,
-            "source": study.space.in_words(trial.source.where),
+            "source": study.space.describe(trial.source.where),
             "seed": derived_seed(study.configuration.seed, "train", trial.id, trial.run.attempt),
             "attempt": trial.run.attempt,
         }

@@ -1,5 +1,5 @@
-"""What every family of environments must do, as checks that raise FamilyError with a sentence."""
+"""Conformance checks of environment families; each raises FamilyError with a sentence."""
 
-from sdmbtl.environments.checks import check_environment, environment_checks
+from sdmbtl.environments.checks import check_contextual_env, environment_checks
 
-__all__ = ["check_environment", "environment_checks"]
+__all__ = ["check_contextual_env", "environment_checks"]

@@ -1,4 +1,4 @@
-"""What every selector must do, as checks that raise AssertionError with a sentence."""
+"""Conformance checks of selectors; each raises AssertionError with a sentence."""
 
 from __future__ import annotations
 
@@ -12,14 +12,10 @@ from sdmbtl.contexts import ContextSpace, Source
 from sdmbtl.errors import (
     DuplicateTellError,
     ExhaustedError,
-    RowError,
     SdmbtlError,
     SelectorError,
-    StateError,
-    UnknownTrialError,
 )
 from sdmbtl.selectors import Selector, TrainingRun, Trial
-from sdmbtl.selectors.base import TrialLike
 from sdmbtl.testing.spaces import example_matrix, example_spaces
 
 #: Called as `factory(space, seed=seed)`.
@@ -55,6 +51,9 @@ def check_proposes_contexts_of_the_space(factory: SelectorFactory) -> None:
             assert trial.region == space.region(trial.source), f"{name}: wrong region"
             parent = trial.parent
             assert parent is None or parent < trial.id, f"{name}: {parent} is not an earlier trial"
+            assert trial.strategy, "a trial needs the name of its strategy"
+            assert " " in trial.reason, f"a reason is a few words. Got {trial.reason!r}"
+            assert all(np.isfinite(v) for v in trial.numbers.values()), "numbers must be finite"
 
 
 def check_never_proposes_twice(factory: SelectorFactory) -> None:
@@ -78,23 +77,6 @@ def check_says_when_exhausted(factory: SelectorFactory) -> None:
     error = _raised(ExhaustedError, selector.ask)
     assert "none is left of 3" in str(error), f"the message must say what is used up: {error}"
     _raised(ExhaustedError, lambda: selector.ask(2))
-
-
-def check_gives_reasons(factory: SelectorFactory) -> None:
-    """Every trial says who chose it and why; its numbers are finite."""
-    for trial in _run(factory(example_spaces()["grid"], seed=0), rounds=8):
-        assert trial.strategy, "a trial needs the name of its strategy"
-        assert " " in trial.reason, f"a reason is a few words. Got {trial.reason!r}"
-        assert all(np.isfinite(v) for v in trial.numbers.values()), "numbers must be finite"
-
-
-def check_same_seed_same_choices(factory: SelectorFactory) -> None:
-    """Two selectors with the same seed and the same tells ask the same."""
-    for name, space in example_spaces().items():
-        rounds = min(len(space), 8)
-        first = _sources(_run(factory(space, seed=3), rounds))
-        second = _sources(_run(factory(space, seed=3), rounds))
-        assert first == second, f"{name}: the same seed gave other choices"
 
 
 def check_pending_is_not_offered_again(factory: SelectorFactory) -> None:
@@ -138,24 +120,6 @@ def check_nothing_is_recorded_in_advance(factory: SelectorFactory) -> None:
         )
 
 
-def check_tell_returns_the_record(factory: SelectorFactory) -> None:
-    """What `tell` and `annotate` return is what is recorded; what was reported can be corrected."""
-    space = example_spaces()["grid"]
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    asked = selector.ask()
-    annotated = selector.annotate(asked, job=17)
-    finished = selector.tell(asked, _row(space, matrix, asked))
-    assert (asked.status, asked.row, asked.attributes) == ("pending", None, {}), "trials are values"
-    assert finished.status == "finished", "tell must return the trial as it is now"
-    assert finished.attributes == annotated.attributes == {"job": 17}, "attributes must be kept"
-    assert selector.trials == (finished,), "the record must be what tell returned"
-    corrected = selector.tell(finished, _row(space, matrix, asked) + 1.0, correct=True)
-    assert selector.trials == (corrected,), "a correction must replace the trial"
-    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, asked) + 1.0), "stale row"
-    selector.tell(finished, status="failed", correct=True)
-    assert not len(selector.rows), "a trial that is corrected to failed has no row"
-
-
 def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
     """A batch reported in another order leads to the same next choices."""
     space = example_spaces()["grid"]
@@ -170,8 +134,8 @@ def check_order_of_tells_does_not_matter(factory: SelectorFactory) -> None:
     assert following[0] == following[1], "the order of tells changed the next choices"
 
 
-def check_failed_is_not_offered_again(factory: SelectorFactory) -> None:
-    """A failed run has no row, is not pending, and its context does not come back."""
+def check_failed_and_cancelled(factory: SelectorFactory) -> None:
+    """A failed run has no row and its context does not come back; that of a cancelled one may."""
     space = example_spaces()["grid"]
     selector, matrix = factory(space, seed=0), example_matrix(space)
     failed = []
@@ -185,14 +149,9 @@ def check_failed_is_not_offered_again(factory: SelectorFactory) -> None:
             selector.tell(trial, _row(space, matrix, trial))
     assert not selector.pending, "a failed run must not stay pending"
     assert len(selector.rows) == len(space) - len(failed), "a failed run must have no row"
-
-
-def check_cancelled_may_come_back(factory: SelectorFactory) -> None:
-    """A cancelled run gives its context back: all targets can still be proposed."""
-    space = ContextSpace(a=range(4))
-    selector = factory(space, seed=0)
+    selector = factory(ContextSpace(a=range(4)), seed=0)
     selector.tell(selector.ask(), status="cancelled")
-    assert len(_sources(_run(selector, rounds=4))) == 4, "a cancelled context did not come back"
+    assert len(_run(selector, rounds=4)) == 4, "a cancelled context did not come back"
 
 
 def check_state_continues_exactly(factory: SelectorFactory) -> None:
@@ -216,26 +175,6 @@ def check_state_continues_exactly(factory: SelectorFactory) -> None:
         assert loaded.ask() == original.ask(), f"{name}: the loaded selector asks something else"
 
 
-def check_forgotten_is_taken_back(factory: SelectorFactory) -> None:
-    """A forgotten trial has no row, keeps what it had, and its context may come back."""
-    space = ContextSpace(a=range(4))
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    first, second, *_ = _run(selector, rounds=3)
-    selector.forget(first, reason="wrong")
-    forgotten = selector.trials[first.id]
-    assert (forgotten.status, forgotten.row) == ("forgotten", None), "it was not taken back"
-    (earlier,) = forgotten.earlier
-    assert earlier.reason == "wrong", "the reason must be kept"
-    assert np.array_equal(earlier.row, _row(space, matrix, first)), "the row must be kept"
-    assert np.array_equal(selector.rows.returns[0], _row(space, matrix, second)), "a stale row"
-    fresh = factory(space, seed=0)
-    fresh.load_state_dict(json.loads(json.dumps(selector.state_dict(), allow_nan=False)))
-    assert fresh.ask() == selector.ask(), "the choice depends on what was forgotten"
-    _raised(SelectorError, lambda: selector.forget(first))
-    selector.tell(first.id, earlier.row, correct=True)
-    assert len(selector.rows) == 3, "what was forgotten can be told again"
-
-
 def check_choices_depend_on_the_history_alone(factory: SelectorFactory) -> None:
     """Through failures, cancelled and late tells, each ask is that of a fresh selector."""
     space = example_spaces()["grid"]
@@ -257,19 +196,6 @@ def check_choices_depend_on_the_history_alone(factory: SelectorFactory) -> None:
                 selector.tell(running, status="failed")
             elif fate < 0.7:
                 selector.tell(running, status="cancelled")
-
-
-def check_state_of_another_selector_is_refused(factory: SelectorFactory) -> None:
-    """A state of another seed or space is refused, and nothing is changed."""
-    space = example_spaces()["grid"]
-    selector = factory(space, seed=0)
-    for other in (factory(space, seed=1), factory(ContextSpace(a=range(5)), seed=0)):
-        state = other.state_dict()
-        _raised(StateError, lambda state=state: selector.load_state_dict(state))  # type: ignore[misc]
-    for bad in ({}, None, "text", {**selector.state_dict(), "trials": [{"status": "done"}]}):
-        _raised(StateError, lambda bad=bad: selector.load_state_dict(bad))  # type: ignore[misc]
-    for seed in (None, -1, "a", 1.5):
-        _raised(SelectorError, lambda seed=seed: factory(space, seed=seed))  # type: ignore[misc]
 
 
 def check_accepts_partial_rows(factory: SelectorFactory) -> None:
@@ -305,84 +231,14 @@ def check_accepts_repeats_and_warm_starts(factory: SelectorFactory) -> None:
     assert len(selector.rows) == len(space) + 3, "every reported row counts"
 
 
-def check_refuses_bad_rows(factory: SelectorFactory) -> None:
-    """Wrong rows give a RowError, change nothing, and the trial can still be reported."""
-    space = example_spaces()["grid"]
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    trial = selector.ask()
-    good = _row(space, matrix, trial)
-    infinite = good.copy()
-    infinite[3] = np.inf
-    for bad in (good[:-1], infinite, np.full(len(space), np.nan), good[None], "row", None):
-        _raised(RowError, lambda bad=bad: selector.tell(trial, bad))  # type: ignore[misc]
-    _raised(RowError, lambda: selector.tell(trial, good, status="failed"))
-    _raised(RowError, lambda: selector.tell(trial, good, source_return=np.inf))
-    if trial.index is not None:
-        other = float(good[trial.index]) + 48.0
-        error = _raised(RowError, lambda: selector.tell(trial, good, source_return=other))
-        both = (f"{good[trial.index]:g}", f"{other:g}")
-        assert all(value in str(error) for value in both), f"the message must name {both}: {error}"
-    assert len(selector.rows) == 0, "a refused row was kept"
-    assert len(selector.pending) == 1, "a refused tell changed the trial"
-    selector.tell(trial, good)
-
-
-def check_refuses_bad_trials(factory: SelectorFactory) -> None:
-    """Unknown ids, contexts and statuses give an error that says so."""
-    space = example_spaces()["grid"]
-    selector, row = factory(space, seed=0), example_matrix(example_spaces()["grid"])[0]
-    _raised(UnknownTrialError, lambda: selector.tell(7, row))
-    _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "c": 2.0}, row))
-    _raised(SdmbtlError, lambda: selector.tell({"a": 1.0, "b": np.nan}, row))
-    trial = selector.ask()
-    _raised(SelectorError, lambda: selector.tell(trial, row, status="lost"))  # type: ignore[arg-type]
-    _raised(SelectorError, lambda: selector.annotate(trial, job={1, 2}))
-    _raised(UnknownTrialError, lambda: selector.annotate(7, job=1))
-    foreign = Trial(trial.id, space.source(11), space.target(11), 11, "other", "from elsewhere")
-    if foreign.source != trial.source:
-        _raised(UnknownTrialError, lambda: selector.tell(foreign, row))
-
-
-def check_refuses_second_tell(factory: SelectorFactory) -> None:
-    """A second tell raises, by trial, id and source, unless it may be skipped."""
-    space = example_spaces()["grid"]
-    selector, matrix = factory(space, seed=0), example_matrix(space)
-    trial = selector.ask()
-    row = _row(space, matrix, trial)
-    selector.tell(trial.id, row)
-    names: list[TrialLike] = [trial, trial.id, trial.source]
-    if trial.source == Source(trial.source.center):
-        names.append(trial.context)
-    for again in names:
-        _raised(DuplicateTellError, lambda again=again: selector.tell(again, row + 1))  # type: ignore[misc]
-        selector.tell(again, row + 1, skip_if_finished=True)
-    assert np.array_equal(selector.rows.best, row), "a skipped tell changed the rows"
-
-
 def check_shift_and_scale_change_nothing(factory: SelectorFactory) -> None:
     """Returns in other units lead to the same contexts."""
     space = example_spaces()["grid"]
     matrix = example_matrix(space)
     usual = _sources(_run(factory(space, seed=0), rounds=8, matrix=matrix))
-    for scale, shift in ((1e-6, 0.0), (1e6, 0.0), (1.15, -300.0), (1.0, 1e6)):
+    for scale, shift in ((1e-6, 0.0), (1e90, 0.0), (1.15, -300.0), (1.0, 1e6)):
         other = _sources(_run(factory(space, seed=0), rounds=8, matrix=scale * matrix + shift))
         assert other == usual, f"returns times {scale:g} plus {shift:g} changed the choices"
-
-
-def check_extreme_returns(factory: SelectorFactory) -> None:
-    """Returns of any finite size lead to the same contexts."""
-    space = example_spaces()["grid"]
-    matrix = example_matrix(space)
-    usual = _sources(_run(factory(space, seed=0), rounds=6, matrix=matrix))
-    for power in (-900, 900):
-        scaled = np.ldexp(matrix, power)
-        other = _sources(_run(factory(space, seed=0), rounds=6, matrix=scaled))
-        assert other == usual, f"returns times 2 to the power of {power} changed the choices"
-    rng = np.random.default_rng(0)
-    mixed = rng.choice([1e-300, 1.0, -1e155, 1.7e308], size=matrix.shape)
-    selector = factory(space, seed=0)
-    _run(selector, rounds=6, matrix=mixed)
-    assert np.isfinite(selector.performance), "a mean of large returns must be finite"
 
 
 def check_constant_returns(factory: SelectorFactory) -> None:

@@ -1,4 +1,4 @@
-"""What every trainer must do, as checks that raise AssertionError with a sentence.
+"""Conformance checks of trainers; each raises AssertionError with a sentence.
 
 They train on CartPole for as long as the trainer that the factory makes is set to: set it to a few
 hundred steps. Needs Gymnasium.
@@ -79,19 +79,13 @@ def check_same_job_same_policy(factory: TrainerFactory) -> None:
     assert _bytes(trainer.train([_job(0, seed=1)])) != first, "another seed gave the same policy"
 
 
-def check_trains_on_several_contexts(factory: TrainerFactory) -> None:
-    """A job may have several contexts, as the multi-task baseline has."""
-    trainer = _make(factory)
-    (training,) = trainer.train([TrainingJob(_SPACE.targets, 0)])
-    assert _play(trainer, training.policy).shape == (len(_SPACE), _EPISODES)
-
-
-def check_takes_the_steps_of_a_job(factory: TrainerFactory) -> None:
-    """A job may take another number of steps than the trainer is set to."""
+def check_takes_contexts_and_steps_of_a_job(factory: TrainerFactory) -> None:
+    """A job may have several contexts, and another number of steps than the trainer is set to."""
     trainer = _make(factory)
     (usual,) = trainer.train([_job(0)])
-    (longer,) = trainer.train([TrainingJob(_SPACE.targets[[0]], 0, steps=3 * usual.steps)])
+    (longer,) = trainer.train([TrainingJob(_SPACE.targets, 0, steps=3 * usual.steps)])
     assert longer.steps >= 3 * usual.steps, f"{3 * usual.steps} steps asked, {longer.steps} taken"
+    assert _play(trainer, longer.policy).shape == (len(_SPACE), _EPISODES)
 
 
 def check_starts_from_a_parent_or_refuses(factory: TrainerFactory) -> None:
@@ -108,48 +102,35 @@ def check_starts_from_a_parent_or_refuses(factory: TrainerFactory) -> None:
 
 
 def check_evaluates_each_context(factory: TrainerFactory) -> None:
-    """A return for each context and episode; the same seed gives the same, another one others."""
+    """Returns depend on policy, context and seed alone, also after a policy was written and read.
+
+    With `only`, the same episodes are played on those contexts, and none on the others.
+    """
     trainer = _make(factory)
-    (training,) = trainer.train([_job(0)])
-    returns = _play(trainer, training.policy)
+    (training,) = trainer.train([_job(3)])
+    policy = training.policy
+    returns = _play(trainer, policy)
     assert returns.shape == (len(_SPACE), _EPISODES), f"wrong shape {returns.shape}"
     assert np.isfinite(returns).all(), "returns must be finite"
-    assert np.array_equal(returns, _play(trainer, training.policy)), (
-        "the same seed gave other returns"
-    )
-    assert not np.array_equal(returns, _play(trainer, training.policy, seed=6)), (
-        "another seed gave the same returns"
-    )
-
-
-def check_evaluates_some_contexts_as_among_all(factory: TrainerFactory) -> None:
-    """With `only`, the same episodes are played on those contexts, and none on the others."""
-    trainer = _make(factory)
-    (training,) = trainer.train([_job(0)])
+    assert np.array_equal(returns, _play(trainer, policy)), "the same seed gave other returns"
+    other = _play(trainer, policy, seed=6)
+    assert not np.array_equal(returns, other), "another seed gave the same returns"
+    again = policy_from_bytes(policy_bytes(policy))
+    assert np.array_equal(_play(trainer, again), returns), "a policy read again plays differently"
     calls: list[tuple[int, int]] = []
     some = trainer.evaluate(
-        training.policy,
+        policy,
         _SPACE.targets,
         episodes=_EPISODES,
         seed=5,
         only=[3, 1],
         progress=lambda *call: calls.append(call),
     ).returns
-    assert np.array_equal(some[[1, 3]], _play(trainer, training.policy)[[1, 3]]), (
+    assert np.array_equal(some[[1, 3]], returns[[1, 3]]), (
         "a context has other returns if it is evaluated without the others"
     )
     assert np.isnan(some[[0, 2]]).all(), "contexts that were not asked for must be NaN"
     assert calls[-1:] in ([], [(2, 2)]), f"the last progress must be (2, 2). Got {calls[-1]}"
-
-
-def check_policies_survive_their_file(factory: TrainerFactory) -> None:
-    """A policy that is written and read back plays the same."""
-    trainer = _make(factory)
-    (training,) = trainer.train([_job(3)])
-    again = policy_from_bytes(policy_bytes(training.policy))
-    assert np.array_equal(_play(trainer, again), _play(trainer, training.policy)), (
-        "the policy plays differently after it was written and read"
-    )
 
 
 def check_settings_make_it_again(factory: TrainerFactory) -> None:

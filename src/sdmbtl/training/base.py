@@ -1,4 +1,4 @@
-"""What every trainer does: train policies on contexts, evaluate a policy on contexts."""
+"""Base class of trainers: they train policies on contexts, and evaluate them on others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import inspect
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -18,11 +17,14 @@ from sdmbtl.checks import check_bool, check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.training.checkpoint import Checkpoint
-from sdmbtl.training.environment_errors import name_context_in_errors
+from sdmbtl.training.environment_errors import check_step, name_context_in_errors
+from sdmbtl.training.job import Evaluation, Training, TrainingJob, context_array
 from sdmbtl.training.progress import EvaluationProgress, JointProgress, Progress, ProgressError
+from sdmbtl.training.rollout import evaluate_in_gymnasium
+from sdmbtl.training.vector_env import VectorEnv
 from sdmbtl.wording import counted
 
 #: With fewer updates than this, a training run from scratch is probably too short.
@@ -31,140 +33,38 @@ FEW_UPDATES = 10
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, eq=False)
-class TrainingJob:
-    """One policy to be trained.
-
-    Attributes:
-        contexts: (M, D) contexts it is trained on, in the order of the space's dimensions: one
-            for a point, some in a region, all targets for the multi-task baseline. Every episode
-            takes one of them at random.
-        seed: Root of every random number of this run.
-        attempt: How often this policy was tried before, for whoever retries.
-        parent: The policy to start from; None for a start from scratch.
-        steps: Environment steps; None for as many as the trainer is set to.
-
-    Raises:
-        TrainerError: If there is no context, the contexts are not an array of numbers, or another
-            value is not usable.
-    """
-
-    contexts: NDArray[np.float64]
-    seed: int
-    attempt: int = 0
-    parent: Policy | None = None
-    steps: int | None = None
-
-    def __post_init__(self) -> None:
-        contexts = context_array(self.contexts)
-        if not len(contexts):
-            raise TrainerError("A training run needs at least one context. Got none.")
-        contexts.setflags(write=False)
-        object.__setattr__(self, "contexts", contexts)
-        for name in ("seed", "attempt"):
-            number = check_int(name, getattr(self, name), low=0, error=TrainerError)
-            object.__setattr__(self, name, number)
-        if self.steps is not None:
-            number = check_int("steps", self.steps, low=1, error=TrainerError)
-            object.__setattr__(self, "steps", number)
-        given: object = self.parent
-        if given is not None and not isinstance(given, Policy):
-            raise TrainerError(
-                "The 'parent' of a training run is a Policy, or None for a start from scratch; "
-                f"load_policy(path) reads one. Got {short_text(given)} instead."
-            )
-
-    @property
-    def shape(self) -> tuple[int, int | None, bool]:
-        """What jobs that are trained side by side have in common: contexts, steps, a parent."""
-        return len(self.contexts), self.steps, self.parent is not None
-
-
-@dataclass(frozen=True)
-class Training:
-    """A trained policy and how it came about.
-
-    Attributes:
-        policy: The best policy seen, by its mean return on the training contexts.
-        steps: Environment steps that were really taken.
-        source_return: Mean return of the policy on its training contexts, in the evaluation by
-            which it was found the best: a little too high, because the best of several noisy
-            means is chosen.
-        curve: (steps, mean return on the training contexts) during training.
-    """
-
-    policy: Policy
-    steps: int
-    source_return: float
-    curve: list[tuple[int, float]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """What a policy did on contexts.
-
-    Attributes:
-        returns: (n, episodes) returns; NaN on contexts whose evaluation failed, or that were not
-            to be evaluated.
-        errors: What went wrong, by the number of the context.
-    """
-
-    returns: NDArray[np.float64]
-    errors: dict[int, str] = field(default_factory=dict)
-
-    def complete(self) -> NDArray[np.float64]:
-        """(n, episodes) returns, for who needs all of them.
-
-        Raises:
-            TrainingError: If the evaluation failed on a context.
-        """
-        if self.errors:
-            raise TrainingError(self.describe_errors())
-        return self.returns
-
-    def describe_errors(self) -> str:
-        """On how many contexts the evaluation failed, and how on the first of them."""
-        first = self.errors[min(self.errors)]
-        if len(self.returns) == 1:
-            return first
-        count = f"{len(self.errors)} of {len(self.returns)} contexts"
-        return f"The evaluation failed on {count}. The first error: {first}"
-
-
 class Trainer(ABC):
     """Trains and evaluates policies in one family of environments, in this process.
 
-    `sdmbtl.training.train` uses it, in several processes if `processes` says so.
+    `sdmbtl.training.train` uses it, in several processes if it is asked to.
 
     Args:
         family: The environments.
         space: The context space: which features vary, and between which values.
-        observe_context: Whether policies see the context (its coordinates in the space) at the
-            end of each observation. Off by default: a policy that is trained on one context never
-            sees it change, so that its untrained weights on it only add noise on other contexts.
-            The multi-task baseline needs it.
-        max_episode_steps: A time limit: an episode is cut off after so many steps, in training and
-            in evaluations, beside the limit that the environments have themselves. What would have
-            followed counts as it does at any time limit: it is estimated, not taken to be 0.
-        endless_after: An episode of an evaluation that goes on for so many steps is taken to never
-            end, which is an error.
+        observe_context: Append the context (its coordinates in the space) to each observation. Off
+            by default: a policy that is trained on one context never sees it change, so that its
+            untrained weights on it only add noise on other contexts. The multi-task baseline
+            needs it.
+        max_episode_steps: Time limit of an episode, in training and in evaluations, in addition to
+            the environment's own. At a time limit the value of what would have followed is
+            estimated, not taken to be 0.
+        endless_after: Steps after which an episode of an evaluation is taken to never end, which
+            is an error.
 
     Attributes:
-        starts_from_parent: Whether a policy can start from another one.
-        evaluates_on_host: Whether evaluations play Gymnasium environments, in which several
+        starts_from_parent: True if a policy can start from another one.
+        evaluates_on_host: True if evaluations play Gymnasium environments, in which several
             processes can share.
-        settings_class: Dataclass of the settings that the constructor takes besides its own
-            keywords, if there is one; their meanings are in its docstring.
+        settings_class: Dataclass of the settings that the constructor takes in addition to its
+            own keywords, if there is one; their meanings are in its docstring.
         chunk: Number of jobs that are trained together.
-        processes: Number of processes for several chunks.
     """
 
     name: ClassVar[str]
     starts_from_parent: ClassVar[bool] = False
-    evaluates_on_host: bool = False
+    evaluates_on_host: bool = True
     settings_class: ClassVar[type[Any] | None] = None
     chunk: int = 1
-    processes: int = 1
 
     def __init__(
         self,
@@ -186,7 +86,7 @@ class Trainer(ABC):
         self._usable: set[bytes] = set()
         self._warned: set[tuple[int, int]] = set()
 
-    # -- what a trainer of your own implements -------------------------------------------------
+    # -- for a trainer of your own -------------------------------------------------------------
 
     @abstractmethod
     def train_chunk(
@@ -202,15 +102,51 @@ class Trainer(ABC):
         Args:
             jobs: The policies.
             progress: Called now and then.
-            checkpoint: From what a run that was killed continues, to the same policies. A trainer
-                that cannot continue begins anew.
+            checkpoint: File from which a killed run continues, to the same policies. A trainer
+                that cannot continue ignores it.
 
         Raises:
             TrainingError: If a training run failed.
             TrainerError: If the set-up is wrong, so that no run could succeed.
         """
 
-    @abstractmethod
+    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
+        """Refuse observations or actions that this trainer can do nothing with.
+
+        Raises:
+            TrainerError: If no training run could succeed.
+        """
+        del actions
+        if not observations.is_np_flattenable:
+            raise TrainerError(
+                f"Observations of {self.family.name} cannot be made an array of numbers: "
+                f"{short_text(observations)}. Turn them into a Box, or a Dict of Boxes."
+            )
+
+    # -- shared --------------------------------------------------------------------------------
+
+    def check_environment(self) -> None:
+        """Refuse what can never work: called before anything is written or trained.
+
+        Raises:
+            FamilyError: If an environment cannot be made, or contexts differ in their spaces.
+            TrainingError: If it fails at its first reset or step.
+            TrainerError: If it is nothing for this trainer.
+        """
+        check_spaces_are_the_same_in_all_contexts(self.family, self.space)
+        context = self.space.middle()
+        env = self.family.make(
+            context, observe_context=self.space if self.observe_context else False
+        )
+        with name_context_in_errors(context, env.inner):
+            env.reset(seed=0)
+            env.action_space.seed(0)
+            check_step(env.inner, env.inner.step(env.action_space.sample()))
+        env.close()
+        self.check_spaces(env.observation_space, env.action_space)
+
+    # -- evaluation ----------------------------------------------------------------------------
+
     def evaluate(
         self,
         policy: Policy,
@@ -232,47 +168,43 @@ class Trainer(ABC):
             only: Numbers of the contexts to evaluate; all of them if left out.
             progress: Called now and then.
         """
+        how = {"episodes": episodes, "seed": seed, "only": only, "progress": progress}
+        return self.play(self.family.for_evaluation(), policy, contexts, **how)
 
-    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
-        """Refuse observations or actions that this trainer can do nothing with.
+    def play(
+        self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
+    ) -> Evaluation:
+        """Play a policy in a family's environments: those of training may have other episodes.
 
-        Raises:
-            TrainerError: If no training run could succeed.
+        Args:
+            family: The environments, with the spaces of this trainer's.
+            policy: The policy.
+            contexts: (n, D) contexts.
+            **how: As for `evaluate`.
         """
-        del actions
-        if not observations.is_np_flattenable:
-            raise TrainerError(
-                f"Observations of {self.family.name} cannot be made an array of numbers: "
-                f"{short_text(observations)}. Turn them into a Box, or a Dict of Boxes."
-            )
-
-    # -- what they share -----------------------------------------------------------------------
-
-    def check_environment(self) -> None:
-        """Refuse what can never work: called before anything is written or trained.
-
-        Raises:
-            FamilyError: If an environment cannot be made, or contexts differ in their spaces.
-            TrainingError: If it fails at its first reset.
-            TrainerError: If it is nothing for this trainer.
-        """
-        check_spaces_are_the_same_in_all_contexts(self.family, self.space)
-        context = self.space.middle()
-        env = self.family.make(
-            context, observe_context=self.space if self.observe_context else False
+        vector_env = self.vector_env(family)
+        play = partial(evaluate_in_gymnasium, family) if vector_env is None else vector_env.evaluate
+        return play(
+            policy,
+            self.space,
+            self.usable_contexts(contexts),
+            observe_context=self.observe_context,
+            max_episode_steps=self.max_episode_steps,
+            endless_after=self.endless_after,
+            **how,
         )
-        with name_context_in_errors(context):
-            env.reset(seed=0)
-        env.close()
-        self.check_spaces(env.observation_space, env.action_space)
+
+    def vector_env(self, family: EnvironmentFamily) -> VectorEnv | None:
+        """Return the vector environment of a family, if this trainer uses one."""
+        del family
+        return None
 
     def settings(self) -> dict[str, Any]:
         """Every setting that changes the outcome, as JSON data.
 
-        These are the keyword arguments of the constructor, which are kept under their names;
-        `processes` changes nothing.
+        These are the keyword arguments of the constructor, which are kept under their names.
         """
-        return {n: getattr(self, n) for n in self.own_settings() if n != "processes"}
+        return {name: getattr(self, name) for name in self.own_settings()}
 
     @classmethod
     def recommended_settings(cls, family: EnvironmentFamily) -> dict[str, Any]:
@@ -325,11 +257,11 @@ class Trainer(ABC):
         ]
 
     def warn_of_few_updates(self, updates: int, steps: int) -> None:
-        """Say, once, if a training run from scratch is too short to learn anything.
+        """Warn, once, if a training run from scratch is too short to learn anything.
 
         Args:
-            updates: How often the policy is updated.
-            steps: In how many environment steps.
+            updates: Number of updates of the policy.
+            steps: Environment steps of the run.
         """
         if updates < FEW_UPDATES and (updates, steps) not in self._warned:
             self._warned.add((updates, steps))
@@ -364,23 +296,3 @@ class Trainer(ABC):
                 self.family.full_context(self.space.context(vector))
             self._usable.add(array.tobytes())
         return array
-
-
-def context_array(contexts: ArrayLike) -> NDArray[np.float64]:
-    """(n, D) contexts as an array of their own.
-
-    Raises:
-        TrainerError: If they are something else.
-    """
-    try:
-        array = np.array(contexts, dtype=np.float64)
-    except (TypeError, ValueError):
-        array = np.array(np.nan)
-    if array.size == 0:
-        return array.reshape(0, 0)
-    if array.ndim != 2:
-        raise TrainerError(
-            "Contexts are an array with one row for each, in the order of the space's dimensions; "
-            f"space.vector(context) makes one of a dict. Got {short_text(contexts)} instead."
-        )
-    return array

@@ -24,7 +24,7 @@ from sdmbtl.policies import policy_bytes
 from sdmbtl.software import CORE, TRAINING, versions
 
 if TYPE_CHECKING:
-    from sdmbtl.training.base import TrainingJob
+    from sdmbtl.training.job import TrainingJob
 
 #: The entry of a file that has the JSON data.
 _DATA = "data"

@@ -18,16 +18,15 @@ from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import ContextError, TrainerError, TrainingError, WorkerLostError
 from sdmbtl.execution import ProcessExecutor
 from sdmbtl.policies import Policy, policy_bytes, policy_from_bytes
-from sdmbtl.training.base import Evaluation, Trainer
+from sdmbtl.training.base import Trainer
+from sdmbtl.training.job import Evaluation
 from sdmbtl.training.progress import EvaluationProgress, ProgressError
-from sdmbtl.training.rollout import LANES
+from sdmbtl.training.rollout import ENV_SLOTS
 from sdmbtl.training.spec import TrainerSpec
+from sdmbtl.transfer.rows import LARGEST_RETURN
 
 #: An evaluation that is shared has at least about this many parts.
 FEWEST_PARTS = 8
-
-#: Evaluations of this many seconds pay for the start of processes, which import all they need.
-START_SECONDS = 3.0
 
 #: Seconds between two calls of the progress callback while helpers work.
 REPORT_EVERY = 0.2
@@ -39,12 +38,14 @@ class EvaluationHelpers(ProcessExecutor):
     As a context manager it ends them at once: what they still do is of no use.
     """
 
+    #: Evaluations of this many seconds pay for the start of processes, which import all they need.
+    start_seconds = 3.0
     _seconds_alone = 0.0
 
     def pay(self, seconds: float) -> bool:
         """Tell whether helpers pay for this many seconds of work; small work adds up."""
         self._seconds_alone += seconds
-        return self._seconds_alone > START_SECONDS
+        return self._seconds_alone > self.start_seconds
 
     def __exit__(self, *_: object) -> None:
         self.shutdown(wait=False, cancel_futures=True)
@@ -127,7 +128,7 @@ def _play_parts(
 ) -> Iterator[tuple[Sequence[int], Evaluation]]:
     """Evaluate contexts part by part; the first part shows whether processes are worth it."""
     # As many as are played at once; fewer if there are few, of which each may take minutes.
-    least = min(max(LANES // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
+    least = min(max(ENV_SLOTS // episodes, 1), math.ceil(len(numbers) / FEWEST_PARTS))
     if helpers is not None and not helpers.pay(0.0) and len(numbers) > least:
         first, numbers = numbers[:least], numbers[least:]
         begun = time.monotonic()
@@ -142,9 +143,11 @@ def _play_parts(
     while todo or waiting:
         # A few ahead of the helpers; this process does its share meanwhile.
         while todo and len(waiting) < 2 * helpers.workers:
-            waiting[helpers.submit(_play_elsewhere, *shared, todo[0])] = todo.popleft()
+            part = todo.popleft()
+            waiting[helpers.submit(_play_elsewhere, *shared, part)] = part
         if todo:
-            yield todo[0], play(todo.popleft())
+            part = todo.popleft()
+            yield part, play(part)
         else:
             wait(waiting, REPORT_EVERY, return_when=FIRST_COMPLETED)
             report()
@@ -181,7 +184,7 @@ def _play_part(
         return Evaluation(nothing, dict.fromkeys(only, f"{type(error).__name__}: {error}"))
     returns, errors = played.returns.copy(), dict(played.errors)
     for number in only:
-        bad = returns[number][~np.isfinite(returns[number])]
+        bad = returns[number][~(np.abs(returns[number]) <= LARGEST_RETURN)]
         if len(bad) and number not in errors:
             context = trainer.space.context(contexts[number])
             errors[number] = f"The policy's return is {bad[0]} in the context {context}."

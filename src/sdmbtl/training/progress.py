@@ -1,4 +1,4 @@
-"""How far training runs and evaluations are, as it is reported while they go on."""
+"""Progress reports of training runs and evaluations."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Report:
-    """How far a training run is.
+    """Progress of a training run.
 
     Attributes:
         steps: Environment steps done.
-        total_steps: How many there will be; 0 while that is not known.
+        total_steps: Environment steps of the whole run; 0 while that is not known.
         mean_return: Latest mean return, to be shown; NaN before there is one.
-        stage: "compiling": it waits for its code. "continued": it continues from a checkpoint,
-            after so many steps. "training": steps were done.
+        stage: "compiling" while it waits for its code, "continued" when it goes on from a
+            checkpoint at `steps`, otherwise "training".
         evaluations: Steps and mean return on the training contexts of evaluations that were made
             since the last report; of a run that continues, of all so far.
         metrics: Numbers of the training itself by name, such as the mean return of episodes that
@@ -63,7 +63,7 @@ class JointProgress:
         self._done = self._latest = 0
 
     def part(self, size: int) -> Progress | None:
-        """How the next chunk, of so many jobs, reports."""
+        """Return the callback of the next chunk, of `size` jobs."""
         if self._progress is None:
             return None
         progress = self._progress

@@ -1,15 +1,18 @@
-"""Trainers by name."""
+"""Trainers by name, and their settings."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, fields
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
+from sdmbtl import plugins
 from sdmbtl.checks import known_name, known_options
 from sdmbtl.contexts import ContextSpace
+from sdmbtl.docstrings import read_arguments
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError
 from sdmbtl.training.base import Trainer
@@ -18,10 +21,7 @@ AUTO = "auto"
 
 
 class _Entry(NamedTuple):
-    """Where a trainer is, which package it needs, and which extra of ours installs that.
-
-    The place is that of its class, or of a function that finds the class for a family.
-    """
+    """Place of a trainer's class, or of a function that finds it, and the package it needs."""
 
     place: str
     package: str
@@ -30,15 +30,18 @@ class _Entry(NamedTuple):
 
 _TRAINERS = {
     "ppo": _Entry("sdmbtl.training.ppo:find_ppo_form", "jax", "jax"),
-    "sb3": _Entry(
-        "sdmbtl.training.stable_baselines:StableBaselinesTrainer", "stable_baselines3", "sb3"
-    ),
+    "sb3": _Entry("sdmbtl.training.sb3:SB3Trainer", "stable_baselines3", "sb3"),
 }
 
 
 def trainer_names() -> tuple[str, ...]:
-    """Every name that `make_trainer` knows."""
-    return (AUTO, *_TRAINERS)
+    """Return every name that `make_trainer` knows, installed plug-ins included."""
+    return tuple(dict.fromkeys([AUTO, *_TRAINERS, *plugins.installed("trainers")]))
+
+
+def recommended_trainer() -> str:
+    """Return the trainer that "auto" stands for: "ppo" if JAX is installed, otherwise "sb3"."""
+    return "ppo" if find_spec(_TRAINERS["ppo"].package) is not None else "sb3"
 
 
 def make_trainer(
@@ -50,8 +53,7 @@ def make_trainer(
         name: One of `trainer_names()`. "auto" is "ppo" if JAX is installed, otherwise "sb3".
         family: The environments.
         space: The context space.
-        **options: Settings of that trainer, before those of `family.training`. Of settings that
-            are mappings, such as hyperparameters, single entries are replaced. With another
+        **options: Settings of that trainer, before those of `family.training`. With another
             `algorithm` than the recommended one, nothing is taken from the family.
 
     Raises:
@@ -59,8 +61,11 @@ def make_trainer(
     """
     known_name("trainer", name, trainer_names(), error=TrainerError)
     chosen = recommended_trainer() if name == AUTO else name
-    settings = _merge_settings(family.training.get(chosen, {}), options)
-    return trainer_from_settings(chosen, family, space, settings)
+    recommended = family.training.get(chosen, {})
+    algorithm = recommended.get("algorithm", "PPO")
+    if options.get("algorithm", algorithm) != algorithm:
+        recommended = {}
+    return trainer_from_settings(chosen, family, space, {**recommended, **options})
 
 
 def trainer_from_settings(
@@ -68,60 +73,104 @@ def trainer_from_settings(
 ) -> Trainer:
     """Make a trainer again from its `settings()`, whatever the family recommends by now."""
     found = trainer_class(name, family)
-    _check_options(name, found, settings)
+    parameters = inspect.signature(found).parameters
+    for own in ("family", "space"):
+        if own in settings:
+            raise TrainerError(f"{own!r} is not a setting of the trainer {name!r}. Leave it out.")
+    if not any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
+        known_options(name, settings, found.own_settings(), error=TrainerError)
     return found(family, space, **settings)
 
 
-def recommended_trainer() -> str:
-    """The trainer that "auto" stands for."""
-    return "ppo" if _is_installed("ppo") else "sb3"
-
-
-def _is_installed(name: str) -> bool:
-    return find_spec(_TRAINERS[name].package) is not None
-
-
 def trainer_class(name: str, family: EnvironmentFamily | None = None) -> type[Trainer]:
-    """The class of a trainer.
+    """Return the class of a trainer.
 
     Args:
         name: One of `trainer_names()`, except "auto".
-        family: The environments; some trainers have another form for those that are pure
-            functions.
+        family: The environments; "ppo" has another form for those with a JAX twin.
 
     Raises:
         TrainerError: If the name is unknown, or a package is missing.
     """
-    known_name("trainer", name, tuple(_TRAINERS), error=TrainerError)
-    entry = _TRAINERS[name]
-    if not _is_installed(name):
-        raise TrainerError(
-            f"The trainer {name!r} needs {entry.package}, which is not installed. Install it "
-            f"with: pip install 'sdmbtl[{entry.extra}]'"
-        )
-    module, _, attribute = entry.place.partition(":")
-    found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]]
-    found = getattr(import_module(module), attribute)
+    known_name("trainer", name, trainer_names()[1:], error=TrainerError)
+    found: type[Trainer] | Callable[[EnvironmentFamily | None], type[Trainer]] | None
+    if name in _TRAINERS:
+        entry = _TRAINERS[name]
+        if find_spec(entry.package) is None:
+            raise TrainerError(
+                f"The trainer {name!r} needs {entry.package}, which is not installed. Install it "
+                f"with: pip install 'sdmbtl[{entry.extra}]'"
+            )
+        module, _, attribute = entry.place.partition(":")
+        found = getattr(import_module(module), attribute)
+    else:
+        found = plugins.load("trainers", name)
+    if found is None:
+        raise TrainerError(f"The plug-in of the trainer {name!r} cannot be loaded. Reinstall it.")
     return found if isinstance(found, type) else found(family)
 
 
-def _merge_settings(recommended: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    algorithm = recommended.get("algorithm", "PPO")
-    if options.get("algorithm", algorithm) != algorithm:
-        return dict(options)
-    merged = {**recommended, **options}
-    for name, value in options.items():
-        if isinstance(value, Mapping) and isinstance(recommended.get(name), Mapping):
-            merged[name] = {**recommended[name], **value}
-    return merged
+@dataclass(frozen=True)
+class Setting:
+    """A setting of a trainer.
+
+    Attributes:
+        name: Its name, as --set and `make_trainer` take it.
+        default: Its default; None where the trainer decides.
+        meaning: Its meaning.
+        recommended: Value recommended for the family; None if that is the default.
+    """
+
+    name: str
+    default: Any
+    meaning: str
+    recommended: Any = None
 
 
-def _check_options(name: str, found: type[Trainer], options: Mapping[str, Any]) -> None:
-    parameters = inspect.signature(found).parameters
-    for own in ("family", "space"):
-        if own in options:
-            raise TrainerError(f"{own!r} is not a setting of the trainer {name!r}. Leave it out.")
-    if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values()):
-        return  # the trainer checks them itself
-    known = [p for p in parameters if p not in ("family", "space")]
-    known_options(name, options, known, error=TrainerError)
+def list_settings(
+    name: str, family: EnvironmentFamily | None = None, algorithm: str | None = None
+) -> list[Setting]:
+    """List every setting of a trainer.
+
+    Args:
+        name: Name of the trainer.
+        family: The environments, for which recommended settings are listed too.
+        algorithm: For a trainer that has several, the one whose hyperparameters are listed; if
+            left out, the recommended or usual one.
+
+    Raises:
+        TrainerError: If there is no such trainer or algorithm, or a package is missing.
+    """
+    found = trainer_class(name, family)
+    recommended = {} if family is None else found.recommended_settings(family)
+    parameters, meanings = inspect.signature(found).parameters, read_arguments(found)
+    listed = {own: (parameters[own].default, meanings.get(own, "")) for own in found.own_settings()}
+    if found.settings_class is not None:
+        meanings = read_arguments(found.settings_class)
+        for field in fields(found.settings_class):
+            default = None if field.default is MISSING else field.default
+            listed.setdefault(field.name, (default, meanings.get(field.name, "")))
+    if "algorithm" in parameters:
+        usual = recommended.get("algorithm", parameters["algorithm"].default)
+        if algorithm not in (None, usual):
+            recommended = {}  # they are for their algorithm, as in `make_trainer`
+        listed |= _list_hyperparameters(algorithm or usual)
+    elif algorithm is not None:
+        raise TrainerError(f"The trainer {name!r} has one algorithm. Leave {algorithm!r} out.")
+    return [Setting(n, *described, recommended.get(n)) for n, described in listed.items()]
+
+
+def _list_hyperparameters(algorithm: str) -> dict[str, tuple[Any, str]]:
+    """List the hyperparameters of an algorithm of stable-baselines3, under CleanRL's names."""
+    from sdmbtl.policies.sb3 import algorithm_class
+    from sdmbtl.training.sb3 import LEAST_UPDATES, cleanrl_names, hyperparameter_defaults
+
+    meanings = read_arguments(algorithm_class(algorithm))
+    names = {theirs: ours for ours, theirs in cleanrl_names(algorithm).items()}
+    defaults = hyperparameter_defaults(algorithm)
+    if "n_steps" in names and "batch_size" in names:
+        for theirs in ("n_steps", "batch_size"):
+            fits = f"If left out, it fits total_timesteps: at least {LEAST_UPDATES} updates."
+            meanings[theirs] = f"{meanings.get(theirs, '').rstrip('.')}. {fits}"
+            defaults[theirs] = None
+    return {names.get(n, n): (default, meanings.get(n, "")) for n, default in defaults.items()}

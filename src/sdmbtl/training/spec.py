@@ -1,4 +1,4 @@
-"""What is trained and how, as data, and training by it.
+"""Specification of training as data, and training by it.
 
 A specification can be written to a file or sent to another process or machine, where `train` and
 `evaluate` give the same: the trainer is made from it there, once.
@@ -7,21 +7,19 @@ A specification can be written to a file or sent to another process or machine, 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import EnvironmentFamily, make_family
-from sdmbtl.environments.registry import can_be_made_anywhere
-from sdmbtl.errors import FamilyError, TrainerError, TrainingError
-from sdmbtl.parallel import compute_all
-from sdmbtl.training.base import Trainer, Training, TrainingJob
+from sdmbtl.errors import FamilyError, TrainerError
+from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoints
-from sdmbtl.training.progress import JointProgress, Progress, ProgressError, Report
+from sdmbtl.training.environment_errors import ENVIRONMENT_FAILURES
+from sdmbtl.training.job import Failure, Training, TrainingJob
+from sdmbtl.training.progress import JointProgress, Progress, ProgressError
 from sdmbtl.training.registry import trainer_from_settings
 
 
@@ -96,24 +94,6 @@ class TrainerSpec:
         return _make_trainer(json.dumps(self.to_dict()))
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A training run, or an evaluation, that failed.
-
-    Attributes:
-        error: The error, as text.
-        attempt: Number of the attempt, as the job had it.
-    """
-
-    error: str
-    attempt: int = 0
-
-    @classmethod
-    def of(cls, error: Exception, attempt: int) -> Failure:
-        """What an attempt ended with."""
-        return cls(f"{type(error).__name__}: {error}", attempt)
-
-
 def train(
     spec: TrainerSpec,
     jobs: Sequence[TrainingJob],
@@ -121,15 +101,15 @@ def train(
     checkpoints: Checkpoints | None = None,
     finished: Callable[[dict[int, Training | Failure]], None] | None = None,
 ) -> list[Training | Failure]:
-    """Train one policy for each job, in as many processes as the trainer is set to.
+    """Train one policy for each job.
 
     Nothing is tried twice with other seeds: a retry is another job, and the caller's business.
 
     Args:
-        spec: What is trained and how.
+        spec: Environments, space, trainer and settings.
         jobs: The policies.
         progress: Called now and then; what it raises passes through.
-        checkpoints: Where runs that were killed continue from; for the caller to delete, with
+        checkpoints: Files from which killed runs continue; for the caller to delete, with
             `delete_checkpoints`, when what was trained is on record.
         finished: Called with the results of jobs that were trained side by side, by their places in
             the list, as soon as these are there; what it raises passes through.
@@ -140,27 +120,17 @@ def train(
 
     Raises:
         TrainerError: If the set-up is wrong, so that no job could succeed.
-        TrainingError: If a worker process died.
     """
-    trainer = spec.make_trainer()
-    numbers = trainer.chunks(jobs)
-    chunks = [[jobs[number] for number in chunk] for chunk in numbers]
-    processes = min(trainer.processes, len(chunks))
-    by_number: dict[int, Training | Failure] = {}
-
-    def take(place: int, results: list[Training | Failure]) -> None:
-        done = dict(zip(numbers[place], results, strict=True))
-        by_number.update(done)
+    joint = JointProgress(progress, len(jobs))
+    results: dict[int, Training | Failure] = {}
+    for numbers in spec.make_trainer().chunks(jobs):
+        chunk = [jobs[number] for number in numbers]
+        trained = _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk)))
+        done = dict(zip(numbers, trained, strict=True))
+        results |= done
         if finished is not None:
             finished(done)
-
-    if processes > 1 and can_be_made_anywhere(trainer.family):
-        _train_in_workers(spec, chunks, processes, progress, checkpoints, take)
-    else:
-        joint = JointProgress(progress, len(jobs))
-        for place, chunk in enumerate(chunks):
-            take(place, _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk))))
-    return [by_number[number] for number in range(len(jobs))]
+    return [results[number] for number in range(len(jobs))]
 
 
 def delete_checkpoints(
@@ -172,44 +142,6 @@ def delete_checkpoints(
     alone = [[number] for chunk in chunks if len(chunk) > 1 for number in chunk]
     for numbers in (*chunks, *alone):
         checkpoints.of(spec.to_dict(), [jobs[number] for number in numbers]).delete()
-
-
-def _train_in_workers(
-    spec: TrainerSpec,
-    chunks: Sequence[Sequence[TrainingJob]],
-    processes: int,
-    progress: Progress | None,
-    checkpoints: Checkpoints | None,
-    take: Callable[[int, list[Training | Failure]], None],
-) -> None:
-    """Train each chunk in one of several processes; a report counts those that are done."""
-    work = partial(_train_numbered, replace(spec, live=None), checkpoints)
-    done: dict[int, list[Training | Failure]] = {}
-    latest = Report(0, 0)
-
-    def report() -> None:
-        if progress is not None:
-            progress(latest)
-
-    try:
-        for (number, _), results in compute_all(work, list(enumerate(chunks)), processes, report):
-            done[number] = results
-            take(number, results)
-            steps = sum(t.steps for each in done.values() for t in each if isinstance(t, Training))
-            returns = [t.source_return for t in results if isinstance(t, Training)]
-            mean = sum(returns) / len(returns) if returns else math.nan
-            latest = Report(steps, round(steps * len(chunks) / len(done)), mean)
-            report()
-    except BrokenProcessPool as error:
-        raise TrainingError(
-            "A worker process died, perhaps for lack of memory. Use fewer 'processes'."
-        ) from error
-
-
-def _train_numbered(
-    spec: TrainerSpec, checkpoints: Checkpoints | None, chunk: tuple[int, Sequence[TrainingJob]]
-) -> list[Training | Failure]:
-    return train(spec, chunk[1], checkpoints=checkpoints)
 
 
 def _try_jobs(
@@ -225,7 +157,7 @@ def _try_jobs(
         raise error.cause from None
     except TrainerError:
         raise
-    except Exception as error:  # noqa: BLE001 (whatever an environment may raise)
+    except ENVIRONMENT_FAILURES as error:
         if len(jobs) == 1:
             return [Failure.of(error, jobs[0].attempt)]
     alone = partial(_try_jobs, spec, checkpoints)

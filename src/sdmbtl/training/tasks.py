@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from sdmbtl.execution import report
 from sdmbtl.policies import policy_bytes, policy_from_bytes
-from sdmbtl.training.base import Training, TrainingJob
 from sdmbtl.training.checkpoint import Checkpoints
 from sdmbtl.training.evaluation import EvaluationHelpers, evaluate, load_once
+from sdmbtl.training.job import Failure, Training, TrainingJob
 from sdmbtl.training.progress import Report
 from sdmbtl.training.random_actions import play_as_trained
-from sdmbtl.training.spec import Failure, TrainerSpec, train
+from sdmbtl.training.spec import TrainerSpec, train
 
 #: A specification, or the same as data.
 Spec = TrainerSpec | dict[str, Any]
@@ -118,7 +118,7 @@ def training_from_data(data: Mapping[str, Any]) -> Training | Failure:
 
 
 def _as_spec(spec: Spec) -> TrainerSpec:
-    return spec if isinstance(spec, TrainerSpec) else TrainerSpec.from_dict(spec)
+    return TrainerSpec.from_dict(spec) if isinstance(spec, dict) else spec
 
 
 def _job_from_data(data: Mapping[str, Any]) -> TrainingJob:

@@ -1,10 +1,9 @@
 """Transfer: rows J(pi_x, ·) as observed, what they cover, the linear gap, the decomposition."""
 
-from sdmbtl.transfer.coverage import Coverage, coverage_of
+from sdmbtl.transfer.coverage import Coverage, coverage_of, share_of_range
 from sdmbtl.transfer.decomposition import Decomposition, SobolHoeffding
 from sdmbtl.transfer.gap import SeparableGap
-from sdmbtl.transfer.rows import ObservedRows, as_episodes, as_row
-from sdmbtl.transfer.scale import bounded, mean_of, scale_of
+from sdmbtl.transfer.rows import ObservedRows, as_episodes, as_row, mean_of
 from sdmbtl.transfer.slopes import SlopeMethod, Slopes, estimate_slopes
 
 __all__ = [
@@ -17,9 +16,8 @@ __all__ = [
     "SobolHoeffding",
     "as_episodes",
     "as_row",
-    "bounded",
     "coverage_of",
     "estimate_slopes",
     "mean_of",
-    "scale_of",
+    "share_of_range",
 ]

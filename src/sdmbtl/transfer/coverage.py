@@ -1,14 +1,13 @@
-"""How well the targets are covered: on average, at the low end, and near the best."""
+"""Coverage: the mean best return, and its low end, as shares of the range of returns."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-
-from sdmbtl.transfer.scale import scale_of
 
 #: The worst targets are this share of them, at least one.
 WORST = 0.1
@@ -20,7 +19,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Coverage:
-    """How well targets are covered, in shares of the range of returns.
+    """Coverage of targets, in shares of the range of returns.
 
     Attributes:
         mean: Mean over the targets.
@@ -28,7 +27,7 @@ class Coverage:
         near_best: Share of the targets within 5 % of the range of the best known return.
         targets: Number of targets that this is about: the evaluated ones.
         returns: The range: its lowest and its highest return.
-        known: Whether that is the known range, not that of the returns seen.
+        known: True if that is the known range, False if that of the returns seen.
     """
 
     mean: float
@@ -39,7 +38,7 @@ class Coverage:
     known: bool
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON data."""
+        """Return the coverage as JSON data."""
         return {
             "coverage": self.mean,
             "worst_tenth": self.worst_tenth,
@@ -50,10 +49,24 @@ class Coverage:
         }
 
 
+def share_of_range(value: float, returns: tuple[float, float] | None) -> float | None:
+    """Return a return as a share of the range of returns; None if either is not known.
+
+    The share of a mean best return is the coverage: this is the only formula for it.
+
+    >>> share_of_range(75.0, (-100.0, 400.0))
+    0.35
+    """
+    if returns is None or math.isnan(value):
+        return None
+    low, high = returns
+    return (value - low) / (high - low)
+
+
 def coverage_of(
     best: ArrayLike, seen: ArrayLike, known: tuple[float, float] | None = None
 ) -> Coverage | None:
-    """How well targets are covered by the best policy for each.
+    """Compute the coverage of targets by the best policy for each.
 
     Args:
         best: (N,) return on each target, NaN where not evaluated.
@@ -74,17 +87,14 @@ def coverage_of(
         return None
     everything = np.concatenate([values, _evaluated(seen)])
     returns = known or (float(everything.min()), float(everything.max()))
-    scale = scale_of(everything, returns)
-    low, high = returns[0] / scale, returns[1] / scale
-    values, everything = values / scale, everything / scale
-    width = high - low
+    width = returns[1] - returns[0]
     if not width > 0:
         return None
     worst = values[: max(1, int(np.ceil(WORST * len(values) - _ROUNDING)))]
     limit = everything.max() - (NEAR + _ROUNDING) * width
     return Coverage(
-        mean=float((values.mean() - low) / width),
-        worst_tenth=float((worst.mean() - low) / width),
+        mean=share_of_range(float(values.mean()), returns) or 0.0,
+        worst_tenth=share_of_range(float(worst.mean()), returns) or 0.0,
         near_best=float((values >= limit).mean()),
         targets=len(values),
         returns=returns,
@@ -93,6 +103,6 @@ def coverage_of(
 
 
 def _evaluated(returns: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """The returns that are there, in one line."""
+    """Return the evaluated returns, flattened."""
     values = np.asarray(returns, dtype=np.float64).ravel()
     return values[~np.isnan(values)]

@@ -1,4 +1,4 @@
-"""J = f + g + h + C (Definition 1) and the Sobol-Hoeffding form, and back."""
+"""J = f + g + h + C (Definition 1), and the Sobol-Hoeffding form."""
 
 from __future__ import annotations
 
@@ -41,10 +41,6 @@ class Decomposition:
         """Put the (N, N) transfer matrix together again."""
         return self.quality[:, None] + self.difficulty + self.dissimilarity + self.constant
 
-    def to_sobol_hoeffding(self) -> SobolHoeffding:
-        """The same matrix in the Sobol-Hoeffding form."""
-        return SobolHoeffding.of(self.matrix())
-
 
 @dataclass(frozen=True)
 class SobolHoeffding:
@@ -86,32 +82,14 @@ class SobolHoeffding:
         total = sum(parts.values())
         return {name: (value / total if total > 0 else 0.0) for name, value in parts.items()}
 
-    def to_definition_1(self) -> Decomposition:
-        """The same (N, N) matrix as f + g + h + C: g = F_Y and f(x) = F_X(x) + F_XY(x, x).
-
-        The paper's appendix prints a minus sign before F_XY(x, x); h(x, x) = 0 needs a plus.
-        """
-        interaction = _square(self.interaction)
-        diagonal = np.diagonal(interaction)
-        return Decomposition(
-            quality=self.source_effect + diagonal,
-            difficulty=self.target_effect.copy(),
-            dissimilarity=interaction - diagonal[:, None],
-            constant=self.mean,
-        )
-
 
 def _finite(returns: ArrayLike) -> NDArray[np.float64]:
-    try:
-        matrix = np.asarray(returns, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise MatrixError(f"A decomposition needs a matrix of numbers ({error}).") from None
-    if matrix.ndim != 2 or not matrix.size:
+    matrix = np.asarray(returns, dtype=np.float64)
+    if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
         raise MatrixError(
-            f"A decomposition needs a matrix (sources, targets). Got shape {matrix.shape} instead."
+            "A decomposition needs a full matrix (sources, targets) of finite returns. "
+            f"Got shape {matrix.shape} instead."
         )
-    if not np.isfinite(matrix).all():
-        raise MatrixError("A decomposition needs a full matrix of finite returns.")
     return matrix
 
 

@@ -155,5 +155,5 @@ def _dot(points: NDArray[np.float64], slopes: NDArray[np.float64]) -> NDArray[np
 
 
 def _balanced_split(shape: tuple[int, ...]) -> int:
-    """Where to cut the dimensions so that the larger of the two groups is smallest."""
+    """Cut the dimensions so that the larger of the two groups is smallest."""
     return min(range(1, len(shape)), key=lambda s: max(prod(shape[:s]), prod(shape[s:])))

@@ -68,8 +68,7 @@ def find_gaps(
     order = [int(i) for i in np.argsort(best, kind="stable") if not np.isnan(best[i])]
     if returns is None or not order:
         return Gaps(None, 0, tuple(order[:MOST_LISTED]), None, missing)
-    width = returns[1] / 2 - returns[0] / 2  # halves: extreme returns would overflow
-    limit = float((np.nanmax(best) / 2 - BADLY * width) * 2)
+    limit = float(np.nanmax(best) - BADLY * (returns[1] - returns[0]))
     low = best < limit
     corner = find_corner(space, low)
     return Gaps(limit, int(low.sum()), tuple(order[:MOST_LISTED]), corner, missing)

@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextLike, ContextSpace
 from sdmbtl.errors import RowError
-from sdmbtl.transfer.scale import mean_of, scale_of
 from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
 
-#: What a number of rows consists of, row by row.
+#: Returns beyond this are refused: their squares, and sums of those, must be finite.
+LARGEST_RETURN = 1e100
+
+#: The arrays of `ObservedRows`, all of them with one entry for each row.
 _ARRAYS = ("sources", "unit_sources", "returns", "source_positions", "source_returns")
 
 
@@ -32,6 +34,9 @@ class ObservedRows:
         returns: (k, N) returns on every target, NaN where not evaluated.
         source_returns: (k,) returns on the source itself, NaN where unknown. They matter only
             where the row does not have the value: for sources that are not evaluated targets.
+
+    Raises:
+        RowError: If rows, sources and source returns do not fit together.
     """
 
     def __init__(
@@ -42,31 +47,32 @@ class ObservedRows:
         source_returns: ArrayLike | None = None,
     ) -> None:
         self.space = space
-        given_rows = _listed(returns, "rows")
-        given_sources = _listed(sources, "sources")
-        given_own = (
-            [np.nan] * len(given_rows)
-            if source_returns is None
-            else _listed(source_returns, "source returns")
-        )
-        if not len(given_rows) == len(given_sources) == len(given_own):
+        try:
+            rows: list[Any] = [] if returns is None else list(returns)  # type: ignore[arg-type]
+            points: list[Any] = [] if sources is None else list(sources)  # type: ignore[arg-type]
+            own = np.full(len(rows), np.nan) if source_returns is None else source_returns
+            own = np.array(own, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise RowError(f"Sources, rows and source returns must be lists ({error}).") from None
+        if not len(rows) == len(points) or own.shape != (len(rows),) or np.isinf(own).any():
             raise RowError(
-                f"Each row needs its source. Got {len(given_sources)} sources, "
-                f"{len(given_rows)} rows and {len(given_own)} source returns."
+                "Each row needs its source, and its source return or NaN. "
+                f"Got {len(points)} sources, {len(rows)} rows and source returns {short_text(own)}."
             )
-        self.returns = _stacked([as_row(row, space) for row in given_rows], len(space))
-        self.sources = _stacked([space.vector(x) for x in given_sources], space.n_dimensions)
-        self.unit_sources = self.space.to_unit(self.sources)
-        found = [self.space.find(x) for x in self.sources]
+        shape, width = (len(rows), len(space)), space.n_dimensions
+        self.returns = np.array([as_row(row, space) for row in rows]).reshape(shape)
+        self.sources = np.array([space.vector(x) for x in points]).reshape(len(rows), width)
+        self.unit_sources = space.to_unit(self.sources)
+        found = [space.find(x) for x in self.sources]
         positions = [
-            self.space.nearest_to_unit(unit) if index is None else index
+            space.nearest_to_unit(unit) if index is None else index
             for index, unit in zip(found, self.unit_sources, strict=True)
         ]
         #: (k,) for each row the target nearest to its source.
         self.source_positions: NDArray[np.intp] = np.array(positions, dtype=np.intp)
         nearest = self.returns[np.arange(len(self)), self.source_positions]
         is_target = np.array([index is not None for index in found], dtype=bool)
-        own = np.where(is_target & ~np.isnan(nearest), nearest, _check_own(given_own))
+        own = np.where(is_target & ~np.isnan(nearest), nearest, own)
         #: (k,) J(pi_x, x): from the row if the source is a target, otherwise as given, otherwise
         #: the return on the nearest target; NaN where that was not evaluated.
         self.source_returns: NDArray[np.float64] = np.where(np.isnan(own), nearest, own)
@@ -78,41 +84,43 @@ class ObservedRows:
     def added(
         self, source: ContextLike, row: ArrayLike, source_return: float | None = None
     ) -> ObservedRows:
-        """These rows and one more."""
-        one = ObservedRows(
-            self.space,
-            [self.space.vector(source)],
-            as_row(row, self.space)[None],
-            [np.nan if source_return is None else source_return],
-        )
-        more = object.__new__(ObservedRows)  # the rows so far are checked already
-        more.space = self.space
-        for name in _ARRAYS:
-            setattr(more, name, np.concatenate([getattr(self, name), getattr(one, name)]))
-        more._freeze()
-        return more
+        """Return these rows and one more."""
+        own = [np.nan if source_return is None else source_return]
+        one = ObservedRows(self.space, [source], [row], own)
+        arrays = [np.concatenate([getattr(self, n), getattr(one, n)]) for n in _ARRAYS]
+        return self._of(arrays)
 
     def first(self, count: int) -> ObservedRows:
-        """The first `count` of these rows."""
+        """Return the first `count` of these rows."""
         return self.only(slice(count))
 
     def only(self, which: slice | NDArray[np.bool_]) -> ObservedRows:
-        """Some of these rows."""
-        fewer = object.__new__(ObservedRows)
-        fewer.space = self.space
+        """Return some of these rows."""
+        return self._of([getattr(self, name)[which] for name in _ARRAYS])
+
+    def _of(self, arrays: list[NDArray[Any]]) -> ObservedRows:
+        """Return rows of the same space whose arrays are checked already."""
+        rows = object.__new__(ObservedRows)
+        rows.space = self.space
+        for name, array in zip(_ARRAYS, arrays, strict=True):
+            setattr(rows, name, array)
+        rows._freeze()
+        return rows
+
+    def _freeze(self) -> None:
+        """Selectors keep what they derive from rows, so rows must not change."""
         for name in _ARRAYS:
-            setattr(fewer, name, getattr(self, name)[which])
-        fewer._freeze()
-        return fewer
+            getattr(self, name).setflags(write=False)
 
     def continues(self, earlier: ObservedRows) -> bool:
-        """Whether these are the earlier rows, unchanged, and perhaps some more."""
+        """Return whether these are the earlier rows, unchanged, and perhaps some more."""
         k = len(earlier)
         return (
             self.space is earlier.space
             and k <= len(self)
             and np.array_equal(self.sources[:k], earlier.sources)
-            and _same_bits(self.returns[:k], earlier.returns)
+            # To the last bit, NaN included.
+            and np.array_equal(self.returns[:k].view(np.int64), earlier.returns.view(np.int64))
             and np.array_equal(self.source_returns[:k], earlier.source_returns, equal_nan=True)
         )
 
@@ -137,18 +145,6 @@ class ObservedRows:
         return mean_of(self.best)
 
     @cached_property
-    def scale(self) -> float:
-        """What these returns are to be divided by for computing with them: 1 for usual ones."""
-        return scale_of(self.returns, self.source_returns)
-
-    def scaled(self) -> ObservedRows:
-        """The rows as detectors and models can compute with them, divided by their `scale`."""
-        if self.scale == 1.0:
-            return self
-        returns, own = self.returns / self.scale, self.source_returns / self.scale
-        return ObservedRows(self.space, self.sources, returns, own)
-
-    @cached_property
     def target_means(self) -> NDArray[np.float64]:
         """(N,) mean return on each target over the policies: its difficulty, up to a constant."""
         with warnings.catch_warnings():
@@ -160,26 +156,14 @@ class ObservedRows:
         """(k, N) relative returns: each target's mean over the policies removed (J bar)."""
         return self.returns - self.target_means
 
-    def _freeze(self) -> None:
-        """Selectors keep what they derive from rows, so rows must not change."""
-        for name in _ARRAYS:
-            getattr(self, name).setflags(write=False)
-
     def __repr__(self) -> str:
         return f"ObservedRows({len(self)} rows, {len(self.space)} targets)"
 
     def save(self, path: str | Path) -> None:
         """Write the rows and their space to an npz file, atomically."""
-        save_arrays(
-            path,
-            kind="rows",
-            space=self.space,
-            arrays={
-                "sources": self.sources,
-                "returns": self.returns,
-                "source_returns": self.source_returns,
-            },
-        )
+        names = ("sources", "returns", "source_returns")
+        arrays = {name: getattr(self, name) for name in names}
+        save_arrays(path, kind="rows", space=self.space, arrays=arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -197,14 +181,15 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
     """Check one row of returns.
 
     Args:
-        row: N numbers, NaN or None = not evaluated.
+        row: N numbers, NaN or None = not evaluated. A pandas Series is put in the order of the
+            targets by its index: their numbers, or their values by the names of the dimensions.
         space: The context space with its N targets.
 
     Returns:
         (N,) returns, a copy that cannot be changed.
 
     Raises:
-        RowError: If the length is wrong, a value is infinite or not a number, or nothing was
+        RowError: If the length is wrong, a value is too large or not a number, or nothing was
             evaluated at all.
     """
     array = _numbers(row, space)
@@ -214,7 +199,7 @@ def as_row(row: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
             f"A row must have shape ({len(space)},), one return for each target, NaN where not "
             f"evaluated. Got shape {array.shape} instead.{hint}"
         )
-    return _evaluated(array, space)
+    return _usable(array, space)
 
 
 def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
@@ -238,18 +223,24 @@ def as_episodes(returns: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
             f"evaluated, or ({len(space)}, episodes), one for each episode on each target. "
             f"Got shape {array.shape} instead."
         )
-    return _evaluated(array.reshape(len(space), -1), space)
+    return _usable(array.reshape(len(space), -1), space)
 
 
-def _evaluated(array: NDArray[np.float64], space: ContextSpace) -> NDArray[np.float64]:
-    """Returns, the targets along the first axis, that are finite where evaluated, somewhere."""
-    if np.isinf(array).any():
-        index = int(np.argwhere(np.isinf(array))[0, 0])
-        value = array[index][np.isinf(array[index])].flat[0] if array.ndim > 1 else array[index]
+def mean_of(values: NDArray[np.floating]) -> float:
+    """Return the mean of those that are not NaN; NaN if all are."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _usable(array: NDArray[np.float64], space: ContextSpace) -> NDArray[np.float64]:
+    """Check returns, the targets along the first axis, for their size and that there are any."""
+    too_large = np.abs(array) > LARGEST_RETURN
+    if too_large.any():
+        index = int(np.argwhere(too_large)[0, 0])
         raise RowError(
-            f"Returns must be finite, or NaN for not evaluated. Got {value} on target "
-            f"{index} ({space.target(index)}). If the training run diverged, tell it with "
-            "status='failed'."
+            f"Returns must be finite and within ±{LARGEST_RETURN:g}, or NaN for not evaluated. "
+            f"Got {array[too_large].flat[0]:g} on target {index} ({space.target(index)}). Divide "
+            "them by a constant; if the training run diverged, tell it with status='failed'."
         )
     if np.isnan(array).all():
         raise RowError(
@@ -260,24 +251,21 @@ def _evaluated(array: NDArray[np.float64], space: ContextSpace) -> NDArray[np.fl
     return array
 
 
-def _numbers(given: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
-    """A copy as floats, NaN for None and for what is masked.
-
-    Raises:
-        RowError: If something in it is not a number, such as a text or a truth value.
-    """
+def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
+    """Return a copy as floats, NaN for None and for what is masked."""
     try:
-        if isinstance(given, list | tuple):
-            array: NDArray[Any] = np.array(given, dtype=object)  # as it is: True would become 1
-        else:
-            array = given if isinstance(given, np.ndarray) else np.asarray(given)
-        usable = array.dtype.kind in "fiu" or (
-            array.dtype.kind == "O" and all(map(_is_number, array.ravel()))
-        )
-        if not usable:
-            raise TypeError("not all of them are numbers")
+        if hasattr(given, "index") and hasattr(given, "to_numpy"):  # of pandas, not imported here
+            return _by_index(given, space)
         if isinstance(given, np.ma.MaskedArray):
             return np.array(np.ma.filled(given.astype(np.float64), np.nan))
+        # Lists as they are: a truth value among numbers would become 1.
+        is_list = isinstance(given, list | tuple)
+        array: NDArray[Any] = np.array(given, dtype=object) if is_list else np.asarray(given)
+        if array.dtype.kind == "O":
+            if not all(map(_is_number, array.ravel())):
+                raise TypeError("not all of them are numbers")
+        elif array.dtype.kind not in "fiu":
+            raise TypeError("not numbers")
         return np.array(array, dtype=np.float64)
     except (TypeError, ValueError, RuntimeError, OverflowError):  # RuntimeError: torch
         raise RowError(
@@ -287,39 +275,25 @@ def _numbers(given: ArrayLike, space: ContextSpace) -> NDArray[np.float64]:
 
 
 def _is_number(value: object) -> bool:
-    """Whether this is one number, or None; a truth value is none."""
     return value is None or (hasattr(value, "__float__") and not isinstance(value, bool | np.bool_))
 
 
-def _listed(given: Any, what: str) -> list[Any]:
-    try:
-        return [] if given is None else list(given)
-    except TypeError:
+def _by_index(series: Any, space: ContextSpace) -> NDArray[np.float64]:
+    """Put a pandas object in the order of the targets, NaN for those that it leaves out."""
+    names, labels = list(series.index.names), series.index.tolist()
+    if set(names) == set(space.names):
+        contexts = [dict(zip(names, np.atleast_1d(label), strict=True)) for label in labels]
+        targets = [space.find(context) for context in contexts]
+        fits = None not in targets and len(set(targets)) == len(targets)
+    else:
+        targets, fits = labels, sorted(labels) == list(range(len(space)))
+    if not fits:
         raise RowError(
-            f"The {what} must be a list, one for each policy. Got {short_text(given)} instead."
-        ) from None
-
-
-def _check_own(given: list[Any]) -> NDArray[np.float64]:
-    """Returns on the sources themselves, NaN where unknown; (k,)."""
-    try:
-        own = np.array(given, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise RowError(
-            f"Source returns must be numbers. Got {short_text(given)} instead."
-        ) from None
-    if own.shape != (len(given),) or np.isinf(own).any():
-        raise RowError(
-            "Source returns must be finite numbers, one for each policy, NaN where unknown. "
-            f"Got {short_text(given)} instead."
+            f"The index of a row must have the levels {list(space.names)}, each target once, or "
+            f"the numbers 0 to {len(space) - 1} of the targets. Got {short_text(series.index)}. "
+            "Set such an index, or pass .to_numpy() if the order is that of the targets."
         )
-    return own
-
-
-def _stacked(rows: list[NDArray[np.float64]], width: int) -> NDArray[np.float64]:
-    return np.array(rows, dtype=np.float64).reshape(len(rows), width)
-
-
-def _same_bits(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Whether two arrays are the same to the last bit, NaN included."""
-    return np.array_equal(one.view(np.int64), other.view(np.int64))
+    values = series.to_numpy(dtype=np.float64)
+    row = np.full((len(space), *values.shape[1:]), np.nan)
+    row[np.array(targets, dtype=np.intp)] = values
+    return row

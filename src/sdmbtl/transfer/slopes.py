@@ -62,7 +62,7 @@ class Slopes:
     @property
     def falling(self) -> NDArray[np.bool_]:
         """(D,) whether performance falls on both sides, as a distance would have it."""
-        # A slope that is nothing beside the largest is 0 up to rounding, whatever its sign.
+        # A slope that is nothing compared with the largest is 0 up to rounding, whatever its sign.
         floor = -1e-9 * float(np.abs([self.left, self.right]).max())
         return (self.left < floor) & (self.right < floor)
 

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
@@ -13,8 +11,7 @@ from sdmbtl.selectors.models import (
     CompletedRows,
     MountainModel,
 )
-from sdmbtl.selectors.models.linear_gap_model import changes_in_words
-from sdmbtl.transfer import ObservedRows, estimate_slopes
+from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.slopes import signed_differences
 
 GRID = ContextSpace(a=range(5), b=[0.0, 1.0, 2.0, 4.0])
@@ -128,38 +125,6 @@ def test_additive_data_is_recovered_and_the_next_row_predicted():
     assert fitted.variance < 1e-4
 
 
-def test_a_linear_quality_is_in_the_slopes():
-    sources = spread_sources(9)
-    returns = falling(GRID, sources) + 20.0 * sources[:, :1]
-    fitted = AdditiveModel().fit(completed(sources[:8], returns[:8]))
-    np.testing.assert_allclose(fitted.predict(sources[8:], slice(None)).mean, returns[8:], atol=0.1)
-
-
-def test_mountain_has_the_same_slope_on_both_sides():
-    sources = spread_sources(8)
-    slopes = np.array([4.0, 2.0])
-    returns = falling(GRID, sources, slopes, slopes)
-    fitted = MountainModel().fit(completed(sources[:7], returns[:7]))
-    np.testing.assert_array_equal(fitted.slopes.left, fitted.slopes.right)
-    np.testing.assert_allclose(fitted.slopes.left, -slopes, atol=0.01)
-    np.testing.assert_allclose(
-        fitted.predict(sources[7:], slice(None)).mean, returns[7:], atol=0.01
-    )
-    # It keeps them the same even where the sides differ.
-    uneven = MountainModel().fit(completed(sources, falling(GRID, sources)))
-    np.testing.assert_array_equal(uneven.slopes.left, uneven.slopes.right)
-    assert uneven.variance > 0.1
-
-
-@pytest.mark.parametrize("model", MODELS[:2], ids=lambda s: s.name)
-def test_an_irrelevant_dimension_has_slope_zero(model):
-    sources = spread_sources(8)
-    slopes = np.array([4.0, 0.0])
-    fitted = model.fit(completed(sources, falling(GRID, sources, slopes, slopes)))
-    np.testing.assert_allclose(fitted.slopes.left, -slopes, atol=0.01)
-    np.testing.assert_allclose(fitted.slopes.right, -slopes, atol=0.01)
-
-
 def test_free_quality_separates_the_noise_of_policies_from_the_slopes():
     sources = spread_sources(8)
     slopes = np.array([4.0, 2.0])
@@ -171,18 +136,6 @@ def test_free_quality_separates_the_noise_of_policies_from_the_slopes():
     assert free.variance < 1e-3 < 1.0 < fixed.variance
     prediction = free.predict(sources[:3], slice(None))
     assert (prediction.variance > 1.0).all()
-
-
-def test_a_smooth_quality_is_predicted():
-    sources = spread_sources(16, seed=4)
-    quality = 10.0 * np.cos(3 * sources[:, 0])
-    returns = falling(GRID, sources, np.ones(2), np.ones(2)) + quality[:, None]
-    errors = {}
-    for model in (AdditiveQualityModel(), MountainModel()):
-        fitted = model.fit(completed(sources[:15], returns[:15]))
-        mean = fitted.predict(sources[15:], slice(None)).mean
-        errors[model.name] = np.abs(mean - returns[15:]).mean()
-    assert errors["additive-quality"] < 1.0 < 2.0 < errors["mountain"]
 
 
 def test_a_dimension_in_which_sources_do_not_differ_is_presumed_like_the_others():
@@ -197,79 +150,7 @@ def test_a_dimension_in_which_sources_do_not_differ_is_presumed_like_the_others(
     np.testing.assert_allclose([rising.slopes.left[1], rising.slopes.right[1]], 0.0, atol=1e-9)
 
 
-def test_a_constant_dimension_changes_nothing():
-    wide = ContextSpace(a=range(5), c=[7.0])
-    narrow = ContextSpace(a=range(5))
-    sources = spread_sources(5, space=narrow)
-    returns = falling(narrow, sources, np.array([4.0]), np.array([4.0]))
-    at = np.column_stack([sources, np.full(5, wide.unit_targets[0, 1])])
-    for model in MODELS:
-        one = model.fit(completed(sources, returns, narrow)).predict(sources, slice(None))
-        two = model.fit(completed(at, returns, wide)).predict(at, slice(None))
-        assert np.isfinite(two.mean).all()
-        if not model.free_quality:  # lengths of a Gaussian process grow with the dimensions
-            np.testing.assert_allclose(one.mean, two.mean, atol=1e-2)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda s: s.name)
-@pytest.mark.parametrize("space", [ContextSpace(a=[3.0]), ContextSpace(a=[1.0, 2.0])])
-def test_one_and_two_targets(model, space):
-    rows = ObservedRows(space, space.targets[[0, -1]], np.ones((2, len(space))))
-    prediction = model.fit(CompletedRows.of(rows)).predict(space.unit_targets, slice(None))
-    np.testing.assert_allclose(prediction.mean, 1.0)
-    np.testing.assert_allclose(prediction.variance, 0.0, atol=1e-200)
-
-
-@pytest.mark.parametrize("model", MODELS, ids=lambda s: s.name)
-@given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
-@settings(deadline=None, max_examples=15)
-def test_shift_and_scale(model, seed, scale, shift):
-    rows = noisy(seed)
-    moved = completed(rows.sources, scale * (rows.returns + shift))
-    wanted = np.random.default_rng(seed).random((3, 2))
-    one = model.fit(rows).predict(wanted, slice(None))
-    other = model.fit(moved).predict(wanted, slice(None))
-    np.testing.assert_allclose(other.mean, scale * (one.mean + shift), rtol=1e-6, atol=1e-7 * scale)
-    np.testing.assert_allclose(
-        other.variance, scale**2 * one.variance, rtol=1e-5, atol=1e-9 * scale**2
-    )
-
-
-def test_slopes_have_the_sign_of_the_detected_ones():
-    sources = spread_sources(8)
-    rows = completed(sources, falling(GRID, sources, np.array([4.0, 2.0]), np.array([4.0, 1.0])))
-    fitted = AdditiveModel().fit(rows)
-    detected = estimate_slopes(rows.observed)
-    np.testing.assert_allclose(fitted.slopes.left, detected.left, atol=0.05)
-    np.testing.assert_allclose(fitted.slopes.right, detected.right, atol=0.05)
-    assert (fitted.slopes.left < 0).all()
-    text = fitted.explain()
-    assert text == (
-        "a policy's return changes steadily with the distance from its source (across the full "
-        "range: a -4; b -2 upwards, -1 downwards)"
-    )
-    assert "equally on both sides" in MountainModel().fit(rows).explain()
-    assert (
-        "some policies are better than others everywhere"
-        in AdditiveQualityModel().fit(rows).explain()
-    )
-
-
-def test_only_the_steepest_dimensions_are_named():
-    sides = [("a", -1.0, 2.0), ("b", 0.1, 0.2), ("c", -5.0, -5.0), ("d", 0.0, 1.0), ("e", 0.0, 0.0)]
-    assert changes_in_words(sides) == (
-        "across the full range: c -5; a -1 upwards, +2 downwards; d +0 upwards, +1 downwards; "
-        "less in 2 more dimensions"
-    )
-    assert changes_in_words(sides[:1]) == "across the full range: a -1 upwards, +2 downwards"
-
-
 class TestSettings:
-    def test_a_large_ridge_leaves_what_is_presumed(self):
-        sources = spread_sources(8)
-        rows = completed(sources, falling(GRID, sources))
-        np.testing.assert_allclose(coefficients(AdditiveModel(ridge=1e9).fit(rows)), 0, atol=1e-5)
-
     def test_a_dimension_without_differences_may_be_presumed_flat(self):
         sources = spread_sources(6)
         sources[:, 1] = 0.5

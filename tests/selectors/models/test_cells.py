@@ -9,22 +9,7 @@ from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors.models import cell_centres, target_cells
 from sdmbtl.selectors.models.cells import space_cells
 
-LINE = ContextSpace(a=range(16)).unit_targets
 GRID = ContextSpace(a=range(8), b=range(4)).unit_targets
-
-
-def test_a_line_is_cut_into_equal_pieces():
-    assert target_cells(LINE, 4).tolist() == [0] * 4 + [1] * 4 + [2] * 4 + [3] * 4
-    assert target_cells(LINE, 3).tolist() == [0] * 4 + [1] * 4 + [2] * 8, "the oldest is halved"
-    assert target_cells(LINE, 1).tolist() == [0] * 16
-
-
-def test_the_widest_side_is_halved():
-    wide = np.array([[x, y] for x in (0.0, 0.4) for y in (0.0, 0.3, 0.6, 1.0)])
-    assert target_cells(wide, 2).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-    assert target_cells(wide[:, ::-1], 2).tolist() == [0, 0, 1, 1, 0, 0, 1, 1]
-    tall = np.array([[x, y] for x in (0.0, 1.0) for y in (0.0, 0.1, 0.2, 0.3)])
-    assert target_cells(tall, 2).tolist() == [0] * 4 + [1] * 4
 
 
 def test_cells_of_a_grid_are_boxes_of_the_same_size():
@@ -52,12 +37,6 @@ def test_every_target_is_in_one_cell_of_about_the_same_size(n, cells, dimensions
     assert firsts == sorted(firsts), "numbered in the order of their first targets"
 
 
-def test_as_many_cells_as_targets():
-    assert target_cells(LINE, 16).tolist() == list(range(16))
-    assert target_cells(LINE, 99).tolist() == list(range(16))
-    assert target_cells(np.array([[0.5, 0.5]]), 16).tolist() == [0]
-
-
 @pytest.mark.parametrize("cells", [1, 3, 8, 32])
 def test_centres_are_the_members_nearest_to_the_middle(cells):
     units = np.random.default_rng(cells).random((50, 2))
@@ -70,12 +49,6 @@ def test_centres_are_the_members_nearest_to_the_middle(cells):
         distances = {m: sum(abs(units[m][d] - middle[d]) for d in range(2)) for m in members}
         assert centre in members
         assert distances[centre] == pytest.approx(min(distances.values()))
-
-
-def test_centres_of_a_line():
-    assert cell_centres(LINE, target_cells(LINE, 1)).tolist() in ([7], [8])
-    line = ContextSpace(a=range(9)).unit_targets
-    assert cell_centres(line, np.array([0, 0, 0, 1, 1, 1, 2, 2, 2])).tolist() == [1, 4, 7]
 
 
 def test_cells_of_a_space_are_found_once_and_cannot_be_changed():

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.selectors.models import CompletedRows, FirstRowModel
@@ -42,12 +40,6 @@ def explicit_falls(row, source, known=None, difficulty=0.0):
 
 
 class TestFalls:
-    def test_of_a_mountain_are_found_whatever_its_tilt(self):
-        for tilt in ((0.0, 0.0), (2.0, -1.0), (-9.0, 5.0)):
-            row = mountain_row([4.0, 2.0], tilt=np.array(tilt))
-            fitted = FirstRowModel().fit(one_row(row))
-            np.testing.assert_allclose(-fitted.slopes, [4.0, 2.0], rtol=0.1)
-
     @pytest.mark.parametrize("known", [None, np.array([1.0, 0.25]), np.array([0.0, 1.0])])
     @pytest.mark.parametrize("hard", [None, 5.0])
     @pytest.mark.parametrize("seed", range(3))
@@ -64,25 +56,6 @@ class TestFalls:
         row = mountain_row([-4.0, 0.0])
         fitted = FirstRowModel().fit(one_row(row))
         np.testing.assert_allclose(-fitted.slopes, USUAL.least_fall * np.ptp(row))
-
-    def test_that_are_known_keep_their_ratio(self):
-        fitted = FirstRowModel(np.array([1.0, 0.0])).fit(one_row(mountain_row([4.0, 4.0])))
-        assert -fitted.slopes[1] == 0.0
-        assert -fitted.slopes[0] > 3.0
-
-    def test_known_difficulty_is_not_taken_for_a_gap(self):
-        # A hill of difficulty around the source looks like a gap, unless it is known.
-        hill = -20.0 * np.abs(GRID.unit_targets - CENTRE).sum(axis=1)
-        row = mountain_row([4.0, 2.0]) + hill
-        fooled = FirstRowModel().fit(one_row(row))
-        knowing = FirstRowModel(difficulty=hill).fit(one_row(row))
-        assert (fooled.slopes < -15).all()
-        np.testing.assert_allclose(-knowing.slopes, [4.0, 2.0], rtol=0.1)
-
-    def test_of_a_constant_row_are_those_of_a_range_of_1(self):
-        fitted = FirstRowModel().fit(one_row(np.full(N, 7.0)))
-        np.testing.assert_allclose(-fitted.slopes, USUAL.least_fall)
-        assert fitted.deviation == USUAL.spread
 
 
 class TestPredictions:
@@ -103,24 +76,6 @@ class TestPredictions:
                 assert prediction.mean[i, position] == pytest.approx(expected)
         np.testing.assert_allclose(prediction.variance, (USUAL.spread * np.ptp(row)) ** 2)
 
-    def test_the_same_source_gives_the_same_row(self):
-        row = mountain_row([4.0, 2.0]) + np.random.default_rng(0).normal(size=N)
-        fitted = FirstRowModel().fit(one_row(row))
-        np.testing.assert_allclose(fitted.predict(CENTRE[None], slice(None)).mean[0], row)
-
-    @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
-    @settings(deadline=None, max_examples=20)
-    def test_shift_and_scale(self, seed, scale, shift):
-        rng = np.random.default_rng(seed)
-        row, wanted = mountain_row([4.0, 2.0]) + rng.normal(size=N), rng.random((3, 2))
-        one = FirstRowModel().fit(one_row(row)).predict(wanted, slice(None))
-        moved = one_row(scale * (row + shift))
-        other = FirstRowModel().fit(moved).predict(wanted, slice(None))
-        np.testing.assert_allclose(
-            other.mean, scale * (one.mean + shift), rtol=1e-7, atol=1e-8 * scale
-        )
-        np.testing.assert_allclose(other.variance, scale**2 * one.variance)
-
 
 def plateau_row(reach=0.3, low=2.0, high=8.0, source=CENTRE):
     """(N,) high around the source, low far from it, cut off as a saturated return is."""
@@ -133,23 +88,6 @@ class TestPlateauOrMountain:
         assert isinstance(FirstRowModel().fit(one_row(plateau_row())), FirstRowPlateau)
         row = mountain_row([4.0, 2.0])
         assert isinstance(FirstRowModel().fit(one_row(row)), FirstRowMountain)
-
-    @pytest.mark.parametrize("share", np.linspace(0.0, 1.0, 9))
-    def test_the_plateau_may_fit_a_little_worse(self, share):
-        rows = one_row((1 - share) * plateau_row() + share * mountain_row([6.0, 6.0]))
-        differences = GRID.unit_targets - CENTRE
-        features = np.hstack([np.ones((N, 1)), differences, np.abs(differences)])
-        penalty = np.sqrt(USUAL.ridge * N) * np.eye(5)[1:]
-        response = np.concatenate([rows.returns[0], np.zeros(4)])
-        slopes = np.linalg.lstsq(np.vstack([features, penalty]), response, rcond=None)[0]
-        error = ((rows.returns[0] - features @ slopes) ** 2).mean()
-        plateau = FirstRowPlateau(rows, USUAL).error <= USUAL.clearly_worse * error
-        assert isinstance(FirstRowModel().fit(rows), FirstRowPlateau) == plateau
-
-    def test_what_the_user_knows_speaks_of_a_mountain(self):
-        rows = one_row(plateau_row())
-        for known in ({"falls": np.ones(2)}, {"difficulty": np.zeros(N)}):
-            assert isinstance(FirstRowModel(**known).fit(rows), FirstRowMountain)
 
     def test_the_plateau_of_another_source_is_that_of_the_first(self):
         row = plateau_row()
@@ -178,14 +116,6 @@ class TestPlateauOrMountain:
         np.testing.assert_array_equal(
             one.predict(sources, slice(None)).mean, several.predict(sources, slice(None)).mean
         )
-
-    def test_the_second_source_lies_where_the_first_policy_is_of_no_use(self):
-        row = plateau_row(reach=0.5, source=np.array([0.2, 0.2]))
-        fitted = FirstRowPlateau(one_row(row, np.array([0.2, 0.2])), USUAL)
-        gains = np.maximum(fitted.predict(GRID.unit_targets, slice(None)).mean - row, 0).mean(
-            axis=1
-        )
-        assert (GRID.unit_targets[gains.argmax()] > 0.4).all()
 
 
 def test_one_row_is_enough_and_the_explanation_says_so():

@@ -1,17 +1,12 @@
 """Local corrections: what is added, when, and that noise is left alone."""
 
 import numpy as np
-import pytest
 
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.selectors.acquisition import predicted_improvement
 from sdmbtl.selectors.models import (
-    CalibratedModel,
     CompletedRows,
     FittedModel,
-    ModelComparison,
     RowPrediction,
-    default_models,
 )
 from sdmbtl.selectors.models.cells import target_cells
 from sdmbtl.selectors.models.local_errors import (
@@ -83,19 +78,6 @@ def test_regular_errors_are_corrected():
     assert corrected < 0.3 * plain
 
 
-def test_noise_is_left_alone():
-    rng = np.random.default_rng(0)
-    rows = completed(16, lambda x, y: 1.0 + rng.normal(size=(16, N)))
-    mean = LocallyCorrected(Flat(), rows).predict(GRID.unit_targets, slice(None)).mean
-    assert np.abs(mean - 1.0).mean() < 0.05
-
-
-def test_better_policies_are_none_of_its_business():
-    rows = completed(12, lambda x, y: x[..., 0] * 5.0 + np.zeros(N))
-    mean = LocallyCorrected(Flat(), rows).predict(GRID.unit_targets, slice(None)).mean
-    np.testing.assert_allclose(mean, 1.0, atol=1e-9)
-
-
 def test_no_more_is_expected_than_any_policy_has_reached():
     ceiling = 1.1
     rows = completed(16, lambda x, y: np.minimum(tilted(x, y), ceiling))
@@ -104,31 +86,6 @@ def test_no_more_is_expected_than_any_policy_has_reached():
     above = LocallyCorrected(Flat(), completed(16, lambda x, y: tilted(x, y) - 0.5))
     mean = above.predict(GRID.unit_targets, slice(None)).mean
     assert mean.max() == 1.0, "what the model itself predicts stands"
-
-
-@pytest.mark.parametrize("model", default_models(), ids=lambda value: value.name)
-def test_models_are_judged_plain_and_used_corrected(model):
-    """Whatever the model, and once there are rows enough."""
-    comparison = ModelComparison([model], predicted_improvement)
-    rows = completed(LEAST_ROWS + 1, lambda x, y: tilted(x, y) - np.abs(x - y).sum(axis=-1))
-    for k in range(1, LEAST_ROWS + 1):
-        comparison.watch(rows.observed.first(k))
-    plain, used = comparison.fits[model.name], comparison.calibrated(model.name)
-    assert not isinstance(plain, LocallyCorrected)
-    assert isinstance(used.fitted, LocallyCorrected)
-    assert used.fitted.fitted is plain
-    assert comparison.calibrated(model.name) is used, "computed once"
-    assert comparison.choose().model is used
-    assert used.explain() == plain.explain()
-    new = rows.sources[-1:], slice(None)
-    by_itself = CalibratedModel(plain, comparison.records[model.name], comparison.rows)
-    assert not np.allclose(used.predict(*new).mean, by_itself.predict(*new).mean)
-
-    errors = rows.returns[-1] - plain.predict(*new).mean[0]
-    comparison.watch(rows.observed)
-    outcome = comparison.records[model.name].outcomes[-1]
-    assert outcome.error == pytest.approx((errors**2).mean())
-    assert comparison.calibrated(model.name) is not used, "new rows, new errors"
 
 
 def test_only_evaluated_targets_say_what_is_wrong():
@@ -150,13 +107,6 @@ def test_only_evaluated_targets_say_what_is_wrong():
             part_means, np.nan_to_num(expected - np.nanmean(expected)), atol=1e-12
         )
         assert part_means[5] == 0.0
-
-
-def test_nothing_to_correct_is_nothing():
-    """Parts of different sizes have another mean than the targets."""
-    rng = np.random.default_rng(3)
-    rows = completed(16, lambda x, y: 1.0 + rng.normal(size=(16, N)))
-    assert LocallyCorrected(Flat(), rows).correction.mean == pytest.approx(0.0, abs=1e-12)
 
 
 def test_few_rows_change_nothing():

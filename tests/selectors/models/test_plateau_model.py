@@ -1,16 +1,11 @@
 """Plateau model: levels, reaches and predictions against loops and known truths."""
 
-import itertools
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sdmbtl.contexts import ContextSpace, Interval
 from sdmbtl.selectors.models import CompletedRows, PlateauModel
 from sdmbtl.selectors.models.plateau_model import (
-    NAMED,
     PlateauFit,
     PlateauShape,
     _far_level,
@@ -83,15 +78,6 @@ class TestPredictions:
                 assert prediction.mean[i, position] == pytest.approx(expected, rel=1e-9)
         np.testing.assert_allclose(prediction.variance, row_variance + 0.7)
 
-    def test_a_policy_is_near_at_its_source_and_far_away_from_it(self):
-        rows = noise_rows()
-        still = SmoothEffect(rows.sources, np.zeros(len(rows)))
-        far, near = np.zeros(len(GRID)), np.ones(len(GRID))
-        fitted = PlateauFit(PlateauShape(GRID, far, near, AXES, np.full(4, 0.1)), still, 0.0)
-        mean = fitted.predict(GRID.unit_targets[:1], slice(None)).mean[0]
-        assert mean[0] == 1.0
-        assert mean[-1] == pytest.approx(0.0, abs=1e-9)
-
 
 class TestLevels:
     @pytest.mark.parametrize("k", [3, 4, 6, 11])
@@ -101,11 +87,6 @@ class TestLevels:
             _far_level(returns, 0.2), np.quantile(returns, 0.2, axis=0), rtol=1e-12
         )
 
-    @pytest.mark.parametrize("k", [1, 2])
-    def test_far_is_the_worst_of_a_few(self, k):
-        returns = np.random.default_rng(k).normal(size=(k, 9))
-        np.testing.assert_array_equal(_far_level(returns, 0.2), returns.min(axis=0))
-
     @pytest.mark.parametrize("seed", range(5))
     def test_near_lies_between_the_best_and_the_ceiling(self, seed):
         rows = noise_rows(seed=seed)
@@ -113,17 +94,6 @@ class TestLevels:
         assert (fitted.shape.near >= rows.best).all()
         assert (fitted.shape.near <= rows.ceiling).all()
         np.testing.assert_array_equal(fitted.shape.far, _far_level(rows.returns, USUAL.far_share))
-
-    def test_near_is_what_policies_reach_at_home(self):
-        sources = spread_sources(6)
-        rows = completed(sources, plateau(GRID, sources, (0.1, 0.1)))
-        rows = CompletedRows.of(
-            ObservedRows(GRID, GRID.from_unit(sources), rows.returns, np.full(6, 4.0))
-        )
-        fitted = PlateauModel().fit(rows)
-        np.testing.assert_allclose(
-            fitted.shape.near, np.maximum(rows.best, min(4.0, rows.ceiling)), atol=1e-9
-        )
 
 
 class TestReaches:
@@ -140,55 +110,6 @@ class TestReaches:
         sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53, 12, 26]]
         rows = completed(sources, plateau(GRID, sources, reaches))
         assert tuple(ALONG_DIMENSIONS.fit(rows).shape.reaches) == reaches
-
-    def test_an_irrelevant_dimension_has_none(self):
-        sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
-        rows = completed(sources, plateau(GRID, sources, (0.2, 1e6)))
-        fitted = PlateauModel().fit(rows)
-        assert fitted.shape.reaches.tolist() == [0.2, NONE, NONE, NONE] * 2
-        assert fitted.explain() == (
-            "policies are good near their source: within about 20 % of the range of a"
-        )
-
-    def test_a_side_without_a_limit_is_not_named(self):
-        zeros = np.zeros(len(GRID))
-        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([NONE, 0.1, 0.4, NONE]))
-        assert shape.explain().endswith(
-            "within about 10 % of the range of b upwards; 40 % of the range of a downwards"
-        )
-
-    def test_sides_that_differ_are_both_named(self):
-        zeros = np.zeros(len(GRID))
-        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([0.2, NONE, 0.4, NONE]))
-        assert shape.explain().endswith("20 % of the range of a upwards (40 % downwards)")
-
-    def test_a_reach_beyond_the_range_is_hardly_a_limit(self):
-        zeros = np.zeros(len(GRID))
-        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([1.6, NONE, 1.6, NONE]))
-        assert shape.explain() == "policies get only a little worse far from their source"
-        shape = PlateauShape(GRID, zeros, zeros, AXES, np.array([0.4, 1.6, 1.6, 1.6]))
-        assert shape.explain().endswith("within about 40 % of the range of a upwards")
-
-    def test_equal_returns_have_a_finite_explanation(self):
-        fitted = PlateauModel().fit(completed(spread_sources(4), np.full((4, len(GRID)), 2.0)))
-        assert "policies are" in fitted.explain()
-        prediction = fitted.predict(spread_sources(3, 9), slice(None))
-        np.testing.assert_allclose(prediction.mean, 2.0)
-
-    @pytest.mark.parametrize("seed", range(6))
-    def test_no_pair_of_reaches_fits_better_when_the_data_is_a_plateau(self, seed):
-        rng = np.random.default_rng(seed)
-        squares = rng.random((2, 5, 40)) ** 2
-        reaches = rng.choice(REACHES[1:5], size=2)
-        heights = rng.uniform(1.0, 2.0, size=40)
-        exponent = sum(squares[d] / reaches[d] ** 2 for d in range(2))
-        returns = heights * np.exp(-exponent) + 0.01 * rng.normal(size=(5, 40))
-        errors = {}
-        for pair in itertools.product(REACHES, repeat=2):
-            exponent = sum(squares[d] / pair[d] ** 2 for d in range(2))
-            errors[pair] = ((returns - heights * np.exp(-exponent)) ** 2).mean()
-        found = fit_reaches(squares, returns, heights, REACHES, [np.full(2, START)], 2)
-        assert tuple(found) == min(errors, key=errors.get)
 
     def test_the_best_of_both_starts_is_kept(self):
         def error(*starts):
@@ -209,11 +130,6 @@ class TestReaches:
             leads.append(np.sign(low - high))
         assert {-1.0, 1.0} <= set(leads), "each start is the better one at times"
 
-    def test_without_any_reach(self):
-        far, near = np.zeros(len(GRID)), np.ones(len(GRID))
-        shape = PlateauShape(GRID, far, near, AXES, np.full(4, NONE))
-        assert shape.explain() == "policies are as good far from their source as near it"
-
 
 class TestCombinedDimensions:
     """What counts may be the sum or the difference of two dimensions."""
@@ -233,14 +149,6 @@ class TestCombinedDimensions:
         assert combined < 0.4 * plain
         together = {2: "a and b both rise", 3: "a rises and b falls"}[direction]
         assert f"about 14 % of both ranges where {together} (" in PlateauModel().fit(rows).explain()
-
-    @pytest.mark.parametrize("reaches", [(0.2, 0.2), (0.4, 0.2), (0.2, 0.8)])
-    def test_where_they_do_not_count_little_is_lost(self, reaches):
-        sources, others = GRID.unit_targets[::5], GRID.unit_targets[3::5]
-        rows = completed(sources, plateau(GRID, sources, reaches))
-        truth = plateau(GRID, others, reaches)
-        errors = PlateauModel().fit(rows).shape.returns(others, slice(None)) - truth
-        assert (errors**2).mean() < 0.1 * truth.var()
 
     def test_predictions_equal_a_double_loop(self):
         rng = np.random.default_rng(2)
@@ -276,73 +184,8 @@ class TestCombinedDimensions:
         rows = completed(space.unit_targets[:4], np.random.default_rng(0).random((4, 30)), space)
         assert len(PlateauModel().fit(rows).shape.directions) == 40
 
-    def test_an_explanation_names_the_shortest_reaches(self):
-        zeros = np.zeros(len(GRID))
-        space = ContextSpace(a=range(3), b=range(3), c=range(3))
-        directions = combine_directions(3, combined=True)
-        reaches = np.full((2, 9), NONE)
-        reaches[0, :NAMED] = 0.8, 0.9, 0.4
-        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith(
-            "within about 40 % of the range of c upwards; 80 % of the range of a upwards; "
-            "90 % of the range of b upwards"
-        )
-        reaches[1, 0], reaches[1, 8] = 0.05, 0.95
-        shape = PlateauShape(space, zeros, zeros, directions, reaches.ravel())
-        assert shape.explain().endswith(
-            "within about 80 % of the range of a upwards (5 % downwards); "
-            "40 % of the range of c upwards; 90 % of the range of b upwards "
-            "(the shortest of 4 limits)"
-        )
-
-    @pytest.mark.parametrize(
-        ("direction", "ahead", "behind", "words"),
-        [
-            (2, 0.2, 0.2, "14 % of both ranges where a and b change in the same direction"),
-            (
-                2,
-                0.2,
-                0.4,
-                "14 % of both ranges where a and b both rise (28 % where a and b both",
-            ),
-            (3, 0.2, 0.2, "14 % of both ranges where a and b change in opposite directions"),
-            (3, 0.2, NONE, "14 % of both ranges where a rises and b falls"),
-            (3, NONE, 0.2, "14 % of both ranges where a falls and b rises"),
-        ],
-    )
-    def test_a_limit_of_two_dimensions_together(self, direction, ahead, behind, words):
-        zeros = np.zeros(len(GRID))
-        reaches = np.full((2, 4), NONE)
-        reaches[:, direction] = ahead, behind
-        directions = combine_directions(2, combined=True)
-        shape = PlateauShape(GRID, zeros, zeros, directions, reaches.ravel())
-        assert words in shape.explain()
-
-    def test_a_side_without_targets_keeps_its_start(self):
-        """Rounding must not choose between reaches that are all the same."""
-        rng = np.random.default_rng(0)
-        squares = rng.random((3, 4, 10)) ** 2
-        squares[1] = 0.0
-        for scale in (1.0, 5.5, 0.3):
-            returns = scale * np.exp(-squares[0] / 0.16)
-            found = fit_reaches(
-                squares, returns, np.full(10, scale), REACHES, [np.full(3, START)], 2
-            )
-            assert found.tolist() == [0.4, REACHES[START], REACHES[NO_LIMIT]]
-
 
 class TestRest:
-    def test_better_policies_are_recognised_and_the_variance_is_what_is_left(self):
-        sources = GRID.unit_targets[[9, 20, 31, 38, 46, 53]]
-        returns = plateau(GRID, sources, (0.4, 0.4)) + np.linspace(-2, 2, 6)[:, None]
-        rows = completed(sources, returns)
-        fitted = PlateauModel().fit(rows)
-        residuals = returns - fitted.shape.returns(sources, slice(None))
-        means = residuals.mean(axis=1)
-        assert fitted.variance == pytest.approx((residuals - means[:, None]).var(), rel=1e-9)
-        expected = SmoothEffect(sources, means).predict(sources)
-        np.testing.assert_allclose(fitted.quality.predict(sources), expected)
-
     def test_many_targets_are_thinned_out_and_the_same_ones_each_time(self):
         assert targets_to_fit(2, 1000, 2000).tolist() == list(range(1000))
         some = targets_to_fit(10, 5000, 2000)
@@ -352,24 +195,3 @@ class TestRest:
         np.testing.assert_array_equal(some, targets_to_fit(10, 5000, 2000))
         assert len(targets_to_fit(100_000, 5000, 2000)) == 32
         assert len(targets_to_fit(100_000, 9, 2000)) == 9
-
-    def test_thinned_out_targets_find_the_same_reaches(self):
-        space = ContextSpace(a=range(50), b=range(40))
-        sources = spread_sources(6)
-        rows = completed(sources, plateau(space, sources, (0.2, 0.4)), space)
-        assert ALONG_DIMENSIONS.fit(rows).shape.reaches.tolist() == [0.2, 0.4, 0.2, 0.4]
-
-    @given(seed=st.integers(0, 30), scale=st.floats(1e-6, 1e6), shift=st.floats(-100, 100))
-    @settings(deadline=None, max_examples=20)
-    def test_shift_and_scale(self, seed, scale, shift):
-        sources = spread_sources(5, seed)
-        noise = np.random.default_rng(seed).normal(size=(5, len(GRID)))
-        returns = plateau(GRID, sources, (0.2, 0.4)) + noise
-        wanted = spread_sources(3, seed + 100)
-        one = PlateauModel().fit(completed(sources, returns)).predict(wanted, slice(None))
-        moved = completed(sources, scale * (returns + shift))
-        other = PlateauModel().fit(moved).predict(wanted, slice(None))
-        np.testing.assert_allclose(
-            other.mean, scale * (one.mean + shift), rtol=1e-6, atol=1e-6 * scale
-        )
-        np.testing.assert_allclose(other.variance, scale**2 * one.variance, rtol=1e-5)

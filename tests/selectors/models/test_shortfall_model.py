@@ -1,7 +1,5 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import ModelError
@@ -54,13 +52,6 @@ def test_gains_are_the_means_of_the_improvements():
         assert np.allclose(fitted.gains(UNITS, fitted.best)[form], improvements.mean(axis=1))
 
 
-def test_what_came_as_predicted_changes_nothing():
-    fitted = MODEL.fit(SPACE, FIRST, [specialist([0.0, 0.5], 0.6)])
-    assert fitted.reach == REACH
-    factors = (fitted._of_all, fitted._of_form, fitted._of_level, fitted._alike(UNITS, 0.25))
-    assert all(np.allclose(factor, 1.0) for factor in factors)
-
-
 def test_one_failure_of_a_promise_changes_each_factor_by_its_weight():
     fitted = MODEL.fit(SPACE, FIRST, [specialist([0.0, 0.5], 0.0)])
     assert fitted._of_all == pytest.approx(4 / 5)
@@ -90,11 +81,6 @@ def test_a_failure_of_a_promise_is_expected_again_of_those_that_are_alike():
     assert share[1, beside] > 1.5 * share[0, beside]
 
 
-def test_more_than_promised_is_believed_up_to_a_limit():
-    twice = MODEL.fit(SPACE, FIRST, [specialist([0.0, 0.5], 0.9)])
-    assert 1.0 < twice._of_all <= (4 + 2) / 5
-
-
 @pytest.mark.parametrize("reach", [0.1, 0.2, 0.6])
 def test_the_reach_is_found(reach):
     runs, before = [], FIRST
@@ -106,12 +92,6 @@ def test_the_reach_is_found(reach):
     assert min(reach, REACH) <= one <= max(reach, REACH), (
         "one run may leave it nearer to the usual one"
     )
-
-
-def test_the_best_grows_with_the_runs():
-    runs = [specialist([0.0, 0.5], 0.5), specialist([0.0, 0.0], 0.5)]
-    fitted = MODEL.fit(SPACE, FIRST, runs)
-    assert np.array_equal(fitted.best, np.max([FIRST, *[run.row for run in runs]], axis=0))
 
 
 def test_a_failed_run_is_evidence_about_its_form_only():
@@ -139,31 +119,6 @@ def test_nothing_is_missing():
     fitted = MODEL.fit(SPACE, np.full(81, 7.0), [])
     assert not fitted.generalist().any()
     assert not fitted.gains(UNITS, fitted.best).any()
-
-
-@settings(max_examples=25, deadline=None)
-@given(scale=st.floats(1e-3, 1e3), shift=st.floats(-1e3, 1e3), share=st.floats(0.0, 0.9))
-def test_shift_and_scale_of_the_returns_change_nothing(scale, shift, share):
-    run = specialist([0.0, 0.5], share)
-    moved = RegionRun(run.center, 0, scale * run.row + shift)
-    one = MODEL.fit(SPACE, FIRST, [run]).gains(UNITS, np.maximum(FIRST, run.row))
-    best = scale * np.maximum(FIRST, run.row) + shift
-    other = MODEL.fit(SPACE, scale * FIRST + shift, [moved]).gains(UNITS, best)
-    assert np.allclose(scale * one, other, rtol=1e-4, atol=1e-6 * scale)
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 1000), count=st.integers(0, 6))
-def test_nobody_is_expected_above_the_highest_return(seed, count):
-    rng = np.random.default_rng(seed)
-    runs = [
-        RegionRun(rng.random(2), int(rng.integers(2)), rng.normal(size=81)) for _ in range(count)
-    ]
-    fitted = MODEL.fit(SPACE, rng.normal(size=81), runs, None)
-    for form in range(2):
-        improvement = fitted.specialists(form, UNITS)
-        assert (improvement >= 0).all()
-        assert (fitted.best + improvement <= fitted.ceiling + 1e-9).all()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sdmbtl.selectors.models.smooth_effect import (
     JITTER,
@@ -13,8 +11,6 @@ from sdmbtl.selectors.models.smooth_effect import (
     NOISES,
     SmoothEffect,
     _own_kernel,
-    covariance_spectrum,
-    kernel_bases,
     smooth_kernel,
 )
 
@@ -84,39 +80,6 @@ def test_several_functions_share_lengths_and_noise(noises):
     np.testing.assert_allclose(variance, expected_variance, rtol=1e-6)
 
 
-def test_many_functions_tell_noise_from_smoothness_better_than_one():
-    points = np.linspace(0, 1, 8)[:, None]
-    noise = np.random.default_rng(0).normal(size=(8, 60))
-    noises = np.append(NOISES, 1.0)
-    smooth_share = [
-        (SmoothEffect(points, values, noises).weights @ (1 - noises)).sum()
-        for values in (noise[:, 0], noise)
-    ]
-    assert smooth_share[1] < 0.02 < smooth_share[0]
-
-
-def test_without_a_smooth_part_the_mean_is_expected_everywhere():
-    points, values, wanted = some_values(0, 8, 2)
-    effect = SmoothEffect(points, values, np.array([1.0]))
-    mean, variance = effect.predict(wanted)
-    np.testing.assert_array_equal(mean, values.mean())
-    np.testing.assert_allclose(variance, values.var(ddof=1))
-
-
-def test_kernels_are_decomposed_once_for_the_same_points():
-    points, _, _ = some_values(1, 5, 2)
-    bases = kernel_bases(points)
-    assert kernel_bases(points.copy()) is bases
-    assert kernel_bases(points + 0.01) is not bases
-    assert kernel_bases(points.reshape(10, 1)) is not bases
-    for length, eigenvalues, vectors in bases:
-        spectrum = covariance_spectrum(eigenvalues, NOISES)
-        for noise, values in zip(NOISES, spectrum, strict=True):
-            covariance = (1 - noise) * kernel(points, points, length)
-            covariance += (noise + JITTER) * np.eye(5)
-            np.testing.assert_allclose((vectors * values) @ vectors.T, covariance, atol=1e-12)
-
-
 def test_lengths_that_explain_nothing_are_left_out_without_harm():
     points = np.linspace(0, 1, 24)[:, None]
     values = np.sin(12 * points[:, 0])
@@ -129,54 +92,12 @@ def test_lengths_that_explain_nothing_are_left_out_without_harm():
     np.testing.assert_allclose(variance, expected_variance, atol=1e-3)
 
 
-def test_smooth_values_are_followed():
-    points = np.linspace(0, 1, 10)[:, None]
-    effect = SmoothEffect(points, 3.0 + 2.0 * points[:, 0])
-    mean, variance = effect.predict(np.array([[0.05], [0.5], [0.95]]))
-    np.testing.assert_allclose(mean, [3.1, 4.0, 4.9], atol=0.1)
-    assert variance.max() < 0.05
-
-
 def test_noise_is_not_followed():
     points = np.linspace(0, 1, 30)[:, None]
     values = np.random.default_rng(0).normal(5.0, 1.0, size=30)
     mean, variance = SmoothEffect(points, values).predict(points)
     assert np.abs(mean - values.mean()).max() < 0.5
     assert variance.mean() == pytest.approx(values.var(), rel=0.25)
-
-
-def test_far_from_the_values_less_is_known():
-    points = np.array([[0.4, 0.5], [0.5, 0.5], [0.6, 0.5], [0.5, 0.4]])
-    values = np.array([1.0, 2.0, 3.0, 2.0])
-    _, variance = SmoothEffect(points, values).predict(np.array([[0.5, 0.5], [1.0, 0.0]]))
-    assert variance[1] > 2 * variance[0]
-
-
-@pytest.mark.parametrize("k", [1, 2, 6])
-def test_equal_values_are_expected_everywhere(k):
-    mean, variance = SmoothEffect(np.random.default_rng(0).random((k, 2)), np.full(k, 7.0)).predict(
-        np.random.default_rng(1).random((5, 2))
-    )
-    np.testing.assert_array_equal(mean, 7.0)
-    np.testing.assert_allclose(variance, 0.0, atol=1e-250)
-
-
-def test_repeats_of_one_context_show_the_noise():
-    points = np.full((6, 2), 0.5)
-    values = np.array([1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
-    mean, variance = SmoothEffect(points, values).predict(points[:1])
-    assert mean[0] == pytest.approx(2.0)
-    assert variance[0] == pytest.approx(values.var(ddof=1), rel=0.3)
-
-
-@given(st.integers(0, 100), st.floats(1e-6, 1e6), st.floats(-1e3, 1e3))
-@settings(deadline=None, max_examples=30)
-def test_shift_and_scale(seed, scale, shift):
-    points, values, wanted = some_values(seed, 5, 2)
-    mean, variance = SmoothEffect(points, values).predict(wanted)
-    moved_mean, moved_variance = SmoothEffect(points, scale * (values + shift)).predict(wanted)
-    np.testing.assert_allclose(moved_mean, scale * (mean + shift), rtol=1e-6, atol=1e-7 * scale)
-    np.testing.assert_allclose(moved_variance, scale**2 * variance, rtol=1e-6)
 
 
 @pytest.mark.parametrize("dimensions", [1, 3])

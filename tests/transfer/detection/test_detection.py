@@ -2,14 +2,13 @@
 
 import json
 import math
-from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import StructureError
-from sdmbtl.transfer import ObservedRows, estimate_slopes
+from sdmbtl.transfer import ObservedRows
 from sdmbtl.transfer.detection import (
     MOUNTAIN,
     NO_STRUCTURE,
@@ -60,11 +59,6 @@ class TestMountainDetector:
         assert detection.structure == MOUNTAIN == "mountain"
         assert [c.passed for c in detection.criteria] == [True, True]
 
-    def test_its_slopes(self):
-        detection = MountainDetector().detect(synthetic(left=(-1, -2, -3), right=(-4, -5, -6)))
-        np.testing.assert_allclose(detection.slopes.left, [-1, -2, -3])
-        np.testing.assert_allclose(detection.slopes.right, [-4, -5, -6])
-
     def test_one_sided_is_not_a_mountain(self):
         detection = MountainDetector().detect(synthetic(left=(1.0, 1.0, DOWN)))
         assert detection.structure == NO_STRUCTURE == "none"
@@ -80,56 +74,6 @@ class TestMountainDetector:
         assert not detection.criteria[0].passed
         assert detection.explanation.startswith("policies do not differ less from one another, ")
 
-    def test_quality_alone_is_enough_to_say_no(self):
-        # A quality that is not a function of the context leaves the slopes falling.
-        rows = synthetic()
-        quality = np.array([40.0, -40.0, 0.0, 40.0, -40.0, 0.0])
-        detection = MountainDetector().detect(
-            ObservedRows(CUBE, SOURCES, rows.returns + quality[:, None])
-        )
-        assert detection.structure == NO_STRUCTURE
-        small_variance, _ = detection.criteria
-        assert not small_variance.passed
-        assert small_variance.value == pytest.approx(quality.std(), rel=0.1)
-
-    def test_both_sides_rising_is_not_a_mountain(self):
-        detection = MountainDetector().detect(synthetic(left=(UP, UP, UP), right=(UP, UP, UP)))
-        assert detection.structure == NO_STRUCTURE
-        assert detection.criteria[1].value == 0.0
-        assert "performance does not fall on both sides in any dimension (length, mass, pole)" in (
-            detection.explanation
-        )
-
-    def test_no_policy_differs_from_another(self):
-        # J = g(y): rounding leaves differences of 1e-16 that must not decide.
-        for seed in range(60):
-            rng = np.random.default_rng(seed)
-            k = int(rng.integers(2, 8))
-            space = ContextSpace(a=rng.random(4), b=rng.random(3))
-            sources = space.targets[rng.permutation(12)[:k]]
-            rows = ObservedRows(space, sources, np.tile(rng.normal(size=12) * 100, (k, 1)))
-            detection = MountainDetector().detect(rows)
-            assert detection.structure == NO_STRUCTURE
-            assert not detection.criteria[0].passed
-
-    @pytest.mark.parametrize("constant", [0.0, 0.1, -1e6 / 3])
-    def test_constant_returns(self, constant):
-        rows = ObservedRows(CUBE, SOURCES, np.full((6, 60), constant))
-        for detector in (MountainDetector(), MountainDetector.as_in_the_paper()):
-            detection = detector.detect(rows)
-            assert detection.structure == NO_STRUCTURE
-            json.dumps(detection.to_dict(), allow_nan=False)
-
-    def test_a_dimension_without_influence_does_not_fall(self):
-        for seed in range(30):
-            rng = np.random.default_rng(seed)
-            space = ContextSpace(a=rng.random(4), idle=rng.random(4))
-            sources = space.targets[rng.permutation(16)[:6]]
-            rows = synthetic(
-                (-1.0, 0.0), (-1.0, 0.0), (0.0, 0.0), 0.1, space=space, sources=sources
-            )
-            assert not estimate_slopes(rows).falling[1]
-
     @pytest.mark.parametrize("missing", [0.3, 0.6])
     def test_partial_rows(self, missing):
         full = synthetic(noise=0.1)
@@ -140,80 +84,12 @@ class TestMountainDetector:
         assert detection.structure == MOUNTAIN
         np.testing.assert_allclose(detection.slopes.left, [DOWN] * 3, atol=0.5)
 
-    def test_a_row_with_one_evaluated_target(self):
-        full = synthetic()
-        returns = full.returns.copy()
-        returns[2, 1:] = np.nan
-        detection = MountainDetector().detect(ObservedRows(CUBE, SOURCES, returns))
-        assert all(math.isfinite(c.value) for c in detection.criteria)
-
-    @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-    @pytest.mark.parametrize("measure", [1e-6, 1e6])
-    @pytest.mark.parametrize(
-        "model",
-        [
-            {},
-            {"left": (1.0, 1.0, DOWN)},
-            {"quality": (4.0, 4.0, 4.0)},
-            {"noise": 1.0},
-            {"noise": 5.0},
-        ],
-        ids=str,
-    )
-    def test_units_of_returns_and_contexts_change_nothing(self, scale, measure, model):
-        plain = MountainDetector().detect(synthetic(**model))
-        space = ContextSpace(
-            length=np.arange(4) * measure, mass=np.arange(5) / measure, pole=np.arange(3) + measure
-        )
-        sources = space.from_unit(CUBE.to_unit(SOURCES))
-        returns = (synthetic(**model).returns - 500) * scale
-        moved = MountainDetector().detect(ObservedRows(space, sources, returns))
-        assert moved.structure == plain.structure
-        assert [c.passed for c in moved.criteria] == [c.passed for c in plain.criteria]
-        np.testing.assert_allclose(moved.slopes.left, plain.slopes.left * scale, rtol=1e-6)
-
-    def test_as_in_the_paper_uses_the_biased_slopes(self):
-        paper = MountainDetector.as_in_the_paper()
-        rows = random_rows()
-        relative = estimate_slopes(rows, "relative")
-        detection = paper.detect(rows)
-        np.testing.assert_allclose(detection.slopes.left, relative.left)
-        np.testing.assert_allclose(detection.slopes.right, relative.right)
-        assert [type(c) for c in paper.criteria] == [SmallVarianceCriterion, SlopeCriterion]
-
     def test_where_the_bias_matters(self):
         space = ContextSpace(a=range(9))
         rows = synthetic((1.0,), (-3.0,), (0.0,), space=space, sources=space.targets[[2, 6]])
         ours = MountainDetector((SlopeCriterion(symmetry=None),)).detect(rows)
         paper = MountainDetector((SlopeCriterion("relative", symmetry=None),)).detect(rows)
         assert (ours.structure, paper.structure) == (NO_STRUCTURE, MOUNTAIN)
-
-    def test_the_explanation_of_a_mountain_gives_every_reason(self):
-        detection = MountainDetector().detect(synthetic())
-        first, second = detection.criteria
-        assert detection.explanation == f"{first.explanation}; {second.explanation}"
-        assert second.explanation == (
-            "performance falls on both sides in every dimension (length, mass, pole)"
-        )
-
-    def test_the_explanation_otherwise_gives_what_failed_only(self):
-        passed = CriterionResult("p", True, 1.0, 0.0, "this held")
-        failed = [CriterionResult(n, False, 0.0, 1.0, f"{n} did not hold") for n in "ab"]
-        detector = MountainDetector([Fixed(failed[0]), Fixed(passed), Fixed(failed[1])])
-        detection = detector.detect(random_rows())
-        assert detection.explanation == "a did not hold; b did not hold"
-        assert detection.criteria == (failed[0], passed, failed[1])
-
-    def test_growing_and_changing_rows(self):
-        detector = MountainDetector()
-        full = synthetic(noise=0.3)
-        for k in (2, 3, 6):
-            rows = ObservedRows(CUBE, SOURCES[:k], full.returns[:k])
-            again = MountainDetector().detect(rows)
-            np.testing.assert_allclose(detector.detect(rows).slopes.left, again.slopes.left)
-        other = synthetic(left=(1.0, 1.0, 1.0))
-        assert detector.detect(other).structure == NO_STRUCTURE
-        assert detector.detect(full).structure == MOUNTAIN
 
     def test_description(self):
         assert MountainDetector().structures == (MOUNTAIN, NO_STRUCTURE)
@@ -262,16 +138,6 @@ class TestSmallVariance:
         assert result.name == "small variance"
         assert result.slopes is None
 
-    def test_a_given_source_return_counts(self):
-        rows = random_rows()
-        own = np.arange(6.0) * 100
-        between = np.clip(rows.sources + 0.25, 0.0, [2.75, 3.75, 1.75])
-        given_ = ObservedRows(CUBE, between, rows.returns, own)
-        expected = np.std(own - rows.target_means[given_.source_positions])
-        result = SmallVarianceCriterion().evaluate(given_)
-        assert result.value == pytest.approx(expected)
-        assert not result.passed
-
     @pytest.mark.parametrize("known", [0, 1])
     def test_policies_that_were_not_evaluated_on_their_own_context(self, known):
         rows = synthetic()
@@ -284,36 +150,12 @@ class TestSmallVariance:
         assert result.passed is False
         assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["value"] is None
 
-    def test_sentences(self):
-        space = ContextSpace(a=range(2))
-        # Relative returns are ±1 on both targets: 1 on each own source, 1 over the targets.
-        equal = ObservedRows(space, [[0], [1]], [[2.0, 0.0], [0.0, 2.0]])
-        less = SmallVarianceCriterion().evaluate(equal)
-        assert less.explanation == (
-            "policies differ less from one another, each on its own context, than one policy does "
-            "from target to target (standard deviations 0 and 1, relative to the mean on each "
-            "target)"
-        )
-        assert less.passed
-        more = ObservedRows(space, [[0], [1]], [[2.0, 2.0], [0.0, 0.0]])
-        assert SmallVarianceCriterion().evaluate(more).explanation == (
-            "policies do not differ less from one another, each on its own context, than one "
-            "policy does from target to target (standard deviations 1 and 0, relative to the mean "
-            "on each target)"
-        )
-
     def test_equality_does_not_pass(self):
         space = ContextSpace(a=range(2))
         rows = ObservedRows(space, [[0], [0]], [[2.0, 0.0], [0.0, 2.0]])
         result = SmallVarianceCriterion().evaluate(rows)
         assert result.value == result.threshold == 1.0
         assert result.passed is False
-
-    def test_small_returns_are_no_rounding(self):
-        rows = synthetic()
-        for scale in (1e-12, 1e12):
-            small = ObservedRows(CUBE, SOURCES, rows.returns * scale)
-            assert SmallVarianceCriterion().evaluate(small).passed
 
 
 class TestSlopeCriterion:
@@ -325,57 +167,6 @@ class TestSlopeCriterion:
         assert result.threshold == 0.5
         assert result.passed is (falling >= 2)
         assert result.name == "slope"
-
-    def test_exactly_half_is_not_a_majority(self):
-        space = ContextSpace(a=range(4), b=range(4))
-        rows = synthetic(
-            (DOWN, UP), (DOWN, DOWN), (0, 0), space=space, sources=space.targets[[0, 6, 9, 15]]
-        )
-        result = SlopeCriterion().evaluate(rows)
-        assert result.value == 0.5
-        assert result.passed is False
-        assert SlopeCriterion(majority=0.4).evaluate(rows).passed is True
-
-    def test_another_majority(self):
-        rows = synthetic(left=(DOWN, DOWN, UP))
-        assert SlopeCriterion(majority=0.6).evaluate(rows).passed
-        strict = SlopeCriterion(majority=0.7).evaluate(rows)
-        assert not strict.passed
-        assert strict.threshold == 0.7
-
-    @pytest.mark.parametrize("method", ["return", "relative", "within"])
-    def test_its_slopes(self, method):
-        rows = random_rows(missing=0.2)
-        result = SlopeCriterion(method).evaluate(rows)
-        expected = estimate_slopes(rows, method)
-        np.testing.assert_allclose(result.slopes.left, expected.left)
-        np.testing.assert_allclose(result.slopes.right, expected.right)
-        assert result.value == expected.falling.mean()
-        assert SlopeCriterion(method).describe()["method"] == method
-
-    @pytest.mark.parametrize(
-        ("left", "explanation"),
-        [
-            ((DOWN, DOWN, DOWN), "falls on both sides in every dimension (length, mass, pole)"),
-            ((UP, UP, UP), "does not fall on both sides in any dimension (length, mass, pole)"),
-            (
-                (DOWN, UP, DOWN),
-                "falls on both sides in length, pole, does not fall on both sides in mass",
-            ),
-            (
-                (DOWN, 3.5 * DOWN, UP),
-                "falls on both sides in length, falls on both sides but much more on one in mass, "
-                "does not fall on both sides in pole",
-            ),
-            (
-                (DOWN / 4, 4 * DOWN, DOWN / 5),
-                "falls on both sides but much more on one in length, mass, pole",
-            ),
-        ],
-    )
-    def test_the_dimensions_are_named(self, left, explanation):
-        result = SlopeCriterion().evaluate(synthetic(left=left))
-        assert result.explanation == f"performance {explanation}"
 
     @pytest.mark.parametrize(("steeper", "passed"), [(1.0, True), (2.9, True), (3.1, False)])
     def test_a_tilted_ridge_is_not_a_distance(self, steeper, passed):
@@ -397,16 +188,6 @@ class TestSlopeCriterion:
         assert result.explanation == (
             "performance falls on both sides in every dimension (a); nothing is known about b, c"
         )
-
-    def test_nothing_known_at_all(self):
-        rows = ObservedRows(CUBE, SOURCES[[1, 1]], random_rows(k=2).returns)
-        result = SlopeCriterion().evaluate(rows)
-        assert (result.value, result.passed) == (0.0, False)
-        assert result.explanation == "the rows say nothing about any dimension yet"
-
-    def test_a_misspelt_method(self):
-        with pytest.raises(StructureError, match=r"must be one of .* Got 'wihtin' instead"):
-            SlopeCriterion("wihtin")
 
 
 class Fixed(Criterion):
@@ -449,18 +230,6 @@ class TestExtension:
         assert detector.describe() == {"name": "BestPolicyDetector"}
         assert detector.min_rows == 2
 
-    def test_nothing_can_be_left_out(self):
-        class Empty(Criterion):
-            name = "empty"
-
-        class NoDetector(Detector):
-            structures = ()
-
-        with pytest.raises(TypeError, match="abstract"):
-            Empty()
-        with pytest.raises(TypeError, match="abstract"):
-            NoDetector()
-
     def test_detection_as_json(self):
         detection = MountainDetector().detect(synthetic())
         data = json.loads(json.dumps(detection.to_dict(), allow_nan=False))
@@ -474,19 +243,3 @@ class TestExtension:
         assert small_variance["threshold"] == detection.criteria[0].threshold
         assert slope["slopes"] == detection.slopes.to_dict()
         assert slope["explanation"] == detection.criteria[1].explanation
-
-    def test_what_was_found_cannot_be_changed(self):
-        detection = MountainDetector().detect(synthetic())
-        with pytest.raises(FrozenInstanceError):
-            detection.structure = NO_STRUCTURE
-        with pytest.raises(FrozenInstanceError):
-            detection.criteria[0].passed = False
-
-    def test_a_detection_without_criteria(self):
-        detection = Detection("somewhere", "because")
-        assert detection.slopes is None
-        assert detection.to_dict() == {
-            "structure": "somewhere",
-            "explanation": "because",
-            "criteria": [],
-        }

@@ -1,14 +1,12 @@
-"""The crossing: what differs between contexts, and what does not."""
+"""The crossing: constants, and the features that differ between contexts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 #: Seconds of a step.
 STEP = 0.5
-#: Metres from where the network begins to the stop line, and from the crossing to where it ends.
+#: Metres from the border of the network to the stop line, on each road.
 LONGEST_LANE = 392.8
 #: Metres behind the crossing after which a vehicle has arrived.
 EXIT = 250.0
@@ -44,12 +42,3 @@ class Crossing:
     red: float = 35.0
     speed_limit: float = 14.0
     lane_length: float = 250.0
-
-    @classmethod
-    def of(cls, context: Mapping[str, float]) -> Crossing:
-        """The crossing of a context."""
-        return cls(**{name: float(value) for name, value in context.items()})
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON data."""
-        return asdict(self)

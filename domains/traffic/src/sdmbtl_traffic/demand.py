@@ -1,4 +1,4 @@
-"""Which vehicles come, and when: Poisson arrivals at the four entries."""
+"""Poisson arrivals of vehicles at the four entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Demand(NamedTuple):
     Attributes:
         time: (V,) seconds at which each wants to enter.
         entry: (V,) numbers of `ENTRIES`.
-        controlled: (V,) whether a policy drives it.
+        controlled: (V,) true where a policy drives the vehicle.
     """
 
     time: NDArray[np.float64]
@@ -26,16 +26,16 @@ class Demand(NamedTuple):
 
 
 def draw_demand(crossing: Crossing, seed: int, horizon: float, warm_up: float = 0.0) -> Demand:
-    """The vehicles of an episode.
+    """Draw the vehicles of an episode.
 
     The same seed has the same random numbers in all contexts: with more inflow the same vehicles
-    come sooner, with more penetration more of the same vehicles are controlled. Who comes in the
-    warm-up is never controlled: it may be about to stop when control begins. At least one vehicle
-    comes, and at least one is controlled: otherwise there would be nothing to measure.
+    come sooner, with more penetration more of the same vehicles are controlled. A vehicle that
+    comes in the warm-up is never controlled, as it may be about to stop when control begins. At
+    least one vehicle comes and is controlled: otherwise there would be nothing to measure.
 
     Args:
         crossing: Inflow and penetration.
-        seed: Of the episode.
+        seed: Seed of the episode.
         horizon: Seconds of the episode.
         warm_up: Seconds at its beginning in which SUMO drives everybody.
     """
@@ -54,17 +54,13 @@ def draw_demand(crossing: Crossing, seed: int, horizon: float, warm_up: float = 
         time, entry = np.append(time, (warm_up + horizon) / 2), np.append(entry, 0)
     order = np.argsort(time, kind="stable")
     time, entry = time[order], entry[order]
-    drawn = np.where(time >= warm_up, _draw_numbers(entry, seed), np.inf)
-    controlled = drawn < crossing.penetration
-    if not controlled.any():
-        controlled[np.argmin(drawn)] = True
-    return Demand(time, entry, controlled)
-
-
-def _draw_numbers(entry: NDArray[np.int64], seed: int) -> NDArray[np.float64]:
-    """(V,) what decides who is controlled; the n-th of an entry has the same in all contexts."""
+    # The n-th vehicle of an entry has the same number in all contexts.
     drawn = np.zeros(len(entry))
     for number in range(len(ENTRIES)):
         own = np.flatnonzero(entry == number)
         drawn[own] = np.random.default_rng([seed, number, 1]).random(len(own))
-    return drawn
+    drawn[time < warm_up] = np.inf
+    controlled = drawn < crossing.penetration
+    if not controlled.any():
+        controlled[np.argmin(drawn)] = True
+    return Demand(time, entry, controlled)

@@ -25,11 +25,11 @@ Frame = NDArray[np.uint8]
 
 
 def draw_crossing(scene: Scene, plan: SignalPlan) -> Frame:
-    """(HEIGHT, WIDTH, 3) a frame: controlled vehicles are green, others white.
+    """Draw a (HEIGHT, WIDTH, 3) frame: controlled vehicles are green, others white.
 
     Args:
-        scene: Where the vehicles are, and when.
-        plan: Of this crossing alone.
+        scene: The vehicles.
+        plan: The lights of this crossing alone.
     """
     frame = np.full((HEIGHT, WIDTH, 3), GRASS, np.uint8)
     road = LANE_WIDTH
@@ -55,9 +55,9 @@ def draw_crossing(scene: Scene, plan: SignalPlan) -> Frame:
 def _draw_rectangle(
     frame: Frame, entry: str, front: float, back: float, width: float, colour: tuple[int, int, int]
 ) -> None:
-    """Draw what is on the lane from an entry, between two distances to the middle."""
+    """Fill a part of the lane from an entry, between two distances to the middle."""
     x, y = TOWARDS[entry]
-    # Traffic drives on the right: of who comes from the west that is below.
+    # Traffic drives on the right: from the west that is below.
     middle = np.array([-y, x]) * LANE
     along = np.array([[x, y]]) * np.array([[front], [back]])
     corners = np.concatenate([along + middle + s * np.array([-y, x]) * width / 2 for s in (-1, 1)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import gymnasium
@@ -12,14 +13,8 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import Range, SpaceLike
-from sdmbtl.environments.batched_world import (
-    AgentsNow,
-    AgentsStep,
-    BatchedWorld,
-    JointView,
-    ParallelView,
-)
-from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.contextual import SEEDS
+from sdmbtl.environments.family import BuiltFor, EnvironmentFamily
 from sdmbtl.errors import ContextError, FamilyError
 from sdmbtl_traffic.crossing import (
     CROSSINGS,
@@ -32,7 +27,8 @@ from sdmbtl_traffic.drawing import draw_crossing
 from sdmbtl_traffic.observation import SIZE, EmissionModel, reward
 from sdmbtl_traffic.signal_plan import SignalPlan
 from sdmbtl_traffic.simulation import Driver, Rules
-from sdmbtl_traffic.simulation_client import SimulationClient
+from sdmbtl_traffic.simulation_process import SimulationClient
+from sdmbtl_traffic.vector_env import AgentsNow, AgentsStep, MultiAgentVectorEnv
 
 
 class Traffic(EnvironmentFamily):
@@ -60,7 +56,7 @@ class Traffic(EnvironmentFamily):
 
     The trainer "ppo" has one policy for all vehicles, and plays up to 16 episodes in one
     simulation. `build` gives the view of Gymnasium, in which one policy acts for all vehicles of a
-    crossing together; `build_parallel` that of PettingZoo.
+    crossing together.
 
     There is no range of returns: a trip without a stop is worth about 40, but a queue can cost
     hundreds.
@@ -79,7 +75,7 @@ class Traffic(EnvironmentFamily):
     """
 
     name = "Traffic"
-    defaults: Mapping[str, float] = Crossing().to_dict()
+    defaults: Mapping[str, float] = asdict(Crossing())
     ranges: Mapping[str, Mapping[str, Range]] = {
         "flowing": {
             "inflow": Range(50.0, 300.0, 6),
@@ -180,19 +176,15 @@ class Traffic(EnvironmentFamily):
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """The crossing as a Gymnasium environment: one policy acts for all its vehicles."""
-        return TrafficEnv(self.build_world(), context, render_mode)
+        return TrafficEnv(self.make_vector_env(), context, render_mode)
 
-    def build_parallel(self, context: Mapping[str, float]) -> ParallelView:
-        """The crossing in the form that PettingZoo calls parallel: each vehicle is an agent."""
-        return ParallelView(self.build_world(), self.full_context(context))
-
-    def build_world(self) -> TrafficWorld:
-        """Up to 16 crossings in one simulation."""
+    def make_vector_env(self) -> TrafficVectorEnv:
+        """Make up to 16 crossings in one simulation."""
         rules = Rules(self.horizon, self.warm_up, self.max_vehicles, self.emission_class)
-        return TrafficWorld(SimulationClient(rules, patience=self.patience), self.emissions)
+        return TrafficVectorEnv(SimulationClient(rules, patience=self.patience), self.emissions)
 
 
-class TrafficWorld(BatchedWorld):
+class TrafficVectorEnv(MultiAgentVectorEnv):
     """Crossings in one simulation.
 
     Args:
@@ -218,9 +210,9 @@ class TrafficWorld(BatchedWorld):
         self._crossings: list[Crossing] = []
 
     def reset(self, contexts: Sequence[Mapping[str, float]], seeds: Sequence[int]) -> AgentsNow:
-        """Begin an episode on a crossing for each context."""
+        """Begin an episode on a crossing for each context; missing features are the usual ones."""
         agents, _ = self._client.reset(contexts, seeds, self.driver)
-        self._crossings = [Crossing.of(context) for context in contexts]
+        self._crossings = [Crossing(**context) for context in contexts]
         return AgentsNow(*agents)
 
     def step(self, actions: NDArray[np.float32]) -> AgentsStep:
@@ -247,17 +239,64 @@ class TrafficWorld(BatchedWorld):
         self._client.close()
 
 
-class TrafficEnv(JointView):
-    """The crossing as a Gymnasium environment, which can be drawn; see `JointView`."""
+class TrafficEnv(gymnasium.Env[NDArray[np.float32], NDArray[np.float32]]):
+    """One crossing as a Gymnasium environment: one policy acts for all vehicles together.
 
+    An observation has for each place 1 and what its vehicle sees, or zeros if there is none; an
+    action has the actions of all places one after another. The reward is the sum over the
+    vehicles.
+
+    Args:
+        world: Steps the episode.
+        context: The full context; `reset(options={"context": ...})` changes it.
+        render_mode: As in Gymnasium.
+    """
+
+    built_for: BuiltFor = "space"
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 20}  # noqa: RUF012
 
     def __init__(
-        self, world: TrafficWorld, context: Mapping[str, float], render_mode: str | None
+        self, world: TrafficVectorEnv, context: Mapping[str, float], render_mode: str | None
     ) -> None:
-        super().__init__(world, context)
-        self.render_mode = render_mode
+        self.world, self.context, self.render_mode = world, dict(context), render_mode
+        seen, acted, places = world.observation_space, world.action_space, world.max_agents
+        low = np.tile(np.concatenate([[0.0], np.minimum(seen.low, 0.0)]), places)
+        high = np.tile(np.concatenate([[1.0], np.maximum(seen.high, 0.0)]), places)
+        self.observation_space = spaces.Box(low.astype(np.float32), high.astype(np.float32))
+        self.action_space = spaces.Box(np.tile(acted.low, places), np.tile(acted.high, places))
+        self._now: AgentsNow | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Start an episode."""
+        super().reset(seed=seed)
+        self.context.update((options or {}).get("context", {}))
+        own = seed if seed is not None else int(self.np_random.integers(SEEDS))
+        self._now = self.world.reset([self.context], [own])
+        return self._join(self._now), {}
+
+    def step(
+        self, action: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Take the actions of all places; those of empty ones do nothing."""
+        if self._now is None:
+            raise gymnasium.error.ResetNeeded("Call reset before step.")
+        own = np.asarray(action, np.float32).reshape(self.world.max_agents, -1)
+        step = self.world.step(own[self._now.slots])
+        self._now = step.now
+        return self._join(step.now), float(step.reward.sum()), False, step.is_over, {}
 
     def render(self) -> NDArray[np.uint8] | None:
-        """(H, W, 3) the crossing from above, without a display."""
+        """Draw the crossing from above: an (H, W, 3) picture, without a display."""
         return None if self.render_mode is None else self.world.render(0)
+
+    def close(self) -> None:
+        """End the simulation."""
+        self.world.close()
+
+    def _join(self, now: AgentsNow) -> NDArray[np.float32]:
+        joined = np.zeros((self.world.max_agents, 1 + now.obs.shape[1]), np.float32)
+        joined[now.slots, 0] = 1.0
+        joined[now.slots, 1:] = now.obs
+        return joined.ravel()

@@ -1,4 +1,4 @@
-"""What a driver sees, and the reward for what it did, as arrays over vehicles."""
+"""Observations and rewards of drivers, as arrays over vehicles."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from sdmbtl_traffic.crossing import VEHICLE_LENGTH
 from sdmbtl_traffic.signal_plan import Signals
 
 #: Entries of an observation, in order. Speeds are shares of the limit, distances of 250 m, gaps of
-#: 50 m and at most 2, times of a minute. Who has passed the light sees green. The speed for the
-#: next green is that with which the light is reached when it is green: it follows from the entries
+#: 50 m and at most 2, times of a minute. A vehicle that has passed the light sees green. With the
+#: speed for the next green it reaches the light when it is green: this follows from the entries
 #: before it, and is hard to find for a network.
 NAMES = (
     "speed",
@@ -58,13 +58,13 @@ def observe(
     limits: NDArray[np.float64],
     signals: Signals,
 ) -> NDArray[np.float32]:
-    """(k, SIZE) what some of the vehicles see.
+    """Return the observations of some of the vehicles, (k, SIZE).
 
     Args:
         traffic: All vehicles.
-        who: (k,) positions of those that look.
+        who: (k,) their positions.
         limits: (Q,) speed limit of each queue.
-        signals: What each of the Q queues sees of its light.
+        signals: The light of each of the Q queues.
     """
     seen = np.zeros((len(who), SIZE), np.float32)
     queue = traffic.queue[who]
@@ -107,14 +107,14 @@ def _see_neighbour(
 def reward(
     speed: NDArray[np.float32], grams: NDArray[np.float32], present: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """(k,) rewards of a step: speed, less standing, less emissions; 0 for who has left.
+    """Return the (k,) rewards of a step: speed minus standing minus emissions; 0 after leaving.
 
     Over a whole trip speeds add up to its length: what can be gained is less CO2 and less standing.
 
     Args:
         speed: (k,) in m/s.
         grams: (k,) of CO2 in this step.
-        present: (k,) who is still there.
+        present: (k,) true for vehicles that are still there.
     """
     gained = (speed - 35.0 * np.maximum(0.0, 1.0 - speed) - 3.0 * grams) / 15.0
     return np.where(present, gained, 0.0).astype(np.float32)

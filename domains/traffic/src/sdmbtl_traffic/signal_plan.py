@@ -1,4 +1,4 @@
-"""The traffic lights: when which entry has green."""
+"""The programs of the traffic lights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ AMBER = 3.0
 
 
 class Signals(NamedTuple):
-    """What entries see at a moment; each is an array over them.
+    """The lights at a moment; each attribute is an array over entries.
 
     Attributes:
-        green: Whether it has green.
-        amber: Whether it has amber.
+        green: True where it is green.
+        amber: True where it is amber.
         to_green: Seconds until its next green begins, 0 while it has green.
         to_red: Seconds until its green, the present or the next one, ends.
         to_next_green: Seconds until a green begins, after this one if it has green.
@@ -38,15 +38,21 @@ class SignalPlan:
     SUMO switches between steps, so all times are rounded to them.
 
     Args:
-        crossings: With how long the main road has green and red.
+        crossings: The crossings.
 
     Attributes:
-        durations: Of each crossing the seconds of its phases: main green, main amber, other green,
+        durations: Seconds of the phases of each crossing: main green, main amber, other green,
             other amber.
     """
 
     def __init__(self, crossings: Sequence[Crossing]) -> None:
-        self.durations = [_durations(crossing) for crossing in crossings]
+        def rounded(seconds: float, least: float) -> float:
+            return max(round(seconds / STEP) * STEP, least)
+
+        self.durations = [
+            (rounded(c.green, STEP), AMBER, rounded(c.red, AMBER + STEP) - AMBER, AMBER)
+            for c in crossings
+        ]
         is_main = np.tile([entry in MAIN_ROAD for entry in ENTRIES], len(crossings))
         main, amber, other, last = np.repeat(self.durations, len(ENTRIES), axis=0).T
         self._cycle = main + amber + other + last
@@ -54,20 +60,10 @@ class SignalPlan:
         self._begins = np.where(is_main, 0.0, main + amber)
 
     def at(self, time: float) -> Signals:
-        """What all entries see, those of the first crossing first."""
+        """Return the lights of all entries, those of the first crossing first."""
         since = (time - self._begins) % self._cycle
         rest = self._cycle - since
         green = since < self._green
         amber = ~green & (since < self._green + AMBER)
         to_red = np.where(green, self._green - since, rest + self._green)
         return Signals(green, amber, np.where(green, 0.0, rest), to_red, rest)
-
-
-def _durations(crossing: Crossing) -> tuple[float, float, float, float]:
-    green = _round(crossing.green, STEP)
-    red = _round(crossing.red, AMBER + STEP)
-    return green, AMBER, red - AMBER, AMBER
-
-
-def _round(seconds: float, least: float) -> float:
-    return max(round(seconds / STEP) * STEP, least)

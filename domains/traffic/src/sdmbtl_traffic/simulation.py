@@ -27,14 +27,14 @@ VEHICLES = Path(__file__).parent / "network" / "vehicles.rou.xml"
 OPTIONS = (
     *("--net-file", str(NETWORK), "--route-files", str(VEHICLES), "--step-length", str(STEP)),
     *("--no-step-log", "true", "--no-warnings", "true", "--xml-validation", "never"),
-    # Nobody is taken away who has to wait for long.
+    # No vehicle is removed because it waits for long.
     *("--time-to-teleport", "-1", "--max-depart-delay", "-1"),
 )
 #: States of a light's links (north, east, south, west) in the phases of a `SignalPlan`.
 PHASES = ("rGrG", "ryry", "GrGr", "yryr")
 OPPOSITE = {"west": "east", "east": "west", "north": "south", "south": "north"}
 
-#: Who drives the controlled vehicles: a policy, SUMO's IDM as all others, or SUMO's IDM with its
+#: The driver of the controlled vehicles: a policy, SUMO's IDM as all others, or SUMO's IDM with its
 #: green-light advisory.
 Driver = Literal["policy", "idm", "advisory"]
 DRIVERS: tuple[Driver, ...] = get_args(Driver)
@@ -42,14 +42,14 @@ DRIVERS: tuple[Driver, ...] = get_args(Driver)
 
 @dataclass(frozen=True)
 class Rules:
-    """What all episodes of a simulation have in common.
+    """Settings that all episodes of a simulation share.
 
     Attributes:
         horizon: Seconds of an episode.
         warm_up: Steps of it in which SUMO drives everybody.
         max_vehicles: Vehicles of a crossing that are controlled at once; further ones are driven
             by SUMO until there is a place.
-        emission_class: Of SUMO, for all vehicles.
+        emission_class: One of SUMO's, for all vehicles.
     """
 
     horizon: float
@@ -62,8 +62,8 @@ class Agents(NamedTuple):
     """The controlled vehicles that are there now.
 
     Attributes:
-        slots: (k,) where each is: number of its crossing times `max_vehicles`, plus its place.
-        obs: (k, SIZE) what each sees.
+        slots: (k,) number of its crossing times `max_vehicles`, plus its place.
+        obs: (k, SIZE) observations.
     """
 
     slots: NDArray[np.int32]
@@ -71,11 +71,11 @@ class Agents(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """What became of those that were there before a step.
+    """The controlled vehicles of before a step, after it.
 
     Attributes:
-        gone: (k,) whether each has left.
-        speed: (k,) in m/s, 0 for who has left.
+        gone: (k,) true for those that have left.
+        speed: (k,) in m/s, 0 for those that have left.
         acceleration: (k,) in m/s².
         co2: (k,) in mg/s, by SUMO's model.
     """
@@ -91,7 +91,7 @@ class Scene(NamedTuple):
 
     Attributes:
         time: Seconds since the beginning.
-        vehicles: Of each its entry, its metres to the light and whether it is controlled.
+        vehicles: Entry, metres to the light and whether it is controlled, of each.
     """
 
     time: float
@@ -104,7 +104,7 @@ class Simulation:
     Only one of these can be in a process.
 
     Args:
-        rules: What they have in common.
+        rules: Settings that all episodes share.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -123,7 +123,7 @@ class Simulation:
         Args:
             crossings: At most as many as the network has.
             seeds: One for each.
-            driver: Who drives the controlled vehicles.
+            driver: The driver of the controlled vehicles.
         """
         if self._is_started:
             self._sumo.load(OPTIONS)
@@ -148,7 +148,7 @@ class Simulation:
         return self._look()
 
     def step(self, actions: NDArray[np.float32]) -> tuple[Moved, Agents]:
-        """Half a second, with (k,) accelerations of the vehicles that are controlled now."""
+        """Advance half a second, with (k,) accelerations of the controlled vehicles."""
         before = self._agents
         if self._driver == "policy":
             self._command(actions)
@@ -160,11 +160,11 @@ class Simulation:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time is up."""
+        """True when the time is up."""
         return self._time >= self.rules.horizon - STEP / 2
 
     def measures(self) -> dict[str, NDArray[np.float64]]:
-        """Of each episode so far, over all its vehicles, controlled or not.
+        """Return measures of each episode so far, over all its vehicles.
 
         Returns:
             "co2": grams for a vehicle that has arrived, "speed": mean speed in m/s of these,
@@ -186,7 +186,7 @@ class Simulation:
         }
 
     def scene(self, number: int) -> Scene:
-        """What there is to see on a crossing now."""
+        """Return the vehicles on a crossing now."""
         own = np.flatnonzero(self._queue // len(ENTRIES) == number)
         entries = (self._queue[own] % len(ENTRIES)).tolist()
         controlled = self._is_controlled[self._active[own]].tolist()
@@ -255,7 +255,7 @@ class Simulation:
             self._vehicle.setSpeed(name, speed)
 
     def _advance(self) -> None:
-        """One step of SUMO, and what it did."""
+        """Let SUMO take one step, and read its result."""
         self._sumo.simulationStep()
         self._time += STEP
         departed = [int(name) for name in self._sumo.simulation.getDepartedIDList()]
@@ -281,7 +281,7 @@ class Simulation:
             self._waiting.remove(number)
 
     def _list_active(self) -> None:
-        """All vehicles, one queue after another."""
+        """List all vehicles, one queue after another."""
         self._active = np.array([n for queue in self._queues for n in queue], np.int64)
         self._names = [str(number) for number in self._active]
         self._queue = self._queue_of[self._active]
@@ -290,7 +290,7 @@ class Simulation:
         self._position[self._active] = np.arange(len(self._active))
 
     def _read(self) -> None:
-        """Speed, place and emissions of all vehicles."""
+        """Read the speed and emissions of all vehicles."""
         speed, co2, names = self._vehicle.getSpeed, self._vehicle.getCO2Emission, self._names
         self._speed = np.array([speed(name) for name in names], np.float64)
         self._milligrams = np.array([co2(name) for name in names], np.float64)
@@ -307,7 +307,7 @@ class Simulation:
         self._standing[active] += np.where(self._speed < 0.1, STEP, 0.0)
 
     def _follow(self, before: NDArray[np.int64], last_speed: NDArray[np.float64]) -> Moved:
-        """What became of vehicles."""
+        """Return the state of vehicles that were there before the step."""
         position = self._position[before]
         gone = self._has_arrived[before]
         there = np.flatnonzero(~gone)
@@ -318,7 +318,7 @@ class Simulation:
         return Moved(gone, speed, change, co2)
 
     def _take_control(self) -> None:
-        """Give places to those who wait for one, first come, first served."""
+        """Give places to vehicles that wait for one, first come, first served."""
         still = []
         for number in self._waiting:
             episode = self._episode_of[number]
@@ -330,7 +330,7 @@ class Simulation:
         self._waiting = still
         slots = self._slot[self._active]
         self._agents = self._active[slots >= 0]
-        # By slot, so that the order does not depend on who is where.
+        # By slot, so that the order does not depend on positions.
         self._agents = self._agents[np.argsort(self._slot[self._agents], kind="stable")]
         self._names_of_agents = [str(number) for number in self._agents]
 
@@ -344,6 +344,6 @@ class Simulation:
         return Agents(self._slot[self._agents], obs)
 
     def _sum(self, values: NDArray[Any], where: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(E,) sums over some vehicles of each episode."""
+        """Return the (E,) sums over some vehicles of each episode."""
         found = np.bincount(self._episode_of[where], values[where], len(self._crossings))
         return found.astype(np.float64)

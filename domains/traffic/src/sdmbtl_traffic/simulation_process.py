@@ -1,62 +1,175 @@
-"""The process of a simulation: `python -m sdmbtl_traffic.simulation_process`.
+"""A simulation in a process of its own, so that a crash or a hang of SUMO becomes an error.
 
-It answers what it reads on its standard input until that is closed, so it never outlives who
-started it. What SUMO prints goes to standard error: standard output has messages only.
+`SimulationClient` starts `python -m sdmbtl_traffic.simulation_process`, and both talk through a
+`multiprocessing` connection: a request is the name of a method of `Simulation` with its arguments.
+The process ends when its connection is closed, so it never outlives the client.
 """
 
 from __future__ import annotations
 
-import json
+import importlib.util
 import os
 import signal
+import socket
+import subprocess
 import sys
-from typing import Any, BinaryIO
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import IO, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from sdmbtl.errors import MissingPackageError, SimulationError
 from sdmbtl_traffic.crossing import Crossing
-from sdmbtl_traffic.messages import pack_step, receive, send
-from sdmbtl_traffic.simulation import Moved, Rules, Simulation
+from sdmbtl_traffic.simulation import Agents, Driver, Moved, Rules, Scene, Simulation
+
+#: Characters of SUMO's output that an error shows.
+SHOWN = 500
 
 
-def main() -> None:
-    """Serve one simulation."""
-    # An interrupt is for who started this; closing the input ends it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    rules = Rules(**json.loads(sys.argv[1]))
-    serve(Simulation(rules), sys.stdin.buffer, answers)
+class SimulationClient:
+    """A simulation in a process of its own, which is started at the first reset.
 
+    Args:
+        rules: Settings that all episodes share.
+        patience: Seconds after which a process that does not answer is killed.
+        resets: Episodes after which the process is replaced: SUMO does not give back all the
+            memory of the networks it has loaded.
 
-def serve(simulation: Simulation, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer requests until there are no more."""
-    while True:
+    Raises:
+        MissingPackageError: If libsumo is not installed.
+    """
+
+    def __init__(self, rules: Rules, *, patience: float = 60.0, resets: int = 500) -> None:
+        if importlib.util.find_spec("libsumo") is None:
+            raise MissingPackageError(
+                "Traffic needs SUMO, which is not installed. Install it with: pip install libsumo",
+                name="libsumo",
+            )
+        self.rules, self.patience, self.resets = rules, patience, resets
+        self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
+        self._log: IO[bytes] | None = None
+        self._done = 0
+
+    def reset(
+        self,
+        contexts: Sequence[Mapping[str, float]],
+        seeds: Sequence[int],
+        driver: Driver = "policy",
+    ) -> tuple[Agents, bool]:
+        """Begin an episode for each context; see `Simulation.reset`."""
+        if self._done >= self.resets:
+            self.close()
+        if self._process is None:
+            self._start()
+        self._done += 1
+        crossings = [Crossing(**context) for context in contexts]
+        agents, is_over = self._call("reset", crossings, list(seeds), driver)
+        return agents, is_over
+
+    def step(self, actions: NDArray[np.float32]) -> tuple[Moved, Agents, bool]:
+        """Advance half a second; see `Simulation.step`. The last value: the time is up."""
+        (moved, agents), is_over = self._call("step", np.asarray(actions, np.float32).ravel())
+        return moved, agents, is_over
+
+    def measures(self) -> dict[str, NDArray[np.float64]]:
+        """Return the measures of the episodes; see `Simulation.measures`."""
+        found: dict[str, NDArray[np.float64]] = self._call("measures")[0]
+        return found
+
+    def scene(self, crossing: int) -> Scene:
+        """Return the vehicles on a crossing now."""
+        found: Scene = self._call("scene", crossing)[0]
+        return found
+
+    @property
+    def pid(self) -> int | None:
+        """Number of the process; None if there is none."""
+        return None if self._process is None else self._process.pid
+
+    def close(self) -> None:
+        """End the process; the next reset starts another one."""
+        process, connection, log = self._process, self._connection, self._log
+        self._process, self._connection, self._log, self._done = None, None, None, 0
+        if process is not None:
+            process.kill()  # it has nothing to save
+            process.wait()
+        if connection is not None:
+            connection.close()
+        if log is not None:
+            log.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    def _start(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._connection = Connection(ours.detach())
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the process
+        path = os.pathsep.join(filter(None, sys.path))
+        with theirs:
+            self._process = subprocess.Popen(  # noqa: S603 - this package itself
+                [sys.executable, "-m", __name__, str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                env={**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"},
+            )
+        self._connection.send(self.rules)
+
+    def _call(self, method: str, *arguments: Any) -> tuple[Any, bool]:
+        """Return the result of a method of the simulation, and whether the time is up."""
+        if self._connection is None:
+            raise SimulationError("There is no episode: call reset first.")
         try:
-            kind, content = receive(requests.read)
-        except EOFError:
-            return
-        try:
-            send(answers, kind, answer(simulation, kind, content))
-        except Exception as error:  # noqa: BLE001 (whatever SUMO may raise)
-            send(answers, b"E", f"{type(error).__name__}: {error}".encode())
+            self._connection.send((method, arguments))
+            if not self._connection.poll(self.patience):
+                raise self._failed(
+                    f"did not answer for {self.patience:g} s and was ended: it hangs, or the "
+                    "machine is overloaded"
+                )
+            result, is_over, error = self._connection.recv()
+        except (OSError, EOFError):
+            raise self._failed("died") from None
+        if error is not None:
+            raise self._failed(f"failed: {error}")
+        return result, is_over
+
+    def _failed(self, how: str) -> SimulationError:
+        """End a process that is of no more use, and return the error."""
+        if self._process is not None and how == "died":
+            with suppress(subprocess.TimeoutExpired):
+                how = f"died (exit status {self._process.wait(timeout=1)})"
+        printed = ""
+        if self._log is not None:
+            self._log.seek(0)
+            printed = self._log.read().decode(errors="replace").strip()[-SHOWN:]
+        self.close()
+        shown = f" It printed: {printed}" if printed else ""
+        return SimulationError(f"The process of the traffic simulation {how}.{shown}")
 
 
-def answer(simulation: Simulation, kind: bytes, content: bytes) -> bytes:
-    """The answer to one request."""
-    if kind == b"S":
-        moved, agents = simulation.step(np.frombuffer(content, np.float32))
-        return pack_step(moved, agents, is_over=simulation.is_over)
-    asked: dict[str, Any] = json.loads(content)
-    if kind == b"R":
-        crossings = [Crossing.of(context) for context in asked["contexts"]]
-        agents = simulation.reset(crossings, asked["seeds"], asked["driver"])
-        nobody = Moved(np.zeros(0, np.bool_), *[np.zeros(0, np.float32)] * 3)
-        return pack_step(nobody, agents, is_over=simulation.is_over)
-    if kind == b"P":
-        return json.dumps(simulation.scene(asked["crossing"])).encode()
-    return json.dumps({name: m.tolist() for name, m in simulation.measures().items()}).encode()
+def serve(connection: Connection) -> None:
+    """Answer calls until the connection is closed; the first message has the rules."""
+    with suppress(EOFError, OSError):
+        simulation = Simulation(connection.recv())
+        while True:
+            method, arguments = connection.recv()
+            answer: tuple[Any, bool, str | None]
+            try:
+                answer = getattr(simulation, method)(*arguments), simulation.is_over, None
+            except Exception as error:  # noqa: BLE001 - whatever SUMO may raise
+                answer = None, False, f"{type(error).__name__}: {error}"
+            connection.send(answer)
 
 
 if __name__ == "__main__":
-    main()
+    # An interrupt is for the client.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(Connection(int(sys.argv[1])))

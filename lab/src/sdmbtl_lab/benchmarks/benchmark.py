@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.checks import check_int
 from sdmbtl.errors import BenchmarkError
-from sdmbtl.fingerprint import code_fingerprint
 from sdmbtl.selectors.make import make_selector
 from sdmbtl.software import versions
 from sdmbtl_lab.benchmarks.columns import MULTI_TASK, MYOPIC, ORACLES, RANDOM, with_both_ends
@@ -35,6 +34,7 @@ from sdmbtl_lab.benchmarks.result import (
     SelectorResult,
     Statistics,
 )
+from sdmbtl_lab.fingerprint import code_fingerprint
 from sdmbtl_lab.matrices.margins import CHOICE_MATTERS
 from sdmbtl_lab.matrices.transfer_matrices import min_max
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from sdmbtl.errors import BenchmarkError, LimitError
 from sdmbtl.foreign import MAX_TEXT, parse_json, read_bytes
-from sdmbtl.parallel import compute_all
+from sdmbtl_lab.computing import compute_all
 
 Key = tuple[str, ...]
 Record = dict[str, Any]

@@ -9,8 +9,8 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from sdmbtl.json_data import from_json
 from sdmbtl_lab.benchmarks.synthetic import GRIDS
+from sdmbtl_lab.from_json import from_json
 
 
 class PublishedValue(NamedTuple):

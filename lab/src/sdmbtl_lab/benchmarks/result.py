@@ -11,8 +11,9 @@ from typing import Any, Self
 from sdmbtl.errors import BenchmarkError
 from sdmbtl.files import write_atomically
 from sdmbtl.foreign import read_json
-from sdmbtl.json_data import as_json, from_json
+from sdmbtl.json_data import as_json
 from sdmbtl_lab.benchmarks.columns import MYOPIC, RANDOM
+from sdmbtl_lab.from_json import from_json
 
 #: Performance within this share of what all policies together reach counts as near-optimal.
 EPSILONS = (0.1, 0.05, 0.02)

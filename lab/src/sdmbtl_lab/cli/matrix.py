@@ -10,18 +10,14 @@ import typer
 
 from sdmbtl.cli.options import (
     EnvArgument,
-    EpisodesOption,
-    FamilyOption,
+    EnvironmentSettings,
     JsonOption,
-    LevelsOption,
     SeedOption,
-    SetOption,
-    SpaceOption,
-    StepsOption,
-    TrainerOption,
+    TrainingSettings,
+    with_settings,
 )
 from sdmbtl.cli.output import note, note_console, print_json, say
-from sdmbtl.cli.parsing import directory_name, make_family_from, trainer_settings
+from sdmbtl.cli.parsing import directory_name
 from sdmbtl.cli.signals import StopSignals
 from sdmbtl.wording import counted
 from sdmbtl_lab.cli.progress import WorkBar, parse_whole_numbers
@@ -31,8 +27,10 @@ if TYPE_CHECKING:
     from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 
 
+@with_settings
 def matrix(
     env: EnvArgument,
+    *,
     seeds: Annotated[int, typer.Option(metavar="N", help="Training runs per source.", min=1)] = 3,
     out: Annotated[
         Path | None,
@@ -46,13 +44,6 @@ def matrix(
         ),
     ] = None,
     as_json: JsonOption = False,
-    space: SpaceOption = None,
-    levels: LevelsOption = None,
-    option: FamilyOption = None,
-    trainer: TrainerOption = "auto",
-    steps: StepsOption = None,
-    set_: SetOption = None,
-    episodes: EpisodesOption = 10,
     multi_task: Annotated[
         str,
         typer.Option(
@@ -60,6 +51,8 @@ def matrix(
             help="Multi-task policies with the steps of K policies; '' for none.",
         ),
     ] = "6,12,50",
+    environment: EnvironmentSettings,
+    training: TrainingSettings,
 ) -> None:
     """Train a policy on every context and evaluate it on every other.
 
@@ -75,12 +68,13 @@ def matrix(
     signals = StopSignals()
     path = out or Path("matrices") / directory_name(env)
     with signals.ending_with(lambda: _interrupted(path)):
-        family = make_family_from(env, space, levels, option)
-        made = make_trainer(trainer, family, family.space(), **trainer_settings(set_, steps))
+        family = environment.make_family(env)
+        options = training.keywords["trainer_options"]
+        made = make_trainer(training.trainer, family, family.space(), **options)
         made.check_environment()
         recipe = MatrixRecipe.of(
             made,
-            episodes=episodes,
+            episodes=training.episodes,
             seed=seed,
             multi_task=parse_whole_numbers(multi_task, "--multi-task"),
         )
@@ -103,7 +97,7 @@ def _interrupted(path: Path) -> str:
 def _make(
     factory: MatrixFactory, seeds: int, jobs: int | None, signals: StopSignals
 ) -> TransferDataset:
-    from sdmbtl.parallel import available_cores
+    from sdmbtl.execution.machine import available_cores
 
     recipe = factory.recipe
     n = len(recipe.space)

@@ -11,13 +11,12 @@ from typing import Any, Self
 
 from sdmbtl.checks import MAX_COUNT, check_int, short_text
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.registry import can_be_made_anywhere
+from sdmbtl.environments.registry import can_be_made_anywhere, code_of_family
 from sdmbtl.errors import MatrixError
 from sdmbtl.files import write_atomically
 from sdmbtl.foreign import read_json
 from sdmbtl.json_data import differences
 from sdmbtl.training import Trainer, TrainerSpec, trainer_names
-from sdmbtl.training.named_code import code_of_training
 from sdmbtl.training.registry import AUTO
 from sdmbtl.trust import refuse_untrusted
 
@@ -142,7 +141,7 @@ class Recipe:
         if not trust:
             refuse_untrusted(
                 f"The recipe {str(path)!r}",
-                code_of_training(recipe.family, recipe.training),
+                code_of_family(recipe.family),
                 f"{cls.__name__}.load(path, trust=True); or name the environment yourself, as "
                 "sdmbtl lab matrix does.",
                 error=MatrixError,

@@ -1,4 +1,4 @@
-"""Which model predicted the rows best?
+"""Comparison of models by how well they predicted each new row.
 
 Every model predicts each new row from the rows before it. What a selector needs to know is
 where a new policy will improve on the best so far, so that is what counts: the predicted
@@ -18,13 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.errors import ModelError
-from sdmbtl.selectors.models.calibrated_model import CalibratedModel, least_variance
 from sdmbtl.selectors.models.cells import space_cells
 from sdmbtl.selectors.models.completed_rows import CompletedRows
 from sdmbtl.selectors.models.failures import find_failed_runs
 from sdmbtl.selectors.models.local_errors import correct_locally
 from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
-from sdmbtl.selectors.models.track_record import Outcome, TrackRecord
+from sdmbtl.selectors.models.track_record import (
+    CalibratedModel,
+    Outcome,
+    TrackRecord,
+    least_variance,
+)
 from sdmbtl.transfer import ObservedRows
 
 #: Improvements are compared cell by cell, so that noise on single targets averages out.
@@ -36,10 +40,10 @@ LARGEST_ERROR_RATIO = 2.0
 #: Why a model with a higher score is not used.
 COUNTED_AS_EQUAL = "higher, but counted as equal"
 LARGE_ERRORS = "higher, but with too large errors"
-#: What was learnt from this many other sets of rows is kept: a row that was called a failure may
+#: What was learned from this many other sets of rows is kept: a row that was called a failure may
 #: turn out to be sound with the next one.
 SETS_KEPT = 3
-#: So is what was learnt from all but the last rows, for up to this many of them: of training runs
+#: So is what was learned from all but the last rows, for up to this many of them: of training runs
 #: side by side a later one may be reported first, and rows have the order in which they were asked.
 STEPS_KEPT = 16
 #: While every score is below this, nothing predicts the rows.
@@ -92,9 +96,9 @@ class ModelComparison:
         self.models = tuple(models)
         self.acquisition = acquisition
         self._begin()
-        #: What was learnt from other sets of rows, the latest first.
+        #: What was learned from other sets of rows, the latest first.
         self._earlier: list[_Learnt] = []
-        #: What was learnt from fewer of the same rows, the most last.
+        #: What was learned from fewer of the same rows, the most last.
         self._steps: list[_Learnt] = []
         self._seen: ObservedRows | None = None
         #: (k,) which of the policies come from a training run that has probably failed.
@@ -143,13 +147,13 @@ class ModelComparison:
             self._calibrated = {}
 
     def _change_to(self, rows: ObservedRows) -> None:
-        """Continue from what was learnt from the most of these rows, if anything was."""
+        """Continue from what was learned from the most of these rows, if anything was."""
         left = (self._watched(), self.records, self.fits)
         self._begin()
         self._steps = [step for step in self._steps if rows.continues(step[0].observed)]
         known = [one for one in self._earlier if rows.continues(one[0].observed)]
         if known or self._steps:
-            most = max([*known, *self._steps], key=lambda learnt: len(learnt[0]))
+            most = max([*known, *self._steps], key=lambda learned: len(learned[0]))
             self.rows, self.records, self.fits = most[0], dict(most[1]), most[2]
             self._earlier = [one for one in self._earlier if one is not most]
             self._steps = [step for step in self._steps if len(step[0]) < len(most[0])]
@@ -244,7 +248,7 @@ class ModelComparison:
 
 
 def _explain_choice(name: str, tested: dict[str, float], passed_over: dict[str, list[str]]) -> str:
-    """Why a model is used, in a sentence."""
+    """Explain in a sentence why a model is used."""
     if max(tested.values()) < NO_SCORE:
         return (
             f"No model predicts the rows yet (every score is below {NO_SCORE:g}): {name} is tried."
@@ -260,5 +264,5 @@ def _explain_choice(name: str, tested: dict[str, float], passed_over: dict[str, 
 
 def _likeness(expected: NDArray[np.float64], gains: NDArray[np.float64]) -> float:
     """The share of the squared gains that a multiple of the expected ones explains."""
-    sizes = float(expected @ expected) * float(gains @ gains)
-    return float(expected @ gains) ** 2 / sizes if sizes > 0 else 0.0
+    sizes = float(np.linalg.norm(expected) * np.linalg.norm(gains))
+    return (float(expected @ gains) / sizes) ** 2 if sizes > 0 else 0.0

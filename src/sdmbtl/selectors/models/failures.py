@@ -59,7 +59,7 @@ def _find_failed(
         return np.zeros(len(points), dtype=bool)
     failed = low_outliers(points, qualities / width)
     sound = ~failed
-    if _range(returns[sound]) < DWARFED * width:  # beside a huge failure others looked small
+    if _range(returns[sound]) < DWARFED * width:  # next to a huge failure others looked small
         failed[sound] = _find_failed(points[sound], returns[sound], qualities[sound])
     return failed
 
@@ -128,7 +128,7 @@ class _Sample:
         self._update()
 
     def _update(self) -> None:
-        """What follows from the values that are left: they scatter around their own mean."""
+        """Update the fits to the values that are left: they scatter around their own mean."""
         left = ~self.removed
         centred = np.where(left, self._values - self._values[left].mean(), 0.0)
         self._weighted = self._precisions @ centred

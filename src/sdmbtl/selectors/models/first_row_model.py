@@ -1,4 +1,4 @@
-"""What a single row says about the next one."""
+"""Prediction of the second row from the first one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sdmbtl.selectors.models.completed_rows import CompletedRows
-from sdmbtl.selectors.models.linear_gap_model import changes_in_words
+from sdmbtl.selectors.models.linear_gap_model import describe_changes
 from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.selectors.models.plateau_model import PlateauModel, PlateauShape
 
@@ -20,13 +20,10 @@ class FirstRowModel(RowModel):
 
     One row cannot tell the difficulty of targets from the gap. As Mountain, what changes in one
     direction through the source is taken for difficulty, what falls away on both sides for the
-    gap. As plateau, every context can be learnt as well as the best one so far, and a policy is of
+    gap. As plateau, every context can be learned as well as the best one so far, and a policy is of
     little use far from its source: what a policy of a saturated environment looks like.
 
     Attributes:
-        falls: (D,) known fall of performance along each dimension, relative to one another; they
-            are estimated if left out.
-        difficulty: (N,) known part of the returns, such as expected returns of a trained policy.
         ridge: Weight of the ridge, relative to the number of targets.
         least_fall: Performance falls at least by this share of the range of returns along a
             dimension.
@@ -40,8 +37,6 @@ class FirstRowModel(RowModel):
             that of slopes.
     """
 
-    falls: NDArray[np.float64] | None = None
-    difficulty: NDArray[np.float64] | None = None
     ridge: float = 1e-3
     least_fall: float = 0.05
     spread: float = 0.1
@@ -53,10 +48,9 @@ class FirstRowModel(RowModel):
     min_rows: ClassVar[int] = 1
 
     def fit(self, rows: CompletedRows) -> FirstRowMountain | FirstRowPlateau:
-        """Look at the first row; what the user knows implies a Mountain."""
+        """Look at the first row."""
         mountain, error = self._mountain(rows)
-        knows = self.falls is not None or self.difficulty is not None
-        if knows or not np.ptp(rows.returns[0]) > 0:  # a constant row has no plateau
+        if not np.ptp(rows.returns[0]) > 0:  # a constant row has no plateau
             return mountain
         plateau = FirstRowPlateau(rows, self)
         return plateau if plateau.error <= self.clearly_worse * error else mountain
@@ -64,18 +58,13 @@ class FirstRowModel(RowModel):
     def _mountain(self, rows: CompletedRows) -> tuple[FirstRowMountain, float]:
         """The Mountain with its fall in each dimension, and its mean squared error."""
         row, width = rows.returns[0], float(np.ptp(rows.returns[0])) or 1.0
-        returns = row if self.difficulty is None else row - self.difficulty
         differences = rows.space.unit_targets - rows.sources[0]
-        gap = np.abs(differences) if self.falls is None else np.abs(differences) @ self.falls
-        gap = gap.reshape(len(row), -1)
-        features = np.hstack([np.ones((len(row), 1)), differences, gap])
+        features = np.hstack([np.ones((len(row), 1)), differences, np.abs(differences)])
         normal = features.T @ features
         normal[np.diag_indices(len(normal))] += self.ridge * len(row) * (np.arange(len(normal)) > 0)
-        coefficients = np.linalg.solve(normal, features.T @ returns)
+        coefficients = np.linalg.solve(normal, features.T @ row)
         falls = np.maximum(-coefficients[1 + differences.shape[1] :], self.least_fall * width)
-        if self.falls is not None:
-            falls = falls[0] * self.falls
-        error = float(((returns - features @ coefficients) ** 2).mean())
+        error = float(((row - features @ coefficients) ** 2).mean())
         return FirstRowMountain(rows, -falls, self.spread * width), error
 
 
@@ -107,7 +96,7 @@ class FirstRowPlateau(FittedModel):
         return RowPrediction(mean, np.full(len(sources), self.deviation**2))
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         return f"judged by the first policy alone, {self.shape.explain()}"
 
 
@@ -137,9 +126,9 @@ class FirstRowMountain(FittedModel):
         return RowPrediction(mean, np.full(len(sources), self.deviation**2))
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         sides = zip(self.space.names, self.slopes, self.slopes, strict=True)
         return (
             "judged by the first policy alone, performance falls with the distance from the "
-            f"source, as on a Mountain ({changes_in_words(sides)})"
+            f"source, as on a Mountain ({describe_changes(sides)})"
         )

@@ -1,8 +1,7 @@
-"""What the models with a linear gap have in common: the regression.
+"""Models with a linear gap: Mountain, additive, and additive with free policy quality.
 
 J(x, y) = g(y) + f(x) + slopes · |x - y| + noise, with g the difficulty of the target and f the
-quality of the policy. The models differ in what may vary: `MountainModel`, `AdditiveModel`,
-`AdditiveQualityModel`.
+quality of the policy. The models share the regression and differ in what may vary.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sdmbtl.selectors.models.completed_rows import CompletedRows
 from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
 from sdmbtl.selectors.models.smooth_effect import SmoothEffect
 from sdmbtl.transfer import Slopes
-from sdmbtl.wording import counted
+from sdmbtl.transfer.detection import MOUNTAIN
 
 #: An explanation names this many dimensions, those with the steepest slopes.
 NAMED = 3
@@ -82,6 +81,42 @@ class LinearGapModel(RowModel):
         )
 
 
+class MountainModel(LinearGapModel):
+    """The same slope on both sides of the source, no policy better than another."""
+
+    name = MOUNTAIN
+    words = "performance falls with the distance from the source, equally on both sides"
+
+    def basis(self, dimensions: int) -> NDArray[np.float64]:
+        """One slope for each dimension, with opposite signs on its two sides."""
+        return np.vstack([-np.eye(dimensions), np.eye(dimensions)])
+
+
+class AdditiveModel(LinearGapModel):
+    """A slope for each side; a policy quality that is linear in x is in the slopes already."""
+
+    name = "additive"
+    words = "a policy's return changes steadily with the distance from its source"
+
+    def basis(self, dimensions: int) -> NDArray[np.float64]:
+        """Two slopes for each dimension."""
+        return np.eye(2 * dimensions)
+
+
+class AdditiveQualityModel(AdditiveModel):
+    """As additive, and each policy is better or worse by the same amount on all targets.
+
+    The quality may be any smooth function of the source, and it varies from run to run.
+    """
+
+    name = "additive-quality"
+    free_quality = True
+    words = (
+        "some policies are better than others everywhere, and returns change steadily with the "
+        "distance from the source"
+    )
+
+
 class LinearGapFit(FittedModel):
     """Slopes, target means and policy quality, estimated from complete rows.
 
@@ -136,25 +171,23 @@ class LinearGapFit(FittedModel):
         return RowPrediction(mean, variance)
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         sides = zip(self.slopes.names, self.slopes.left, self.slopes.right, strict=True)
-        return f"{self._words} ({changes_in_words(sides)})"
+        return f"{self._words} ({describe_changes(sides)})"
 
 
-def changes_in_words(sides: Iterable[tuple[str, float, float]]) -> str:
-    """The steepest changes of the return across the full range of a dimension.
+def describe_changes(sides: Iterable[tuple[str, float, float]]) -> str:
+    """Describe the steepest changes of the return across the full range of a dimension.
 
     Args:
         sides: Name of each dimension, change on targets above the source, and below.
     """
-    steepest = sorted(sides, key=lambda side: -max(abs(side[1]), abs(side[2])))
-    changes = []
-    for name, above, below in steepest[:NAMED]:
-        up, down = f"{above:+.3g}", f"{below:+.3g}"
-        changes.append(f"{name} {up}" if up == down else f"{name} {up} upwards, {down} downwards")
-    more = len(steepest) - NAMED
-    rest = f"; less in {counted(more, 'more dimension')}" if more > 0 else ""
-    return f"across the full range: {'; '.join(changes)}{rest}"
+    steepest = sorted(sides, key=lambda side: -max(abs(side[1]), abs(side[2])))[:NAMED]
+    changes = [
+        f"{name} {above:+.3g}" + ("" if above == below else f" upwards, {below:+.3g} downwards")
+        for name, above, below in steepest
+    ]
+    return f"across the full range: {'; '.join(changes)}"
 
 
 def _common_fall(

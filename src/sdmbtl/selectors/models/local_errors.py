@@ -1,4 +1,4 @@
-"""What a model gets wrong on some parts of the space, learnt from its errors so far."""
+"""Local corrections of a model, learned from its errors on parts of the space."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class LocallyCorrected(FittedModel):
         return RowPrediction(mean, plain.variance)
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         return self.fitted.explain()
 
 

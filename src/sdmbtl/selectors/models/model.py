@@ -1,4 +1,4 @@
-"""What a model of rows is: it predicts the row of a policy that does not exist yet."""
+"""Models of rows: they predict the row of a policy that does not exist yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdmbtl.selectors.models.completed_rows import CompletedRows
 
 @dataclass(frozen=True)
 class RowPrediction:
-    """What a model expects of policies that were not trained yet.
+    """Expected returns of policies that were not trained yet.
 
     Attributes:
         mean: (m, n) expected returns of m policies on n targets.
@@ -45,7 +45,7 @@ class FittedModel(ABC):
 
     @abstractmethod
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
 
 
 class RowModel(ABC):

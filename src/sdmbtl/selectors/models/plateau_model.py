@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.checks import check_float, check_int, short_text
+from sdmbtl.checks import check_int, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import ModelError
 from sdmbtl.selectors.models.completed_rows import CompletedRows
@@ -60,16 +60,16 @@ class PlateauModel(RowModel):
 
     def __post_init__(self) -> None:
         for name in ("reaches", "starts"):
-            object.__setattr__(self, name, _check_reaches(name, getattr(self, name)))
+            given = getattr(self, name)
+            if not isinstance(given, list | tuple) or not given or list(given) != sorted(given):
+                raise ModelError(f"{name!r} must be an ascending list. Got {short_text(given)}.")
+            object.__setattr__(self, name, tuple(given))
         for name, low in (("sweeps", 1), ("combine_up_to", 0), ("pairs", 1)):
             check_int(name, getattr(self, name), low=low, error=ModelError)
-        if not check_float("far_share", self.far_share, low=0.0, error=ModelError) < 1:
-            raise ModelError(f"'far_share' must be below 1. Got {self.far_share!r} instead.")
-        unknown = [start for start in self.starts if start not in self.reaches]
-        if unknown:
-            raise ModelError(
-                f"The 'starts' must be among the reaches {list(self.reaches)}. Got {unknown[0]!r}."
-            )
+        if not self.reaches[0] > 0 or not 0 <= self.far_share < 1:
+            raise ModelError("'reaches' must be above 0, 'far_share' at least 0 and below 1.")
+        if not set(self.starts) <= set(self.reaches):
+            raise ModelError(f"The 'starts' must be among the reaches {list(self.reaches)}.")
 
     def fit(self, rows: CompletedRows) -> PlateauFit:
         """Estimate both levels, the reaches and the quality of policies."""
@@ -152,37 +152,18 @@ class PlateauShape:
         return returns
 
     def explain(self) -> str:
-        """What was found, in words."""
-        reaches = self.reaches.reshape(2, -1).T
-        if not np.isfinite(reaches).any():
-            return "policies are as good far from their source as near it"
+        """Describe the shortest reaches in a few words."""
+        reaches = self.reaches.reshape(2, -1).T.min(axis=1)
         # Along a combined direction each dimension changes by less than the distance.
-        changes = reaches * np.abs(self.directions).max(axis=1)[:, None]
-        limited = np.flatnonzero((changes < 1).any(axis=1))
-        if not len(limited):
-            return "policies get only a little worse far from their source"
-        shortest = limited[np.argsort(reaches[limited].min(axis=1), kind="stable")]
-        limits = "; ".join(self._limits(d, *changes[d]) for d in shortest[:NAMED])
-        if len(limited) > NAMED:
-            limits += f" (the shortest of {len(limited)} limits)"
-        return f"policies are good near their source: within about {limits}"
-
-    def _limits(self, direction: int, ahead: float, behind: float) -> str:
-        """How far the dimensions of a direction may change: 1 is the range, and no limit."""
-        signs = np.sign(self.directions[direction])
-        first, *others = np.flatnonzero(signs)
-        name = self.space.names[first]
-        if others:
-            what, same = "both ranges", bool(signs[others[0]] > 0)
-            both, up, down = _joint_changes(name, self.space.names[others[0]], same=same)
-        else:
-            what, both, up, down = f"the range of {name}", "", "upwards", "downwards"
-        if ahead == behind:
-            return f"{whole_percent(ahead)} of {what} {both}".rstrip()
-        sides = [(change, side) for change, side in ((ahead, up), (behind, down)) if change < 1]
-        (change, side), *rest = sides
-        text = f"{whole_percent(change)} of {what} {side}"
-        return text + "".join(f" ({whole_percent(change)} {side})" for change, side in rest)
+        changes = reaches * np.abs(self.directions).max(axis=1)
+        limited = [d for d in np.argsort(reaches, kind="stable") if changes[d] < 1][:NAMED]
+        if not limited:
+            return "policies are hardly worse far from their source"
+        limits = []
+        for d in limited:
+            names = [self.space.names[i] for i in np.flatnonzero(self.directions[d])]
+            limits.append(f"{whole_percent(changes[d])} of the range of {' and '.join(names)}")
+        return f"policies are good near their source: within about {'; '.join(limits)}"
 
 
 class PlateauFit(FittedModel):
@@ -209,7 +190,7 @@ class PlateauFit(FittedModel):
         return RowPrediction(mean, row_variance + self.variance)
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         return self.shape.explain()
 
 
@@ -222,34 +203,6 @@ def combine_directions(dimensions: int, combined: bool) -> NDArray[np.float64]:
     directions = np.concatenate([axes, np.array(pairs).reshape(-1, dimensions) / np.sqrt(2.0)])
     directions.flags.writeable = False
     return np.asarray(directions)
-
-
-def _check_reaches(name: str, given: Sequence[float]) -> tuple[float, ...]:
-    """Check reaches: numbers above 0, the shortest first."""
-    if not isinstance(given, list | tuple) or not given:
-        raise ModelError(f"{name!r} must be a list of numbers. Got {short_text(given)}.")
-    reaches = tuple(check_float(name, reach, low=0.0, error=ModelError) for reach in given)
-    if reaches[0] <= 0 or list(reaches) != sorted(set(reaches)):
-        raise ModelError(
-            f"{name!r} must be above 0 and ascending. Got {short_text(list(given))} instead."
-        )
-    return reaches
-
-
-def _joint_changes(first: str, second: str, *, same: bool) -> tuple[str, str, str]:
-    """How two dimensions change together: either way, with the first rising, with it falling."""
-    if same:
-        together = f"{first} and {second}"
-        return (
-            f"where {together} change in the same direction",
-            f"where {together} both rise",
-            f"where {together} both fall",
-        )
-    return (
-        f"where {first} and {second} change in opposite directions",
-        f"where {first} rises and {second} falls",
-        f"where {first} falls and {second} rises",
-    )
 
 
 def _square_by_side(

@@ -108,7 +108,7 @@ class ShortfallModel:
         cells: Number of parts of the space over which what came is averaged.
         alike: Distance between centres over which specialists are alike, in unit coordinates.
         other_width: How much a specialist says about one of another width, 0 to 1.
-        largest_surprise: A run counts as at most so many times what was predicted.
+        largest_surprise: A run counts as at most this many times what was predicted.
     """
 
     forms: tuple[Form, ...] = USUAL_FORMS
@@ -171,7 +171,7 @@ class ShortfallModel:
 
 
 class _Experience(NamedTuple):
-    """What a specialist says about those that are like it.
+    """Evidence of one specialist about those that are like it.
 
     Attributes:
         center: (D,) centre of its region.
@@ -186,7 +186,7 @@ class _Experience(NamedTuple):
 
 @dataclass
 class ShortfallFit:
-    """What was learned so far; `best` and the factors change with every run.
+    """State of learning; `best` and the factors change with every run.
 
     Attributes:
         model: The settings.
@@ -352,13 +352,13 @@ class ShortfallFit:
     def _surprise(
         self, came: NDArray[np.float64] | float, predicted: NDArray[np.float64] | float
     ) -> NDArray[np.float64]:
-        """What came, as a multiple of what was predicted; 1 where nothing was."""
+        """Return realised gains as multiples of the predicted ones; 1 where nothing was."""
         promised = np.asarray(predicted) > 1e-9 * max(self.ceiling - self.floor, 1e-300)
         ratio = np.divide(came, predicted, out=np.ones(np.shape(predicted)), where=promised)
         return np.minimum(ratio, self.model.largest_surprise)
 
     def explain(self) -> str:
-        """What was found, in a sentence."""
+        """Describe the finding in a sentence."""
         reach = f"{100 * self.reach:.0f} % of a range"
         share = float(self.model.forms[0].share * self._of_all * self._of_form[0])
         when = "So far specialists" if self._specialists else "In other environments specialists"

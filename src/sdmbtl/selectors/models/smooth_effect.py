@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 LENGTHS = (0.15, 0.3, 0.6, 1.2)
 #: Share of the noise in the variance.
 NOISES = np.array([0.02, 0.2, 0.5, 0.8, 0.97])
-#: Variance of the linear part for a source at the edge, beside 1 of the other part.
+#: Variance of the linear part for a source at the edge, next to 1 of the other part.
 LINEAR = 2.0
 JITTER = 1e-9
 #: What is smooth with a smaller weight is left out of predictions, to save time.

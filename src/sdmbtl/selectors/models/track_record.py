@@ -1,4 +1,4 @@
-"""How good a model's predictions were so far."""
+"""Track record of a model: how good its predictions were, and the model corrected by it."""
 
 from __future__ import annotations
 
@@ -7,18 +7,26 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: After so many further predictions, what came of one counts half.
+from sdmbtl.selectors.models.completed_rows import CompletedRows
+from sdmbtl.selectors.models.model import FittedModel, RowPrediction
+
+#: After this many further predictions an outcome counts half.
 HALF_LIFE = 2.0
 #: Shares that came are averaged as this power: 1 would be their mean, close to 0 the geometric one,
 #: which is 0 as soon as one of them is.
 POWER = 1 / 3
 #: A share that came counts as at most this: next to nothing may have been expected.
 LARGEST_SHARE = 10.0
+#: A standard deviation is never taken to be smaller than this share of the range of returns.
+LEAST_SPREAD = 1e-4
+#: A standard deviation is never taken to be larger than this many ranges of the returns: after
+#: rows that are all equal, any error looks infinitely large.
+LARGEST_SPREAD = 10.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one prediction.
+    """Outcome of one prediction.
 
     Attributes:
         rows: Number of rows that were known then, failed runs not counted.
@@ -42,7 +50,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class TrackRecord:
-    """How one model has done so far.
+    """Outcomes of one model so far.
 
     Attributes:
         outcomes: What became of each of its predictions.
@@ -67,15 +75,15 @@ class TrackRecord:
 
     @property
     def calibration(self) -> float | None:
-        """How many times larger the squared errors were than expected; None before the first."""
+        """Ratio of squared errors to those expected; None before the first."""
         if not self.outcomes:
             return None
         errors = sum(o.error for o in self.outcomes)
         return errors / sum(o.variance for o in self.outcomes)
 
     @property
-    def share_that_came(self) -> float:
-        """Which share of the gains it expects is to be counted on, by the shares that came so far.
+    def realised_share(self) -> float:
+        """Share of the expected gains to count on, by the shares realised so far.
 
         Shares fall: early gains are large and easy to foresee, later ones are neither. So recent
         ones count more, and each of them as a share, whatever the size of the gain. They come in
@@ -104,3 +112,51 @@ class TrackRecord:
         above *= trust
         above += seen
         return above
+
+
+class CalibratedModel(FittedModel):
+    """A model whose uncertainty and highest return follow its errors so far.
+
+    Args:
+        fitted: The model, fitted to the rows.
+        record: How it has done so far.
+        rows: The rows.
+    """
+
+    def __init__(self, fitted: FittedModel, record: TrackRecord, rows: CompletedRows) -> None:
+        self.fitted = fitted
+        self.record = record
+        self._rows = rows
+
+    def predict(
+        self, sources: NDArray[np.float64], targets: NDArray[np.intp] | slice
+    ) -> RowPrediction:
+        """Predict the returns of policies."""
+        return self.calibrated(self.fitted.predict(sources, targets))
+
+    def calibrated(self, plain: RowPrediction) -> RowPrediction:
+        """Return the plain prediction with the variance and the ceiling of the record."""
+        return RowPrediction(
+            plain.mean,
+            self._variance(np.maximum(plain.variance, least_variance(self._rows))),
+            self.record.ceiling(plain.mean, self._rows.ceiling),
+        )
+
+    def _variance(self, expected: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(m,) variance of single returns, as large as past errors say."""
+        calibration, rows = self.record.calibration, self._rows
+        if calibration is None:  # never tested: at least as much as policies differ
+            between_policies = float((rows.returns - rows.gaps.target_means).var())
+            return np.maximum(expected, between_policies)
+        largest = (LARGEST_SPREAD * rows.width) ** 2
+        calibrated = np.minimum(expected * calibration, largest)
+        return np.asarray(np.maximum(calibrated, least_variance(rows)))
+
+    def explain(self) -> str:
+        """Describe the finding in a few words."""
+        return self.fitted.explain()
+
+
+def least_variance(rows: CompletedRows) -> float:
+    """The smallest variance a return is taken to have: rounding must not look like certainty."""
+    return max(LEAST_SPREAD * rows.width, 1e-150) ** 2

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.selectors.models.completed_rows import CompletedRows
 from sdmbtl.selectors.models.model import FittedModel, RowModel, RowPrediction
-from sdmbtl.transfer.detection.detector import NO_STRUCTURE
+from sdmbtl.transfer.detection import NO_STRUCTURE
 
 
 class UnstructuredModel(RowModel):
@@ -45,5 +45,5 @@ class UnstructuredFit(FittedModel):
         )
 
     def explain(self) -> str:
-        """What was found, in words."""
+        """Describe the finding in a few words."""
         return "where a policy was trained says nothing about where it will be good"

@@ -1,39 +1,17 @@
-"""The distributions that actions are drawn from, as functions of a network's outputs."""
+"""Distributions of actions, as functions of a network's outputs.
+
+Each has `n_outputs` K of the actor, and for (n, K) of them `sample` (actions and their (n,) log
+probabilities), `evaluate` ((n,) log probabilities of actions, and entropies: (n,), or (1,) if all
+are the same) and `best` (the most probable actions). They are hashable, to be compiled for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-
-
-class Distribution(Protocol, Hashable):
-    """Actions for (n, K) outputs of the actor; hashable, so that it can be compiled for."""
-
-    @property
-    def n_outputs(self) -> int:
-        """K, the number of outputs."""
-        ...
-
-    def sample(
-        self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """Actions that are drawn, and their (n,) log probabilities."""
-        ...
-
-    def evaluate(
-        self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
-    ) -> tuple[jax.Array, jax.Array]:
-        """(n,) log probabilities of actions, and entropies: (n,), or (1,) if all are the same."""
-        ...
-
-    def best(self, outputs: jax.Array) -> jax.Array:
-        """The most probable actions."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -45,7 +23,7 @@ class Categorical:
     def sample(
         self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """Actions that are drawn, and their log probabilities."""
+        """Draw actions; returns them with their log probabilities."""
         del log_std
         actions = jax.random.categorical(key, outputs)
         return actions, _log_prob_of(jax.nn.log_softmax(outputs), actions)
@@ -53,14 +31,14 @@ class Categorical:
     def evaluate(
         self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """Log probabilities of actions, and the entropies."""
+        """Return log probabilities of actions, and the entropies."""
         del log_std
         log_probs = jax.nn.log_softmax(outputs)
         entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=-1)
         return _log_prob_of(log_probs, actions), entropy
 
     def best(self, outputs: jax.Array) -> jax.Array:
-        """The most probable actions."""
+        """Return the most probable actions."""
         return outputs.argmax(axis=-1)
 
 
@@ -82,7 +60,7 @@ class MultiCategorical:
     def sample(
         self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """Actions that are drawn, and their log probabilities."""
+        """Draw actions; returns them with their log probabilities."""
         keys = jax.random.split(key, len(self.sizes))
         parts = self._parts(outputs)
         actions = jnp.stack(
@@ -93,7 +71,7 @@ class MultiCategorical:
     def evaluate(
         self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """Log probabilities of actions, and the entropies: the sums over the choices."""
+        """Return log probabilities and entropies, summed over the choices."""
         each = [
             Categorical(size).evaluate(part, log_std, actions[..., d])
             for d, (size, part) in enumerate(zip(self.sizes, self._parts(outputs), strict=True))
@@ -102,7 +80,7 @@ class MultiCategorical:
         return jnp.stack(log_probs).sum(axis=0), jnp.stack(entropies).sum(axis=0)
 
     def best(self, outputs: jax.Array) -> jax.Array:
-        """The most probable actions."""
+        """Return the most probable actions."""
         return jnp.stack([part.argmax(axis=-1) for part in self._parts(outputs)], axis=-1)
 
     def _parts(self, outputs: jax.Array) -> list[jax.Array]:
@@ -115,7 +93,7 @@ class Gaussian:
 
     Attributes:
         n_outputs: K.
-        bounds: Between which values the most probable action is cut off; None for any.
+        bounds: Lowest and highest action; None for any.
     """
 
     n_outputs: int
@@ -124,7 +102,7 @@ class Gaussian:
     def sample(
         self, outputs: jax.Array, log_std: jax.Array, key: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """Actions that are drawn, and their log probabilities."""
+        """Draw actions; returns them with their log probabilities."""
         noise = jax.random.normal(key, outputs.shape, dtype=jnp.float32)
         actions = outputs + jnp.exp(log_std) * noise
         return actions, gaussian_log_prob(actions, outputs, log_std)
@@ -132,13 +110,16 @@ class Gaussian:
     def evaluate(
         self, outputs: jax.Array, log_std: jax.Array, actions: jax.Array
     ) -> tuple[jax.Array, jax.Array]:
-        """Log probabilities of actions, and the entropy."""
+        """Return log probabilities of actions, and the entropy."""
         entropy = (log_std + 0.5 * jnp.log(2 * jnp.pi * jnp.e)).sum()
         return gaussian_log_prob(actions, outputs, log_std), entropy[None]
 
     def best(self, outputs: jax.Array) -> jax.Array:
-        """The means, within the bounds."""
+        """Return the means, within the bounds."""
         return outputs if self.bounds is None else jnp.clip(outputs, *self.bounds)
+
+
+Distribution = Categorical | MultiCategorical | Gaussian
 
 
 def gaussian_log_prob(x: jax.Array, mean: jax.Array, log_std: jax.Array) -> jax.Array:
@@ -148,5 +129,5 @@ def gaussian_log_prob(x: jax.Array, mean: jax.Array, log_std: jax.Array) -> jax.
 
 
 def _log_prob_of(log_probs: jax.Array, actions: jax.Array) -> jax.Array:
-    """(n,) of (n, A) log probabilities those of the actions."""
+    """Take the (n,) log probabilities of the actions from (n, A)."""
     return (log_probs * jax.nn.one_hot(actions, log_probs.shape[-1])).sum(axis=-1)

@@ -1,4 +1,4 @@
-"""What PPO learns from what was played: advantages, loss and optimiser, as pure functions."""
+"""Learning of PPO as pure functions: advantages, loss and optimiser."""
 
 from __future__ import annotations
 
@@ -6,25 +6,26 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import optax
 
 from sdmbtl.training.ppo.distributions import Distribution
 from sdmbtl.training.ppo.networks import TINY, Layers, Weights, forward
 from sdmbtl.training.ppo.settings import PPOSettings
 
-ADAM_MEAN, ADAM_SQUARE, ADAM_EPSILON = 0.9, 0.999, 1e-5
+ADAM_EPSILON = 1e-5
 #: Seed of the order in which samples are learned from, in every training run.
 SHUFFLES = 0x5EED
 
 
-class Played(NamedTuple):
-    """What is needed to judge (T, E) actions; observations (T, E, O) as the networks see them.
+class Trajectory(NamedTuple):
+    """(T, E) steps to compute advantages from; observations (T, E, O) as the networks see them.
 
     Attributes:
         obs: Before the action.
         next_obs: After it; of an episode that ended, its last one.
-        reward: As it is learned from.
-        terminated: Whether the episode ended, so that nothing would have followed.
-        done: Whether it ended or was cut off, or what follows it is something else.
+        reward: Rewards as they are learned from.
+        terminated: True where the episode ended, so that nothing would have followed.
+        done: True where it ended or was truncated, or where the next row is another episode.
     """
 
     obs: jax.Array
@@ -35,7 +36,7 @@ class Played(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """What one iteration has seen: (T, E, ...) in a rollout, (n, ...) in a minibatch.
+    """Samples to learn from: (T, E, ...) in a rollout, (n, ...) in a minibatch.
 
     Attributes:
         obs: Observations as the networks see them.
@@ -43,7 +44,7 @@ class Transition(NamedTuple):
         log_prob: Log probabilities of those actions when they were taken.
         advantage: Advantages, by generalised advantage estimation.
         value_target: Returns that the critic learns to predict.
-        present: 1 where somebody acted, 0 in empty slots; None if there are no empty ones.
+        present: 1 where an agent acted, 0 in empty slots; None if there are no empty ones.
     """
 
     obs: jax.Array
@@ -55,30 +56,30 @@ class Transition(NamedTuple):
 
 
 class Optimiser(NamedTuple):
-    """The weights, and what Adam knows of their gradients: mean, mean square, number."""
+    """Weights, and the state of Adam."""
 
     weights: Weights
-    mean: Weights
-    square: Weights
-    updates: jax.Array
+    opt_state: optax.OptState
 
 
 def start_optimiser(weights: Weights) -> Optimiser:
-    """An Adam that knows nothing yet."""
-    zeros = jax.tree.map(jnp.zeros_like, weights)
-    return Optimiser(weights, zeros, zeros, jnp.float32(0.0))
+    """Return weights with a fresh state of Adam."""
+    return Optimiser(weights, _adam(1.0).init(weights))
+
+
+def _adam(max_grad_norm: float) -> optax.GradientTransformationExtraArgs:
+    """Clip the gradient, then scale it as Adam does; the learning rate is applied by `learn`."""
+    return optax.chain(
+        optax.clip_by_global_norm(max_grad_norm), optax.scale_by_adam(eps=ADAM_EPSILON)
+    )
 
 
 def make_shuffles(
     iteration: jax.Array, epochs: int, n: int, count: jax.Array | None = None
 ) -> jax.Array:
-    """(epochs, n) orders in which the samples of an iteration are learned from.
+    """Draw (epochs, n) orders in which the samples of an iteration are learned from.
 
-    Args:
-        iteration: Number of the iteration.
-        epochs: How many orders.
-        n: Number of samples.
-        count: If given, only the first so many are samples, and they come first in every order.
+    With `count`, only the first `count` are samples, and they come first in every order.
     """
     key = jax.random.fold_in(jax.random.PRNGKey(SHUFFLES), iteration)
     keys = jax.random.split(key, epochs)
@@ -89,19 +90,19 @@ def make_shuffles(
 
 
 def estimate_advantages(
-    critic: Layers, played: Played, settings: PPOSettings
+    critic: Layers, trajectory: Trajectory, settings: PPOSettings
 ) -> tuple[jax.Array, jax.Array]:
-    """(T, E) advantages, and values that the critic learns to predict."""
-    value = forward(critic, played.obs)[..., 0]
+    """Compute (T, E) advantages, and the values that the critic learns to predict."""
+    value = forward(critic, trajectory.obs)[..., 0]
     # An episode that is truncated would have continued: its next value counts.
-    next_value = jnp.where(played.terminated, 0.0, forward(critic, played.next_obs)[..., 0])
-    td_error = played.reward * settings.reward_scale + settings.gamma * next_value - value
-    advantage = gae(td_error, settings.gamma * settings.gae_lambda * (1.0 - played.done))
+    next_value = jnp.where(trajectory.terminated, 0.0, forward(critic, trajectory.next_obs)[..., 0])
+    td_error = trajectory.reward * settings.reward_scale + settings.gamma * next_value - value
+    advantage = gae(td_error, settings.gamma * settings.gae_lambda * (1.0 - trajectory.done))
     return advantage, advantage + value
 
 
 def gae(td_error: jax.Array, decay: jax.Array) -> jax.Array:
-    """(T, E) advantages: sums over the later errors, each weighted with the decays up to it."""
+    """Compute (T, E) advantages: sums of later errors, each weighted with the decays up to it."""
 
     def backwards(
         advantage: jax.Array, now: tuple[jax.Array, jax.Array]
@@ -119,7 +120,7 @@ def learn(
     share: jax.Array,
     distribution: Distribution,
     settings: PPOSettings,
-    used: jax.Array | None = None,
+    num_minibatches: jax.Array | None = None,
 ) -> Optimiser:
     """Take all epochs over the samples of an iteration.
 
@@ -128,9 +129,9 @@ def learn(
         samples: (n, ...) what was seen.
         shuffles: (update_epochs, n) orders of the samples.
         share: Share of the run that is done.
-        distribution: Of the actions.
+        distribution: Distribution of the actions.
         settings: The settings.
-        used: How many minibatches of each order are learned from; all if left out.
+        num_minibatches: Minibatches of each order that are learned from; all if left out.
     """
     learning_rate = jnp.float32(settings.learning_rate)
     if settings.anneal_lr:
@@ -138,16 +139,16 @@ def learn(
 
     def update(carry: Optimiser, minibatch: Transition) -> tuple[Optimiser, None]:
         gradient = jax.grad(loss)(carry.weights, minibatch, distribution, settings)
-        return adam(*carry, gradient, learning_rate, settings.max_grad_norm), None
+        return take_step(carry, gradient, learning_rate, settings.max_grad_norm), None
 
     def epoch(carry: Optimiser, shuffle: jax.Array) -> tuple[Optimiser, None]:
         rows = shuffle.reshape(-1, settings.minibatch_size)
-        if used is not None:
+        if num_minibatches is not None:
 
             def update_next(number: jax.Array, carry: Optimiser) -> Optimiser:
                 return update(carry, jax.tree.map(lambda x: x[rows[number]], samples))[0]
 
-            learned: Optimiser = jax.lax.fori_loop(0, used, update_next, carry)
+            learned: Optimiser = jax.lax.fori_loop(0, num_minibatches, update_next, carry)
             return learned, None
         minibatches = jax.tree.map(lambda x: x[rows], samples)
         return jax.lax.scan(update, carry, minibatches)[0], None
@@ -158,7 +159,7 @@ def learn(
 def loss(
     weights: Weights, batch: Transition, distribution: Distribution, settings: PPOSettings
 ) -> jax.Array:
-    """The clipped objective, the value loss and the entropy bonus of a minibatch."""
+    """Compute the clipped objective, value loss and entropy bonus of a minibatch."""
     advantage = batch.advantage - _mean(batch.advantage, batch.present)
     advantage = advantage / (_std(advantage, batch.present) + TINY)
     outputs = forward(weights.actor, batch.obs)
@@ -174,40 +175,24 @@ def loss(
     return total - settings.ent_coef * _mean(entropy, batch.present)
 
 
-def adam(
-    weights: Weights,
-    mean: Weights,
-    square: Weights,
-    updates: jax.Array,
-    gradient: Weights,
-    learning_rate: jax.Array,
-    max_grad_norm: float,
+def take_step(
+    optimiser: Optimiser, gradient: Weights, learning_rate: jax.Array, max_grad_norm: float
 ) -> Optimiser:
-    """One step of Adam with the gradient cut to a largest norm."""
-    norm = jnp.sqrt(sum((g**2).sum() for g in jax.tree.leaves(gradient)))
-    shrink = jnp.minimum(1.0, max_grad_norm / (norm + 1e-6))
-    updates = updates + 1
-    rate = learning_rate * jnp.sqrt(1 - ADAM_SQUARE**updates) / (1 - ADAM_MEAN**updates)
-    epsilon = ADAM_EPSILON * jnp.sqrt(1 - ADAM_SQUARE**updates)
-    mean = jax.tree.map(lambda m, g: m + (1 - ADAM_MEAN) * (shrink * g - m), mean, gradient)
-    square = jax.tree.map(
-        lambda s, g: s + (1 - ADAM_SQUARE) * ((shrink * g) ** 2 - s), square, gradient
-    )
-    weights = jax.tree.map(
-        lambda w, m, s: w - rate * m / (jnp.sqrt(s) + epsilon), weights, mean, square
-    )
-    return Optimiser(weights, mean, square, updates)
+    """Take one step of Adam, with the gradient clipped to a largest norm."""
+    scaled, opt_state = _adam(max_grad_norm).update(gradient, optimiser.opt_state)
+    steps = jax.tree.map(lambda x: -learning_rate * x, scaled)
+    return Optimiser(optax.apply_updates(optimiser.weights, steps), opt_state)
 
 
 def _mean(values: jax.Array, present: jax.Array | None) -> jax.Array:
-    """The mean of (n,) values, or of those that are present; (1,) stands for n equal ones."""
+    """Mean of (n,) values, or of those that are present; (1,) stands for n equal ones."""
     if present is None or len(values) == 1:
         return values.mean()
     return (values * present).sum() / jnp.maximum(present.sum(), 1.0)
 
 
 def _std(centred: jax.Array, present: jax.Array | None) -> jax.Array:
-    """The standard deviation of (n,) values whose mean is zero."""
+    """Standard deviation of (n,) values whose mean is zero."""
     if present is None:
         return centred.std()
     return jnp.sqrt(_mean(centred**2, present))

@@ -1,4 +1,4 @@
-"""The networks of PPO, and the running statistics of what they see."""
+"""Networks of PPO, and running statistics of what they see."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from sdmbtl.execution.machine import environment_variables
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT
 
 State = TypeVar("State")
@@ -20,26 +21,35 @@ Layers = list[tuple[jax.Array, jax.Array]]
 TINY = 1e-8
 
 
+def start_backend() -> None:
+    """Start JAX for small networks; without effect if it has been started before."""
+    # Computations in the background outlive a Ctrl-C, and crash at the exit.
+    jax.config.update("jax_cpu_enable_async_dispatch", False)  # type: ignore[no-untyped-call]
+    # XLA's number of threads: a second one only costs time here.
+    with environment_variables({"NPROC": "1"}):
+        jax.devices()
+
+
 class Weights(NamedTuple):
-    """What is learned."""
+    """Weights of actor and critic, and the log standard deviation of continuous actions."""
 
     actor: Layers
     critic: Layers
     log_std: jax.Array
 
 
-class Scaling(NamedTuple):
-    """Running statistics of the observations."""
+class RunningStats(NamedTuple):
+    """Mean and variance of everything seen so far, and how much that was."""
 
     mean: jax.Array
-    variance: jax.Array
+    var: jax.Array
     number: jax.Array
 
 
 def initial_weights(
     seed: int, n_inputs: int, hidden_sizes: tuple[int, ...], n_outputs: int
 ) -> Weights:
-    """Orthogonal matrices, drawn with NumPy: a batch of QR decompositions is slow in JAX."""
+    """Draw orthogonal matrices, with NumPy: a batch of QR decompositions is slow in JAX."""
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     return Weights(
         actor=_make_layers(rng, (n_inputs, *hidden_sizes, n_outputs), last=0.01),
@@ -48,50 +58,8 @@ def initial_weights(
     )
 
 
-def initial_scaling(n_inputs: int) -> Scaling:
-    """The statistics when nothing has been seen."""
-    return Scaling(jnp.zeros(n_inputs), jnp.ones(n_inputs), jnp.float32(TINY))
-
-
-def forward(layers: Layers, x: jax.Array) -> jax.Array:
-    """The outputs of a network with tanh layers, of which the last one is linear."""
-    for weight, bias in layers[:-1]:
-        x = jnp.tanh(x @ weight + bias)
-    return x @ layers[-1][0] + layers[-1][1]
-
-
-def normalize(observations: jax.Array, scaling: Scaling) -> jax.Array:
-    """Observations as the networks see them, if they are normalised."""
-    scaled = (observations - scaling.mean) * jax.lax.rsqrt(scaling.variance + TINY)
-    return jnp.clip(scaled, -OBSERVATION_LIMIT, OBSERVATION_LIMIT)
-
-
-def update_scaling(scaling: Scaling, seen: jax.Array, present: jax.Array | None = None) -> Scaling:
-    """The statistics with further observations.
-
-    Args:
-        scaling: The statistics so far.
-        seen: (n, O) the observations.
-        present: (n,) which of them count, as 0 or 1; all if left out.
-    """
-    if present is None:
-        n: jax.Array | int = len(seen)
-        mean, variance = seen.mean(axis=0), seen.var(axis=0)
-    else:
-        n = present.sum()
-        share = (present / jnp.maximum(n, 1.0))[:, None]
-        mean = (share * seen).sum(axis=0)
-        variance = (share * (seen - mean) ** 2).sum(axis=0)
-    total = scaling.number + n
-    apart = mean - scaling.mean
-    spread = (
-        scaling.variance * scaling.number + variance * n + apart**2 * scaling.number * n / total
-    )
-    return Scaling(scaling.mean + apart * n / total, spread / total, total)
-
-
 def _make_layers(rng: np.random.Generator, sizes: tuple[int, ...], *, last: float) -> Layers:
-    """Layers with orthogonal matrices, zero biases; gain sqrt(2), `last` for the last one."""
+    """Layers with orthogonal matrices and zero biases; gain sqrt(2), `last` for the last one."""
     gains = [2**0.5] * (len(sizes) - 2) + [last]
     return [
         (jnp.asarray(gain * orthogonal(rng, n, m)), jnp.zeros(m, jnp.float32))
@@ -100,20 +68,62 @@ def _make_layers(rng: np.random.Generator, sizes: tuple[int, ...], *, last: floa
 
 
 def orthogonal(rng: np.random.Generator, n: int, m: int) -> NDArray[np.float32]:
-    """(n, m) a random matrix with orthonormal rows or columns, whichever are fewer."""
+    """Draw an (n, m) matrix with orthonormal rows or columns, whichever are fewer."""
     q, r = np.linalg.qr(rng.standard_normal((max(n, m), min(n, m))))
     q = q * np.sign(np.diagonal(r))
     return np.asarray(q if n >= m else q.T, dtype=np.float32)
 
 
+def forward(layers: Layers, x: jax.Array) -> jax.Array:
+    """Compute the outputs of a network with tanh layers, of which the last one is linear."""
+    for weight, bias in layers[:-1]:
+        x = jnp.tanh(x @ weight + bias)
+    return x @ layers[-1][0] + layers[-1][1]
+
+
+def initial_stats(size: int) -> RunningStats:
+    """Return the statistics when nothing has been seen."""
+    return RunningStats(jnp.zeros(size), jnp.ones(size), jnp.float32(TINY))
+
+
+def update_stats(
+    stats: RunningStats, seen: jax.Array, present: jax.Array | None = None
+) -> RunningStats:
+    """Add further values to running statistics.
+
+    Args:
+        stats: The statistics so far.
+        seen: (n, O) the values.
+        present: (n,) 1 for those that count, 0 for others; all count if left out.
+    """
+    if present is None:
+        n: jax.Array | int = len(seen)
+        mean, var = seen.mean(axis=0), seen.var(axis=0)
+    else:
+        n = present.sum()
+        share = (present / jnp.maximum(n, 1.0))[:, None]
+        mean = (share * seen).sum(axis=0)
+        var = (share * (seen - mean) ** 2).sum(axis=0)
+    total = stats.number + n
+    apart = mean - stats.mean
+    spread = stats.var * stats.number + var * n + apart**2 * stats.number * n / total
+    return RunningStats(stats.mean + apart * n / total, spread / total, total)
+
+
+def normalize(observations: jax.Array, stats: RunningStats) -> jax.Array:
+    """Normalise observations, and clip them."""
+    scaled = (observations - stats.mean) * jax.lax.rsqrt(stats.var + TINY)
+    return jnp.clip(scaled, -OBSERVATION_LIMIT, OBSERVATION_LIMIT)
+
+
 def arrays_of(state: Any, name: str) -> dict[str, NDArray[Any]]:
-    """The arrays of a state, which may be nested, under numbered names."""
+    """Name the arrays of a nested state, by number."""
     leaves = jax.tree.leaves(state)
     return {f"{name}-{number}": np.asarray(leaf) for number, leaf in enumerate(leaves)}
 
 
 def from_arrays(form: State, name: str, arrays: Mapping[str, NDArray[Any]]) -> State:
-    """A state of the same form as another one, with arrays of `arrays_of`."""
+    """Make a state of the same form as another one, with arrays of `arrays_of`."""
     leaves, structure = jax.tree.flatten(form)
     kept = [jnp.asarray(arrays[f"{name}-{number}"]) for number in range(len(leaves))]
     restored: State = jax.tree.unflatten(structure, kept)

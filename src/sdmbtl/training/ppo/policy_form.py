@@ -1,11 +1,11 @@
-"""Between the weights that PPO learns and policies with their files."""
+"""Conversion between the weights that PPO learns and policies with their files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from sdmbtl.errors import TrainerError
 from sdmbtl.policies import MlpPolicy, Policy
+from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.policies.mlp import OBSERVATION_LIMIT, ReturnStatistics
 from sdmbtl.training.ppo.networks import (
     TINY,
     Layers,
-    Scaling,
+    RunningStats,
     Weights,
-    initial_scaling,
+    initial_stats,
     initial_weights,
 )
 from sdmbtl.training.ppo.settings import PPOSettings
@@ -28,13 +29,13 @@ from sdmbtl.training.ppo.settings import PPOSettings
 
 @dataclass(frozen=True)
 class PolicyForm:
-    """The form that all policies of a trainer have.
+    """Architecture that all policies of a trainer share.
 
     Attributes:
         n_inputs: I, the entries of an observation, with the context's if it is seen.
         n_outputs: K, the outputs of the actor.
-        settings: Hidden layers, and whether observations are normalised.
-        bounds: Of each entry of a continuous action; None for discrete ones, or with a space.
+        settings: Hidden layers and normalisation of observations.
+        bounds: Bounds of continuous actions; None for discrete ones, or with a space.
         observation_space: If observations have to be flattened.
         action_space: If actions are of another form than numbers from 0 or plain vectors.
         action_scale: (K,) centre and half the width of the actions, which are learned between -1
@@ -50,26 +51,57 @@ class PolicyForm:
     action_space: spaces.Space[Any] | None = None
     action_scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
 
-    def initial(self, seed: int) -> tuple[Weights, Scaling]:
-        """What a policy from scratch begins with."""
-        hidden = self.settings.hidden_sizes
-        weights = initial_weights(seed, self.n_inputs, hidden, self.n_outputs)
-        return weights, initial_scaling(self.n_inputs)
+    @classmethod
+    def of_spaces(
+        cls,
+        observations: FlatObservations,
+        actions: FlatActions,
+        n_coordinates: int,
+        settings: PPOSettings,
+        action_scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
+    ) -> Self:
+        """Return the form for an environment's spaces; they are kept only where they are needed.
+
+        Args:
+            observations: Observations of the environment.
+            actions: Its actions.
+            n_coordinates: Number of context coordinates that a policy sees.
+            settings: The settings.
+            action_scale: See the attribute.
+        """
+        space, bounds = actions.space, None
+        match space:
+            case spaces.Discrete() if space.start == 0:
+                is_plain = True
+            case spaces.Box(shape=[_], dtype=np.float32) if space.is_bounded():
+                is_plain = len({*space.low.tolist()}) == len({*space.high.tolist()}) == 1
+                bounds = (float(space.low[0]), float(space.high[0])) if is_plain else None
+            case _:
+                is_plain = False
+        return cls(
+            observations.size + n_coordinates,
+            actions.n_outputs,
+            settings,
+            bounds,
+            None if observations.is_plain else observations.space,
+            None if is_plain else space,
+            action_scale,
+        )
 
     def make_policy(
         self,
         weights: Weights,
-        scaling: Scaling,
+        obs_stats: RunningStats,
         return_statistics: ReturnStatistics | None = None,
     ) -> MlpPolicy:
-        """The policy of these weights, in arrays of NumPy."""
+        """Make the policy of these weights, in arrays of NumPy."""
         norm_obs, size = self.settings.norm_obs, self.n_inputs
         *actor, (last, bias) = [(np.asarray(w), np.asarray(b)) for w, b in weights.actor]
         if self.action_scale is not None:
             centre, half_width = self.action_scale
             last, bias = last * half_width, bias * half_width + centre
-        mean: NDArray[np.float32] = np.asarray(scaling.mean)
-        variance: NDArray[np.float32] = np.asarray(scaling.variance)
+        mean: NDArray[np.float32] = np.asarray(obs_stats.mean)
+        variance: NDArray[np.float32] = np.asarray(obs_stats.var)
         return MlpPolicy(
             [*(w for w, _ in actor), last],
             [*(b for _, b in actor), bias],
@@ -80,27 +112,27 @@ class PolicyForm:
             bounds=self.bounds,
             limit=OBSERVATION_LIMIT if norm_obs else None,
             critic=[(np.asarray(w), np.asarray(b)) for w, b in weights.critic],
-            observations_seen=float(scaling.number) if norm_obs else None,
+            observations_seen=float(obs_stats.number) if norm_obs else None,
             return_statistics=return_statistics,
             observation_space=self.observation_space,
             action_space=self.action_space,
         )
 
-    def read_policy(self, policy: Policy) -> tuple[Weights, Scaling]:
-        """A policy as the compiled functions take it, with what acting needs.
+    def read_policy(self, policy: Policy) -> tuple[Weights, RunningStats]:
+        """Read from a policy what acting needs, as the compiled functions take it.
 
         Raises:
             TrainerError: If it is of another form.
         """
         own = self.check_policy(policy, "evaluates")
         layers = _as_layers(zip(own.weights, own.biases, strict=True))
-        scaling = Scaling(
+        obs_stats = RunningStats(
             jnp.asarray(own.shift), jnp.asarray(own.scale**-2.0 - TINY), jnp.float32(1.0)
         )
-        return Weights(layers, [], jnp.zeros(0)), scaling
+        return Weights(layers, [], jnp.zeros(0)), obs_stats
 
-    def begin(self, seed: int, parent: Policy | None) -> tuple[Weights, Scaling]:
-        """What a training run begins with: from scratch, or from a parent.
+    def begin(self, seed: int, parent: Policy | None) -> tuple[Weights, RunningStats]:
+        """Return the weights and statistics that a training run begins with.
 
         A parent gives its weights, its critic and its statistics of the observations; exploration
         is that of a start from scratch.
@@ -108,11 +140,13 @@ class PolicyForm:
         Raises:
             TrainerError: If the parent does not fit.
         """
-        fresh, unseen = self.initial(seed)
+        settings = self.settings
+        fresh = initial_weights(seed, self.n_inputs, settings.hidden_sizes, self.n_outputs)
+        unseen = initial_stats(self.n_inputs)
         if parent is None:
             return fresh, unseen
-        own, settings = self.check_policy(parent, "starts from"), self.settings
-        weights, scaling = self.read_policy(own)
+        own = self.check_policy(parent, "starts from")
+        weights, obs_stats = self.read_policy(own)
         if self.action_scale is not None:
             centre, half_width = self.action_scale
             *actor, (last, bias) = weights.actor
@@ -125,20 +159,16 @@ class PolicyForm:
                 "The parent was trained with another critic, so training cannot start from it. "
                 "Make the trainer with its settings, or start from scratch."
             )
-        # Of an older file it is not known how much was seen: as much as is usual.
+        # An exported policy does not say how much was seen: take as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
         seen = own.observations_seen or usual
         return (
             Weights(weights.actor, _as_layers(own.critic) or fresh.critic, fresh.log_std),
-            scaling._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
+            obs_stats._replace(number=jnp.float32(seen)) if settings.norm_obs else unseen,
         )
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:
-        """Refuse a policy of another form.
-
-        Raises:
-            TrainerError: Says what the trainer does with its own ones only.
-        """
+        """Refuse a policy of another form; `does` is what the trainer does with its own."""
         sizes = (self.n_inputs, *self.settings.hidden_sizes, self.n_outputs)
         shapes = list(pairwise(sizes))
         if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:

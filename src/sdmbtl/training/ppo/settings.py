@@ -1,16 +1,47 @@
-"""The settings of PPO."""
+"""Settings of PPO, and what follows from an environment where a user leaves them out."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from sdmbtl.checks import check_bool, check_float, check_int
 from sdmbtl.errors import TrainerError
+from sdmbtl.policies.flattening import FlatObservations
+
+#: A training run should have at least this many updates, if its steps suffice,
+ENOUGH_UPDATES = 25
+#: and at most this many samples in each of them.
+LARGEST_BATCH = 2048
+#: Evaluations in a training run, in addition to that after the first update.
+EVALUATIONS = 10
+#: Observations need no normalisation if each entry is at least this wide, on either side of its
+#: middle, and at most this large.
+NARROWEST, WIDEST = 0.5, 10.0
+
+#: Settings with which usual Gymnasium environments are learned. `num_steps` is always left out: it
+#: follows from the number of steps.
+RECOMMENDED: Mapping[str, Mapping[str, Any]] = {
+    "Acrobot-v1": {"update_epochs": 4, "gae_lambda": 0.94},
+    "MountainCar-v0": {"num_envs": 16, "update_epochs": 4, "gae_lambda": 0.98},
+    "Pendulum-v1": {"gamma": 0.9, "learning_rate": 1e-3},
+    "LunarLander-v3": {
+        "num_envs": 16,
+        "update_epochs": 4,
+        "gamma": 0.999,
+        "gae_lambda": 0.98,
+        "ent_coef": 0.01,
+    },
+    "BipedalWalker-v3": {"num_envs": 16, "gamma": 0.999},
+    "Hopper-v5": {"gamma": 0.999, "gae_lambda": 0.99},
+}
 
 
 @dataclass(frozen=True)
 class PPOSettings:
-    """Hyperparameters, under the names that CleanRL and others give them.
+    """Hyperparameters, under the names that CleanRL gives them.
 
     Attributes:
         total_timesteps: Environment steps for each policy, rounded up to whole iterations.
@@ -19,7 +50,7 @@ class PPOSettings:
         minibatch_size: Samples for one step of the optimiser.
         update_epochs: Passes over the samples of an iteration.
         learning_rate: Step size of Adam.
-        anneal_lr: Whether the learning rate falls linearly to zero.
+        anneal_lr: Let the learning rate fall linearly to zero.
         gamma: Discount factor.
         gae_lambda: Lambda of generalised advantage estimation.
         clip_coef: Largest change of the probability ratio.
@@ -27,7 +58,7 @@ class PPOSettings:
         vf_coef: Weight of the value loss.
         max_grad_norm: Largest norm of a gradient.
         hidden_sizes: Units of the hidden layers of actor and critic.
-        norm_obs: Whether observations are normalised by their running mean and variance.
+        norm_obs: Normalise observations by their running mean and variance.
         reward_scale: Factor on rewards in training; returns are reported without it.
         eval_every: Iterations between two evaluations on the training contexts.
         eval_episodes: Episodes of such an evaluation; the best policy is kept.
@@ -85,5 +116,39 @@ class PPOSettings:
         return self.num_envs * self.num_steps
 
     def num_iterations(self, steps: int | None = None) -> int:
-        """Iterations of a training run of so many steps; of `total_timesteps` if left out."""
+        """Iterations of a training run of this many steps; `total_timesteps` if left out."""
         return -(-(steps or self.total_timesteps) // self.batch_size)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings as JSON data."""
+        return {**asdict(self), "hidden_sizes": list(self.hidden_sizes)}
+
+
+def complete_settings(
+    given: Mapping[str, Any], environment: str | None, observations: FlatObservations
+) -> dict[str, Any]:
+    """Fill in what a user left out, for environments that are stepped by Python.
+
+    Args:
+        given: Settings of `PPOSettings` and "norm_reward", from the user or the family.
+        environment: Name of the environment in Gymnasium, if it has one.
+        observations: The observations.
+    """
+    settings = {**RECOMMENDED.get(environment or "", {}), **given}
+    settings.setdefault("norm_obs", not observations.is_within(NARROWEST, WIDEST))
+    settings.setdefault("norm_reward", True)
+    defaults = {field.name: field.default for field in fields(PPOSettings)}
+    total, num_envs, minibatch_size = (
+        check_int(name, settings.get(name, defaults[name]), low=1, error=TrainerError)
+        for name in ("total_timesteps", "num_envs", "minibatch_size")
+    )
+    if "num_steps" not in settings:
+        # The smallest number that minibatches divide, doubled as often as leaves enough updates.
+        num_steps = math.lcm(num_envs, minibatch_size) // num_envs
+        while 2 * num_steps * num_envs <= min(LARGEST_BATCH, total // ENOUGH_UPDATES):
+            num_steps *= 2
+        settings["num_steps"] = num_steps
+    num_steps = check_int("num_steps", settings["num_steps"], low=1, error=TrainerError)
+    iterations = math.ceil(total / (num_envs * num_steps))
+    settings.setdefault("eval_every", math.ceil(iterations / EVALUATIONS))
+    return settings

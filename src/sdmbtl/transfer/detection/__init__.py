@@ -1,11 +1,20 @@
 """Structure detection: the paper's criteria and detectors, what was detected and why."""
 
-from sdmbtl.transfer.detection.criterion import Criterion, CriterionResult
-from sdmbtl.transfer.detection.detector import MOUNTAIN, NO_STRUCTURE, Detection, Detector
-from sdmbtl.transfer.detection.mountain_detector import MountainDetector
-from sdmbtl.transfer.detection.registry import DetectorLike, make_criterion, make_detector
-from sdmbtl.transfer.detection.slope_criterion import SlopeCriterion
-from sdmbtl.transfer.detection.small_variance_criterion import SmallVarianceCriterion
+from sdmbtl.transfer.detection.criteria import (
+    Criterion,
+    CriterionResult,
+    SlopeCriterion,
+    SmallVarianceCriterion,
+)
+from sdmbtl.transfer.detection.detectors import (
+    MOUNTAIN,
+    NO_STRUCTURE,
+    Detection,
+    Detector,
+    DetectorLike,
+    MountainDetector,
+    make_detector,
+)
 
 __all__ = [
     "MOUNTAIN",
@@ -18,6 +27,5 @@ __all__ = [
     "MountainDetector",
     "SlopeCriterion",
     "SmallVarianceCriterion",
-    "make_criterion",
     "make_detector",
 ]

@@ -1,0 +1,214 @@
+"""Targets: reading and checking lists of them, the size of grids, and finding one by its values."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sdmbtl.checks import MAX_COUNT, check_int
+from sdmbtl.errors import ContextError
+from sdmbtl.wording import shown_context
+
+if TYPE_CHECKING:
+    from sdmbtl.contexts.space import ContextSpace
+
+#: Two contexts closer than this in every unit coordinate are the same context.
+SAME_CONTEXT = 1e-9
+
+#: More numbers than these are one text in JSON: as lists, a million targets take minutes to read.
+MOST_LISTED = 200_000
+
+#: A target may miss the bounds by this share of the bound: 0.1 + 0.2 is within [0, 0.3].
+ROUNDING = 1e-12
+
+
+def listed_targets(space: ContextSpace, targets: Any) -> NDArray[np.float64]:
+    """(N, D) the targets of a list, within the bounds of the space's dimensions.
+
+    Raises:
+        ContextError: If it is not a list, or a target is not usable; the message names it.
+    """
+    try:
+        most = MAX_COUNT + 1
+        is_array = isinstance(targets, np.ndarray)
+        rows: Any = targets[:most] if is_array else list(itertools.islice(targets, most))
+    except (TypeError, IndexError):
+        raise ContextError(
+            f"Targets must be a list of contexts. Got {targets!r} instead."
+        ) from None
+    if not len(rows):
+        raise ContextError("A target list needs at least one context. Got none.")
+    check_int("number of targets", len(rows), low=1, high=MAX_COUNT, error=ContextError)
+    array = _plain_numbers(rows, space.n_dimensions)
+    if array is None:
+        array = np.array(_one_by_one(space, rows))
+    _check_bounds(space, array)
+    return array
+
+
+def check_distinct(space: ContextSpace) -> None:
+    """Refuse targets of a list that are the same context.
+
+    Raises:
+        ContextError: If two are; the message names them.
+    """
+    first = first_of_each(np.round(space.unit_targets / SAME_CONTEXT))
+    repeated = np.flatnonzero(first != np.arange(len(space)))
+    if not len(repeated):
+        return
+    number = int(repeated[0])
+    same = int(first[number])
+    raise ContextError(
+        f"Targets must be distinct. Targets {same} and {number}, "
+        f"{shown_context(space.target(same))} and {shown_context(space.target(number))}, are the "
+        "same on the scale of their dimensions. Drop one of them, or use another scale."
+    )
+
+
+def targets_as_json(targets: NDArray[np.float64]) -> Any:
+    """Targets as JSON data: lists of numbers, or one text if there are very many of them."""
+    if targets.size <= MOST_LISTED:
+        return targets.tolist()
+    packed = base64.b64encode(targets.astype("<f8").tobytes()).decode("ascii")
+    return {"shape": list(targets.shape), "float64": packed}
+
+
+def targets_from_json(data: Any) -> Any:
+    """Read back what `targets_as_json` made; anything else stays as it is.
+
+    Raises:
+        ContextError: If the text does not hold as many numbers as it should.
+    """
+    if not isinstance(data, Mapping) or set(data) != {"shape", "float64"}:
+        return data
+    try:
+        rows, columns = (
+            check_int("shape", size, low=1, high=MAX_COUNT, error=ContextError)
+            for size in data["shape"]
+        )
+        numbers = np.frombuffer(base64.b64decode(data["float64"], validate=True), dtype="<f8")
+        return numbers.reshape(rows, columns).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ContextError(f"These targets are damaged: {error}.") from None
+
+
+def _plain_numbers(rows: Any, dimensions: int) -> NDArray[np.float64] | None:
+    """(N, D) rows that are nothing but D finite numbers each; None if they are something else."""
+    if isinstance(rows, list):
+        plain = all(type(row) is list and len(row) == dimensions for row in rows)
+        if not plain or not set(map(type, itertools.chain.from_iterable(rows))) <= {float}:
+            return None
+    elif rows.dtype.kind not in "fiu" or rows.ndim != 2 or rows.shape[1] != dimensions:
+        return None
+    array = np.array(rows, dtype=np.float64)
+    return array if np.isfinite(array).all() else None
+
+
+def _one_by_one(space: ContextSpace, rows: Any) -> list[NDArray[np.float64]]:
+    vectors = []
+    for number, row in enumerate(rows):
+        try:
+            vectors.append(space.vector(row))
+        except ContextError as error:
+            raise ContextError(f"Target {number}: {error}") from None
+    return vectors
+
+
+def _check_bounds(space: ContextSpace, array: NDArray[np.float64]) -> None:
+    lows, highs = np.array(list(space.bounds.values())).T
+    too_low = array < lows - ROUNDING * np.abs(lows)
+    outside = np.argwhere(too_low | (array > highs + ROUNDING * np.abs(highs)))
+    if len(outside):
+        number, d = outside[0]
+        name = space.names[d]
+        low, high = space.bounds[name]
+        raise ContextError(
+            f"Target {number} has {name}={array[number, d]:g}, outside its bounds "
+            f"[{low:g}, {high:g}]. Widen the dimension or drop the target."
+        )
+
+
+def check_grid(levels: Sequence[int]) -> None:
+    """Refuse a grid of too many targets, given the number of values of each dimension.
+
+    Raises:
+        ContextError: If there are more combinations than `MAX_COUNT`.
+    """
+    if math.prod(levels) > MAX_COUNT:
+        raise ContextError(
+            f"A grid of {' x '.join(map(str, levels))} targets is too large: at most "
+            f"{MAX_COUNT:,} are allowed. Use fewer levels, or a sample of the space."
+        )
+
+
+class GridLookup:
+    """Index of the target of a grid that has certain values.
+
+    Args:
+        columns: Values of each dimension, the last one varying fastest.
+    """
+
+    def __init__(self, columns: Sequence[NDArray[np.float64]]) -> None:
+        self._places = [
+            {value: place for place, value in enumerate(column.tolist())} for column in columns
+        ]
+
+    def find(self, vector: NDArray[np.float64]) -> int | None:
+        """Index of the target with exactly these (D,) values, None if there is none."""
+        index = 0
+        for places, value in zip(self._places, vector.tolist(), strict=True):
+            place = places.get(value)
+            if place is None:
+                return None
+            index = index * len(places) + place
+        return index
+
+
+class ListLookup:
+    """Index of the target of a list that has certain values.
+
+    Args:
+        targets: (N, D) the targets.
+    """
+
+    def __init__(self, targets: NDArray[np.float64]) -> None:
+        self._targets = targets
+        keys = row_keys(targets)
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def find(self, vector: NDArray[np.float64]) -> int | None:
+        """Index of the target with exactly these (D,) values, None if there is none."""
+        key = row_keys(vector[None])[0]
+        start, stop = np.searchsorted(self._keys, key), np.searchsorted(self._keys, key, "right")
+        for index in self._order[start:stop]:
+            if np.array_equal(self._targets[index], vector):
+                return int(index)
+        return None
+
+
+def row_keys(rows: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """(N,) a number for each row: the same for rows that are equal, hardly ever for others."""
+    bits = np.ascontiguousarray(rows + 0.0).view(np.uint64)  # -0.0 is 0.0
+    keys = np.zeros(len(rows), dtype=np.uint64)
+    for column in bits.T:
+        keys ^= column
+        keys *= np.uint64(0x9E3779B97F4A7C15)  # odd: no two numbers become the same
+        keys ^= keys >> np.uint64(32)
+    return keys
+
+
+def first_of_each(rows: NDArray[np.float64]) -> NDArray[np.intp]:
+    """(N,) for each row the number of the first one that is equal to it: its own, if all differ."""
+    numbers = np.arange(len(rows))
+    ordered = np.sort(row_keys(rows))
+    if not (ordered[1:] == ordered[:-1]).any():
+        return numbers
+    _, first, inverse = np.unique(rows + 0.0, axis=0, return_index=True, return_inverse=True)
+    return np.asarray(first[inverse.ravel()])

@@ -1,0 +1,322 @@
+"""Policies of stable-baselines3 and sb3-contrib, kept as weights and JSON.
+
+The network is made again with the library's own policy class. Classes in a file are looked up
+among a few known ones, never imported: a file from elsewhere runs no code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.checks import did_you_mean, known_name, short_text
+from sdmbtl.errors import MissingPackageError, PolicyError
+from sdmbtl.policies.base import MISFITS, Policy
+from sdmbtl.policies.mlp import ReturnStatistics
+from sdmbtl.policies.spaces import space_from_json, space_to_json
+
+try:
+    import stable_baselines3
+    import torch
+    from stable_baselines3.common import torch_layers
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.policies import BasePolicy
+    from stable_baselines3.common.preprocessing import is_image_space
+except ModuleNotFoundError as _error:
+    if _error.name not in ("stable_baselines3", "torch"):
+        raise
+    raise MissingPackageError(
+        "This policy needs stable-baselines3, which is not installed. Install it with: "
+        "pip install 'sdmbtl[sb3]'",
+        name=_error.name,
+    ) from None
+
+ALGORITHMS = ("PPO", "A2C", "SAC", "TD3", "DDPG", "DQN")
+#: Algorithms of the package sb3-contrib. Recurrent and maskable ones need more than an observation.
+CONTRIB_ALGORITHMS = ("TRPO", "TQC", "CrossQ", "QRDQN", "ARS")
+
+#: Arguments of a policy that only training needs.
+_FOR_TRAINING = ("optimizer_class", "optimizer_kwargs")
+#: Numbers above this in a policy's arguments must be sizes of weights; at most this many numbers.
+LARGEST_UNSEEN, MOST_SIZES = 4096, 64
+
+#: Names of arrays: those of the network, and the statistics of observations and of returns.
+_NETWORK, _MEAN, _VARIANCE = "network.", "observation_mean", "observation_variance"
+_SEEN, _RETURNS = "observations_seen", "return_statistics"
+
+
+class Normalization(NamedTuple):
+    """Statistics of `seen` observations, as VecNormalize has them."""
+
+    mean: NDArray[np.float64]
+    variance: NDArray[np.float64]
+    epsilon: float
+    clip: float
+    seen: float
+
+    def __call__(self, observation: NDArray[Any]) -> NDArray[np.float32]:
+        """Normalise an observation or a batch, as VecNormalize does."""
+        scaled = (observation - self.mean) / np.sqrt(self.variance + self.epsilon)
+        return np.clip(scaled, -self.clip, self.clip).astype(np.float32)
+
+
+class SB3Policy(Policy):
+    """A network of stable-baselines3, and the statistics by which it sees observations.
+
+    Args:
+        algorithm: Name of the algorithm, for example "PPO".
+        policy: Short name of the policy, for example "MlpPolicy".
+        policy_kwargs: Arguments of the policy as JSON data; classes by name.
+        observation_space: Observations as the network sees them.
+        action_space: Actions of the environment.
+        weights: State dict.
+        normalization: Normalisation of observations; None if there is none.
+        returns: Statistics by which rewards were normalised, for further training; None if they
+            were not, or it is not known.
+
+    Raises:
+        PolicyError: If the weights do not fit.
+    """
+
+    kind = "stable-baselines3"
+
+    def __init__(
+        self,
+        algorithm: str,
+        policy: str,
+        policy_kwargs: Mapping[str, Any],
+        observation_space: spaces.Space[Any],
+        action_space: spaces.Space[Any],
+        weights: Mapping[str, torch.Tensor],
+        normalization: Normalization | None = None,
+        returns: ReturnStatistics | None = None,
+    ) -> None:
+        self.algorithm, self.policy, self.policy_kwargs = algorithm, policy, dict(policy_kwargs)
+        self.observation_space, self.action_space = observation_space, action_space
+        self.normalization, self.returns = normalization, returns
+        self._network = self._build(weights)
+
+    @classmethod
+    def from_model(
+        cls, model: BaseAlgorithm, policy: str = "MlpPolicy", policy_kwargs: Any = None
+    ) -> Self:
+        """Copy a model's policy as it is now, with the statistics of its VecNormalize.
+
+        Args:
+            model: The model.
+            policy: Short name of the policy it was made with.
+            policy_kwargs: Arguments of the policy it was made with; classes by name.
+        """
+        used = {k: v for k, v in (policy_kwargs or {}).items() if k not in _FOR_TRAINING}
+        if model.use_sde:
+            used["use_sde"] = True
+        normalizing: Any = model.get_vec_normalize_env()
+        normalization = returns = None
+        if normalizing is not None and normalizing.norm_obs:
+            moments = normalizing.obs_rms
+            mean, variance = (np.array(m, dtype=np.float64) for m in (moments.mean, moments.var))
+            constants = (float(normalizing.epsilon), float(normalizing.clip_obs))
+            normalization = Normalization(mean, variance, *constants, float(moments.count))
+        if normalizing is not None and normalizing.norm_reward:
+            moments = normalizing.ret_rms
+            returns = ReturnStatistics(*map(float, (moments.mean, moments.var, moments.count)))
+        return cls(
+            type(model).__name__,
+            policy,
+            used,
+            model.observation_space,
+            model.action_space,
+            model.policy.state_dict(),
+            normalization,
+            returns,
+        )
+
+    def _build(self, weights: Mapping[str, torch.Tensor]) -> BasePolicy:
+        """Make the network with these weights."""
+        policy_class = policy_class_of(self.algorithm, self.policy)
+        arguments = classes_from_names(self.policy_kwargs)
+        if self.algorithm == "DDPG":  # which is TD3 with a single critic
+            arguments.setdefault("n_critics", 1)
+        # ARS learns without gradients, so its policies take no schedule of learning rates.
+        schedule = () if self.algorithm == "ARS" else (lambda _: 0.0,)
+        try:
+            _check_sizes(self.policy_kwargs, weights)
+            # A network draws its first weights from the global generator, which is not ours.
+            with torch.random.fork_rng(devices=[]):
+                network = policy_class(
+                    self.observation_space, self.action_space, *schedule, **arguments
+                )
+            network.load_state_dict(dict(weights))
+        except MISFITS as error:
+            raise PolicyError(
+                f"The weights are not those of a {self.policy} of {self.algorithm} with "
+                f"policy_kwargs={short_text(self.policy_kwargs)}: {error}"
+            ) from None
+        network.set_training_mode(False)
+        # Every prediction sets the mode again, module by module, for a third of its time.
+        network.set_training_mode = lambda _: None  # type: ignore[assignment,method-assign]
+        return network
+
+    def act(self, observation: ArrayLike) -> Any:
+        """Return the action for one observation, or for a batch (one more leading axis)."""
+        seen, space = np.asarray(observation), self.observation_space
+        expected = space.shape or ()
+        leading = seen.ndim - len(expected)
+        shape = seen.shape[max(leading, 0) :]
+        is_transposed = is_image_space(space) and (shape[-1], *shape[:-1]) == expected
+        if leading not in (0, 1) or not (shape == expected or is_transposed):
+            raise PolicyError(
+                f"This policy takes observations of shape {expected}, one or a batch. "
+                f"Got shape {seen.shape} instead."
+            )
+        if self.normalization is not None:
+            seen = self.normalization(seen)
+        actions, _ = self._network.predict(seen, deterministic=True)
+        if leading == 0 and isinstance(self.action_space, spaces.Discrete):
+            return int(actions)
+        return actions
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        """Return the state dict. Its tensors are those of the network: copy what you change."""
+        return {name: tensor.detach() for name, tensor in self._network.state_dict().items()}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the network's weights and the statistics, by name."""
+        named = {f"{_NETWORK}{name}": t.cpu().numpy() for name, t in self.weights().items()}
+        if self.normalization is not None:
+            named |= {_MEAN: self.normalization.mean, _VARIANCE: self.normalization.variance}
+            named[_SEEN] = np.array([self.normalization.seen])
+        if self.returns is not None:
+            named[_RETURNS] = np.array(self.returns)
+        return named
+
+    def description(self) -> dict[str, Any]:
+        """Return what the network is made from, and the constants of the normalisation."""
+        normalized = self.normalization
+        return {
+            "algorithm": self.algorithm,
+            "policy": self.policy,
+            "policy_kwargs": self.policy_kwargs,
+            "observation_space": space_to_json(self.observation_space),
+            "action_space": space_to_json(self.action_space),
+            "normalization": None
+            if normalized is None
+            else {"epsilon": normalized.epsilon, "clip": normalized.clip},
+        }
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], description: Mapping[str, Any]
+    ) -> Self:
+        """Make the policy again."""
+        constants = description["normalization"]
+        observed = space_from_json(description["observation_space"])
+        normalization = None
+        if constants is not None:
+            normalization = Normalization(
+                arrays[_MEAN], arrays[_VARIANCE], **constants, seen=float(arrays[_SEEN][0])
+            )
+            if not normalization.mean.shape == normalization.variance.shape == observed.shape:
+                raise PolicyError("Statistics of observations have another shape than these.")
+        return cls(
+            description["algorithm"],
+            description["policy"],
+            description["policy_kwargs"],
+            observed,
+            space_from_json(description["action_space"]),
+            {
+                name.removeprefix(_NETWORK): torch.tensor(array)
+                for name, array in arrays.items()
+                if name.startswith(_NETWORK)
+            },
+            normalization,
+            ReturnStatistics(*arrays[_RETURNS].tolist()) if _RETURNS in arrays else None,
+        )
+
+
+def _check_sizes(arguments: Mapping[str, Any], weights: Mapping[str, torch.Tensor]) -> None:
+    """Refuse arguments of some bytes that ask for a network that nobody has weights for."""
+    known = {size for tensor in weights.values() for size in tensor.shape}
+    sizes = [int(number) for number in re.findall(r"\d+", json.dumps(arguments))]
+    if len(sizes) > MOST_SIZES or any(n > LARGEST_UNSEEN and n not in known for n in sizes):
+        raise PolicyError(f"the network would be larger than its weights: {short_text(arguments)}")
+
+
+# -- names ---------------------------------------------------------------------------------
+
+
+def algorithm_class(name: str) -> type[BaseAlgorithm]:
+    """Find an algorithm by name.
+
+    Raises:
+        PolicyError: If it is unknown, or its package is not installed.
+    """
+    known_name("algorithm", name, (*ALGORITHMS, *CONTRIB_ALGORITHMS), error=PolicyError)
+    if name in ALGORITHMS:
+        found: type[BaseAlgorithm] = getattr(stable_baselines3, name)
+        return found
+    try:
+        contributed: type[BaseAlgorithm] = getattr(importlib.import_module("sb3_contrib"), name)
+    except ModuleNotFoundError:
+        raise PolicyError(
+            f"The algorithm {name!r} needs sb3-contrib, which is not installed. Install it with: "
+            "pip install 'sdmbtl[contrib]'"
+        ) from None
+    return contributed
+
+
+def policy_class_of(algorithm: str, policy: str) -> type[BasePolicy]:
+    """Find the policy class that an algorithm has under a short name.
+
+    Raises:
+        PolicyError: If there is none.
+    """
+    aliases = algorithm_class(algorithm).policy_aliases
+    known_name("policy", policy, aliases, has=f"{algorithm} has", error=PolicyError)
+    return aliases[policy]
+
+
+@cache
+def _known_classes() -> dict[str, type]:
+    """Classes that JSON data may name; no other name is ever looked up."""
+    optimizers = [
+        n
+        for n, c in vars(torch.optim).items()
+        if isinstance(c, type) and issubclass(c, torch.optim.Optimizer)
+    ]
+    named = [
+        *((torch.nn, n) for n in torch.nn.modules.activation.__all__),
+        *((torch_layers, n) for n in ("FlattenExtractor", "NatureCNN", "CombinedExtractor")),
+        *((torch.optim, n) for n in optimizers),
+    ]
+    return {f"{module.__name__}.{name}": getattr(module, name) for module, name in named}
+
+
+def classes_from_names(arguments: Any) -> Any:
+    """Copy arguments of a policy with the class instead of each name.
+
+    Raises:
+        PolicyError: If a text is not the name of a known class.
+    """
+    if isinstance(arguments, Mapping):
+        return {key: classes_from_names(inner) for key, inner in arguments.items()}
+    if isinstance(arguments, list | tuple):
+        return [classes_from_names(inner) for inner in arguments]
+    if not isinstance(arguments, str):
+        return arguments
+    known = _known_classes()
+    if arguments not in known:
+        raise PolicyError(
+            f"Unknown class {arguments!r} in 'policy_kwargs'. Name an activation as "
+            "'torch.nn.ReLU', an optimizer as 'torch.optim.AdamW', or a features extractor as "
+            f"'{torch_layers.__name__}.NatureCNN'.{did_you_mean(arguments, known)}"
+        )
+    return known[arguments]

@@ -1,0 +1,149 @@
+"""Data of training and evaluation: a job, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.checks import check_int, short_text
+from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.policies import Policy
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingJob:
+    """One policy to be trained.
+
+    Attributes:
+        contexts: (M, D) contexts it is trained on, in the order of the space's dimensions: one
+            for a point, some in a region, all targets for the multi-task baseline. Every episode
+            takes one of them at random.
+        seed: Root of every random number of this run.
+        attempt: Number of earlier attempts, for callers that retry.
+        parent: The policy to start from; None for a start from scratch.
+        steps: Environment steps; None for the trainer's own number.
+
+    Raises:
+        TrainerError: If there is no context, the contexts are not an array of numbers, or another
+            value is not usable.
+    """
+
+    contexts: NDArray[np.float64]
+    seed: int
+    attempt: int = 0
+    parent: Policy | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        contexts = context_array(self.contexts)
+        if not len(contexts):
+            raise TrainerError("A training run needs at least one context. Got none.")
+        contexts.setflags(write=False)
+        object.__setattr__(self, "contexts", contexts)
+        for name, low in (("seed", 0), ("attempt", 0), ("steps", 1)):
+            value = getattr(self, name)
+            if name != "steps" or value is not None:
+                number = check_int(name, value, low=low, error=TrainerError)
+                object.__setattr__(self, name, number)
+        given: object = self.parent
+        if given is not None and not isinstance(given, Policy):
+            raise TrainerError(
+                "The 'parent' of a training run is a Policy, or None for a start from scratch; "
+                f"load_policy(path) reads one. Got {short_text(given)} instead."
+            )
+
+    @property
+    def shape(self) -> tuple[int, int | None, bool]:
+        """Key of jobs that can be trained side by side: contexts, steps, a parent."""
+        return len(self.contexts), self.steps, self.parent is not None
+
+
+@dataclass(frozen=True)
+class Training:
+    """A finished training run.
+
+    Attributes:
+        policy: The best policy seen, by its mean return on the training contexts.
+        steps: Environment steps that were taken.
+        source_return: Mean return of the policy on its training contexts, in the evaluation by
+            which it was found the best: a little too high, because the best of several noisy
+            means is chosen.
+        curve: (steps, mean return on the training contexts) during training.
+    """
+
+    policy: Policy
+    steps: int
+    source_return: float
+    curve: list[tuple[int, float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A training run, or an evaluation, that failed.
+
+    Attributes:
+        error: The error, as text.
+        attempt: Number of the attempt, as the job had it.
+    """
+
+    error: str
+    attempt: int = 0
+
+    @classmethod
+    def of(cls, error: BaseException, attempt: int) -> Failure:
+        """Describe the error with which an attempt ended."""
+        return cls(f"{type(error).__name__}: {error}", attempt)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Returns of a policy on contexts.
+
+    Attributes:
+        returns: (n, episodes) returns; NaN on contexts whose evaluation failed, or that were not
+            to be evaluated.
+        errors: Errors by the number of the context.
+    """
+
+    returns: NDArray[np.float64]
+    errors: dict[int, str] = field(default_factory=dict)
+
+    def complete(self) -> NDArray[np.float64]:
+        """Return the (n, episodes) returns, of which none may be missing.
+
+        Raises:
+            TrainingError: If the evaluation failed on a context.
+        """
+        if self.errors:
+            raise TrainingError(self.describe_errors())
+        return self.returns
+
+    def describe_errors(self) -> str:
+        """Describe the first error, and the number of contexts with one."""
+        first = self.errors[min(self.errors)]
+        if len(self.returns) == 1:
+            return first
+        count = f"{len(self.errors)} of {len(self.returns)} contexts"
+        return f"The evaluation failed on {count}. The first error: {first}"
+
+
+def context_array(contexts: ArrayLike) -> NDArray[np.float64]:
+    """Copy contexts into an (n, D) array.
+
+    Raises:
+        TrainerError: If they are something else.
+    """
+    try:
+        array = np.array(contexts, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.array(np.nan)
+    if array.size == 0:
+        return array.reshape(0, 0)
+    if array.ndim != 2:
+        raise TrainerError(
+            "Contexts are an array with one row for each, in the order of the space's dimensions; "
+            f"space.vector(context) makes one of a dict. Got {short_text(contexts)} instead."
+        )
+    return array

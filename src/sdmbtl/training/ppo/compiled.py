@@ -1,0 +1,315 @@
+"""PPO in JAX environments, for one policy or a batch of them: everything here is compiled.
+
+A training run is a `TrainState` that `CompiledPPO.advance` takes a few iterations further;
+`CompiledPPO.play` plays full episodes with the policy as it will be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from sdmbtl.contexts.observation import append_context
+from sdmbtl.environments.functional import FunctionalEnvironment
+from sdmbtl.training.ppo.distributions import Categorical, Distribution, Gaussian
+from sdmbtl.training.ppo.learner import (
+    Optimiser,
+    Trajectory,
+    Transition,
+    estimate_advantages,
+    learn,
+    make_shuffles,
+    start_optimiser,
+)
+from sdmbtl.training.ppo.networks import (
+    RunningStats,
+    Weights,
+    forward,
+    normalize,
+    update_stats,
+)
+from sdmbtl.training.ppo.settings import PPOSettings
+
+#: At most this many training contexts are evaluated during training, always the same ones.
+MOST_EVALUATED = 64
+
+
+class Tasks(NamedTuple):
+    """M contexts that a policy is trained on.
+
+    Attributes:
+        parameters: (M, P) for the environment.
+        coordinates: (M, C) coordinates that the policy sees; C is 0 if it sees none.
+    """
+
+    parameters: jax.Array
+    coordinates: jax.Array
+
+
+class EnvState(NamedTuple):
+    """The environments that are being played.
+
+    Attributes:
+        state: (E, S) their physical states.
+        task: (E,) number of the context of each.
+        elapsed_steps: (E,) steps since its last reset.
+    """
+
+    state: jax.Array
+    task: jax.Array
+    elapsed_steps: jax.Array
+
+
+class TrainState(NamedTuple):
+    """Everything a training run needs to continue."""
+
+    optimiser: Optimiser
+    obs_stats: RunningStats
+    env_state: EnvState
+    key: jax.Array
+    best: tuple[Weights, RunningStats]
+    best_return: jax.Array
+
+
+class CompiledPPO:
+    """Trains policies in one functional environment.
+
+    Args:
+        environment: The physics.
+        settings: The settings.
+        n_coordinates: C, the number of context coordinates that a policy sees.
+        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
+        evaluated: Environment with the episodes that `play` plays, if they differ from those of
+            training.
+    """
+
+    def __init__(
+        self,
+        environment: FunctionalEnvironment,
+        settings: PPOSettings,
+        n_coordinates: int = 0,
+        max_episode_steps: int | None = None,
+        evaluated: FunctionalEnvironment | None = None,
+    ) -> None:
+        self.environment = environment
+        self.max_steps = min(environment.max_steps, max_episode_steps or environment.max_steps)
+        self.settings = settings
+        self.n_inputs = environment.observation_size + n_coordinates
+        self.distribution = _distribution_of(environment.actions)
+        self.advance = jax.jit(self._advance)
+        self.evaluate = jax.jit(self._evaluate)
+        self.play = jax.jit(partial(self._play, (evaluated or environment).reset))
+
+    # -- the beginning -----------------------------------------------------------------------
+
+    def start(
+        self, tasks: Tasks, seeds: list[int], begin: Sequence[tuple[Weights, RunningStats]]
+    ) -> TrainState:
+        """Return the states of new training runs, whose weights are from `PolicyForm.begin`."""
+        weights, obs_stats = jax.tree.map(lambda *w: jnp.stack(w), *begin)
+        keys = jnp.stack([jax.random.PRNGKey(seed % 2**32) for seed in seeds])
+
+        def one(
+            weights: Weights, obs_stats: RunningStats, key: jax.Array, tasks: Tasks
+        ) -> TrainState:
+            key, reset_key = jax.random.split(key)
+            return TrainState(
+                optimiser=start_optimiser(weights),
+                obs_stats=obs_stats,
+                env_state=self._reset(reset_key, self.settings.num_envs, tasks),
+                key=key,
+                best=(weights, obs_stats),
+                best_return=jnp.float32(-jnp.inf),
+            )
+
+        started: TrainState = jax.vmap(one)(weights, obs_stats, keys, tasks)
+        return started
+
+    # -- training ------------------------------------------------------------------------------
+
+    def _advance(
+        self, states: TrainState, tasks: Tasks, iterations: jax.Array, total: jax.Array
+    ) -> tuple[TrainState, jax.Array]:
+        """Train B policies for (n,) iterations, then evaluate them; see `_evaluate`.
+
+        The number of all iterations is an array: runs of any length share what is compiled.
+        """
+
+        def iterate(states: TrainState, iteration: jax.Array) -> tuple[TrainState, None]:
+            # The shuffles are the same for every policy: one sort serves all.
+            settings = self.settings
+            shuffles = make_shuffles(iteration, settings.update_epochs, settings.batch_size)
+
+            def one(state: TrainState, tasks: Tasks) -> TrainState:
+                return self._iteration(state, tasks, shuffles, iteration / total)
+
+            return _apply_to_each(one, states, tasks), None
+
+        states, _ = jax.lax.scan(iterate, states, iterations)
+        return self._evaluate(states, tasks)
+
+    def _evaluate(self, states: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
+        """Evaluate B policies on their training contexts; returns states and (B,) mean returns."""
+        kept: tuple[TrainState, jax.Array] = _apply_to_each(self._keep_best, states, tasks)
+        return kept
+
+    def _iteration(
+        self, state: TrainState, tasks: Tasks, shuffles: jax.Array, share: jax.Array
+    ) -> TrainState:
+        """Play, then learn from (update_epochs, batch_size) orders of what was seen."""
+        settings = self.settings
+        key, play_key = jax.random.split(state.key)
+        env_state, transitions, seen = self._rollout(state, tasks, play_key)
+        flat = jax.tree.map(lambda x: x.reshape(settings.batch_size, *x.shape[2:]), transitions)
+        optimiser = learn(state.optimiser, flat, shuffles, share, self.distribution, settings)
+        obs_stats = update_stats(state.obs_stats, seen) if settings.norm_obs else state.obs_stats
+        return state._replace(
+            optimiser=optimiser, obs_stats=obs_stats, env_state=env_state, key=key
+        )
+
+    def _rollout(
+        self, state: TrainState, tasks: Tasks, key: jax.Array
+    ) -> tuple[EnvState, Transition, jax.Array]:
+        """Play every environment for some steps; returns observations before normalisation too."""
+        settings, environment, weights = self.settings, self.environment, state.optimiser.weights
+
+        def step(env_state: EnvState, key: jax.Array) -> tuple[EnvState, tuple[jax.Array, ...]]:
+            act_key, reset_key = jax.random.split(key)
+            parameters = _take_rows(tasks.parameters, env_state.task)
+            seen = self._observe(env_state.state, env_state.task, tasks)
+            obs = self._normalize(seen, state.obs_stats)
+            outputs = forward(weights.actor, obs)
+            action, log_prob = self.distribution.sample(outputs, weights.log_std, act_key)
+            next_state, reward, terminated = jax.vmap(environment.step)(
+                env_state.state, action, parameters
+            )
+            elapsed_steps = env_state.elapsed_steps + 1
+            truncated = (elapsed_steps >= self.max_steps) & ~terminated
+            next_seen = self._observe(next_state, env_state.task, tasks)
+            next_obs = self._normalize(next_seen, state.obs_stats)
+            fresh = self._reset(reset_key, settings.num_envs, tasks)
+            done = terminated | truncated
+            env_state = jax.tree.map(
+                lambda new, old: jnp.where(done.reshape(-1, *[1] * (old.ndim - 1)), new, old),
+                fresh,
+                EnvState(next_state, env_state.task, elapsed_steps),
+            )
+            return env_state, (seen, obs, action, log_prob, reward, terminated, done, next_obs)
+
+        keys = jax.random.split(key, settings.num_steps)
+        env_state, played = jax.lax.scan(step, state.env_state, keys)
+        seen, obs, action, log_prob, reward, terminated, done, next_obs = played
+        trajectory = Trajectory(obs, next_obs, reward, terminated, done)
+        advantage, value_target = estimate_advantages(weights.critic, trajectory, settings)
+        transitions = Transition(obs, action, log_prob, advantage, value_target)
+        return env_state, transitions, seen.reshape(-1, self.n_inputs)
+
+    # -- observations ------------------------------------------------------------------------------
+
+    def _normalize(self, observations: jax.Array, obs_stats: RunningStats) -> jax.Array:
+        return normalize(observations, obs_stats) if self.settings.norm_obs else observations
+
+    def _observe(self, states: jax.Array, task: jax.Array, tasks: Tasks) -> jax.Array:
+        """Return (E, O + C) observations with the context's coordinates, if they are seen."""
+        parameters = _take_rows(tasks.parameters, task)
+        seen = jax.vmap(self.environment.observe)(states, parameters)
+        joined: jax.Array = append_context(seen, _take_rows(tasks.coordinates, task))
+        return joined
+
+    # -- episodes ----------------------------------------------------------------------------------
+
+    def _reset(self, key: jax.Array, n: int, tasks: Tasks) -> EnvState:
+        """Begin n episodes, each in one of the contexts."""
+        task = jnp.zeros(n, jnp.int32)
+        if len(tasks.parameters) > 1:
+            key, task_key = jax.random.split(key)
+            task = jax.random.randint(task_key, (n,), 0, len(tasks.parameters))
+        parameters = _take_rows(tasks.parameters, task)
+        state = jax.vmap(self.environment.reset)(jax.random.split(key, n), parameters)
+        return EnvState(state, task, jnp.zeros(n, jnp.int32))
+
+    def _play(
+        self,
+        reset: Callable[[jax.Array, jax.Array], jax.Array],
+        weights: Weights,
+        obs_stats: RunningStats,
+        tasks: Tasks,
+        keys: jax.Array,
+    ) -> jax.Array:
+        """Return the (n,) returns of one episode in each of n contexts, with an (n, 2) key each."""
+        parameters = tasks.parameters
+        states = jax.vmap(reset)(keys, parameters)
+        each = jnp.arange(len(keys))
+
+        def unfinished(carry: _Episodes) -> jax.Array:
+            return (carry[0] < self.max_steps) & ~carry[3].all()
+
+        def step(carry: _Episodes) -> _Episodes:
+            elapsed_steps, states, total, done = carry
+            obs = self._normalize(self._observe(states, each, tasks), obs_stats)
+            actions = self.distribution.best(forward(weights.actor, obs))
+            states, rewards, terminated = jax.vmap(self.environment.step)(
+                states, actions, parameters
+            )
+            total = total + jnp.where(done, 0.0, rewards)
+            return elapsed_steps + 1, states, total, done | terminated
+
+        begin = (jnp.int32(0), states, jnp.zeros(len(keys)), jnp.zeros(len(keys), bool))
+        return jax.lax.while_loop(unfinished, step, begin)[2]
+
+    def _keep_best(self, state: TrainState, tasks: Tasks) -> tuple[TrainState, jax.Array]:
+        """Evaluate the policy on its training contexts; remember it if it is the best so far."""
+        key, play_key = jax.random.split(state.key)
+        rows = self._evaluated_tasks(len(tasks.parameters))
+        evaluated = jax.tree.map(lambda x: x[rows], tasks)
+        keys = jax.random.split(play_key, len(rows))
+        weights, reset = state.optimiser.weights, self.environment.reset
+        mean = self._play(reset, weights, state.obs_stats, evaluated, keys).mean()
+        better = mean >= state.best_return  # of equally good ones the one trained longer
+        now = (state.optimiser.weights, state.obs_stats)
+        best = jax.tree.map(lambda new, old: jnp.where(better, new, old), now, state.best)
+        best_return = jnp.where(better, mean, state.best_return)
+        return state._replace(key=key, best=best, best_return=best_return), mean
+
+    def _evaluated_tasks(self, n: int) -> NDArray[np.intp]:
+        """Choose among n training contexts one for each episode of an evaluation."""
+        if n == 1:
+            return np.zeros(self.settings.eval_episodes, dtype=np.intp)
+        # Evenly among all, the same each time: otherwise the random draw, and not the policy,
+        # would decide which one is the best.
+        number = max(self.settings.eval_episodes, min(n, MOST_EVALUATED))
+        return np.linspace(0, n - 1, number).astype(np.intp)
+
+
+_Episodes = tuple[jax.Array, jax.Array, jax.Array, jax.Array]
+
+
+def _apply_to_each(function: Callable[..., Any], *batches: Any) -> Any:
+    """Apply a function of one policy to B of them, with a leading axis for these.
+
+    One policy alone is faster without that axis.
+    """
+    if len(jax.tree.leaves(batches)[0]) > 1:
+        return jax.vmap(function)(*batches)
+    single = jax.tree.map(lambda x: x[0], batches)
+    return jax.tree.map(lambda x: x[None], function(*single))
+
+
+def _take_rows(rows: jax.Array, index: jax.Array) -> jax.Array:
+    """Take (n, ...) rows by index; without a look-up if there is only one."""
+    if len(rows) == 1:
+        return jnp.broadcast_to(rows[0], (len(index), *rows.shape[1:]))
+    return rows[index]
+
+
+def _distribution_of(actions: spaces.Discrete | spaces.Box) -> Distribution:
+    if isinstance(actions, spaces.Discrete):
+        return Categorical(int(actions.n))
+    return Gaussian(actions.shape[0], (float(actions.low[0]), float(actions.high[0])))

@@ -1,0 +1,280 @@
+"""Environments that are stepped side by side, with a slot for the agent of each.
+
+A Gymnasium environment has one agent and so one slot. A family with a `VectorEnv` brings slots of
+its own, some of which may be empty at times.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.contexts.observation import append_context
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import FamilyError, TrainerError
+from sdmbtl.policies.flattening import FlatActions, FlatObservations
+from sdmbtl.training.environment_errors import (
+    ENVIRONMENT_FAILURES,
+    environment_error,
+    name_context_in_errors,
+)
+
+#: Seeds of episodes are drawn below this.
+SEEDS = 2**31
+
+
+class RolloutArrays(NamedTuple):
+    """One rollout: T steps in S slots.
+
+    Attributes:
+        obs: (T + 1, S, I) observations before each action, and after the last.
+        last_obs: (T, S, I) observation in which a truncated episode ended; elsewhere anything.
+        action: (T, S, D) actions as they are learned.
+        reward: (T, S).
+        terminated: (T, S) True where an agent's episode ended.
+        truncated: (T, S) True where an agent was cut off.
+        present: (T + 1, S) True where there is an agent that acts on the observation.
+        env_action: (S, ...) actions of the current step as the environments take them.
+    """
+
+    obs: NDArray[np.float32]
+    last_obs: NDArray[np.float32]
+    action: NDArray[Any]
+    reward: NDArray[np.float32]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    present: NDArray[np.bool_]
+    env_action: NDArray[Any]
+
+    @classmethod
+    def allocate(cls, steps: int, slots: int, inputs: int, actions: FlatActions) -> RolloutArrays:
+        """Allocate the arrays.
+
+        Args:
+            steps: T, steps of each environment.
+            slots: S, number of slots.
+            inputs: I, entries of an observation as the networks see it.
+            actions: The actions.
+        """
+        is_continuous = actions.sizes is None
+        choices = actions.n_outputs if actions.sizes is None else len(actions.sizes)
+        return cls(
+            obs=np.zeros((steps + 1, slots, inputs), np.float32),
+            last_obs=np.zeros((steps, slots, inputs), np.float32),
+            action=np.zeros((steps, slots, choices), np.float32 if is_continuous else np.int32),
+            reward=np.zeros((steps, slots), np.float32),
+            terminated=np.zeros((steps, slots), np.bool_),
+            truncated=np.zeros((steps, slots), np.bool_),
+            present=np.zeros((steps + 1, slots), np.bool_),
+            env_action=np.zeros((slots, *(actions.space.shape or ())), actions.space.dtype),
+        )
+
+    def carry_over(self) -> None:
+        """Begin the next rollout where this one ended."""
+        self.obs[0], self.present[0] = self.obs[-1], self.present[-1]
+
+
+@dataclass(frozen=True)
+class EpisodePlan:
+    """The episodes of a training run: each follows from its environment's number and its own.
+
+    Attributes:
+        family: Makes the environments.
+        space: The context space.
+        contexts: (M, D) contexts, one of which each episode draws.
+        seed: Seed of the training run.
+        observe_context: If observations end with the context's unit coordinates.
+        max_episode_steps: Time limit of an episode; None for none.
+    """
+
+    family: EnvironmentFamily
+    space: ContextSpace
+    contexts: NDArray[np.float64]
+    seed: int
+    observe_context: bool
+    max_episode_steps: int | None = None
+
+    def draw(self, env_number: int, episode: int) -> tuple[NDArray[np.float64], int]:
+        """Draw the (D,) context of an episode, and the seed of its reset."""
+        rng = np.random.default_rng([self.seed, env_number, episode])
+        return self.contexts[rng.integers(len(self.contexts))], int(rng.integers(SEEDS))
+
+
+@dataclass
+class EnvState:
+    """State of one environment, from which it can be continued.
+
+    No simulator has to save itself: the same actions after the same reset give the same state.
+
+    Attributes:
+        episode: Number of the episode that is being played.
+        actions: (agents, ...) actions of each step since its reset.
+    """
+
+    episode: int = 0
+    actions: list[NDArray[Any]] = field(default_factory=list)
+
+
+class EnvSlots(Protocol):
+    """Environments that are stepped together.
+
+    Attributes:
+        arrays: Arrays for their steps.
+        has_empty_slots: True if agents come and go, so that some slots may be empty.
+    """
+
+    arrays: RolloutArrays
+    has_empty_slots: bool
+
+    def start(self, states: Sequence[EnvState]) -> None:
+        """Begin where each environment was; the first observations go to row 0."""
+
+    def step(self, t: int) -> None:
+        """Take `arrays.env_action` as step t; an episode that ended is followed by the next."""
+
+    def states(self) -> list[EnvState]:
+        """Return the state of each environment."""
+
+    def close(self) -> None:
+        """Close all environments."""
+
+
+class GymnasiumSlots:
+    """Gymnasium environments, stepped one after another; see `EnvSlots`.
+
+    Args:
+        plan: The episodes.
+        arrays: Arrays for their steps.
+        num_envs: Number of environments.
+    """
+
+    has_empty_slots = False
+
+    def __init__(self, plan: EpisodePlan, arrays: RolloutArrays, num_envs: int) -> None:
+        self.arrays = arrays
+        self._envs = [_GymnasiumSlot(plan, number, arrays) for number in range(num_envs)]
+
+    def start(self, states: Sequence[EnvState]) -> None:
+        """Begin where each environment was."""
+        for env, state in zip(self._envs, states, strict=True):
+            env.start(state)
+
+    def step(self, t: int) -> None:
+        """Take the actions of step t."""
+        for env in self._envs:
+            env.step(t)
+
+    def states(self) -> list[EnvState]:
+        """Return the state of each environment."""
+        return [env.state for env in self._envs]
+
+    def close(self) -> None:
+        """Close all environments."""
+        for env in self._envs:
+            env.close()
+
+
+class _GymnasiumSlot:
+    """One environment, in which one episode follows another."""
+
+    def __init__(self, plan: EpisodePlan, slot: int, arrays: RolloutArrays) -> None:
+        self.state = EnvState()
+        self._plan, self._slot, self._arrays = plan, slot, arrays
+        self._limit = plan.max_episode_steps or math.inf
+        self._env: Any = None
+        self._spaces: tuple[Any, Any] | None = None
+        self._flatten: FlatObservations | None = None
+        self._is_discrete = False
+        self._context: dict[str, float] = {}
+        self._coordinates: NDArray[np.float64] | None = None
+
+    def start(self, state: EnvState) -> None:
+        """Begin the episode of a state, and repeat its actions so far."""
+        arrays, slot = self._arrays, self._slot
+        self.state = EnvState(state.episode)
+        self._begin_episode(0)
+        for action in state.actions:
+            arrays.env_action[slot] = action[0]
+            self.step(0)
+            arrays.obs[0, slot] = arrays.obs[1, slot]
+
+    def step(self, t: int) -> None:
+        """Take the action in the arrays; if the episode is over, begin the next one."""
+        arrays, slot = self._arrays, self._slot
+        actions = arrays.env_action[slot : slot + 1].copy()
+        self.state.actions.append(actions)
+        # Gymnasium checks a plain number faster than one of NumPy.
+        action = actions.item() if self._is_discrete else actions[0]
+        try:
+            observation, reward, terminated, truncated, _ = self._env.step(action)
+            arrays.reward[t, slot] = reward
+            self._write(t + 1, observation)
+        except TrainerError:
+            raise
+        except ENVIRONMENT_FAILURES as error:
+            raise environment_error(self._context, error, self._env) from error
+        truncated = truncated or len(self.state.actions) >= self._limit
+        arrays.terminated[t, slot] = terminated
+        arrays.truncated[t, slot] = truncated and not terminated
+        if truncated:
+            arrays.last_obs[t, slot] = arrays.obs[t + 1, slot]
+        if terminated or truncated:
+            self.state = EnvState(self.state.episode + 1)
+            self._begin_episode(t + 1)
+
+    def close(self) -> None:
+        """Close the environment."""
+        if self._env is not None:
+            self._env.close()
+            self._env = None
+
+    def _begin_episode(self, row: int) -> None:
+        plan = self._plan
+        vector, seed = plan.draw(self._slot, self.state.episode)
+        context = plan.family.full_context(plan.space.context(vector))
+        with name_context_in_errors(context, self._env):
+            use = None if self._env is None else plan.family.use_of(self._env)
+            if use is None or use == "episode" or (use == "context" and context != self._context):
+                self.close()
+                self._env = plan.family.build(dict(context), None)
+                use = plan.family.use_of(self._env)
+                self._check_spaces(context)
+            self._context = context
+            if plan.observe_context:
+                self._coordinates = plan.space.to_unit(vector)
+            options = {"context": dict(context)} if use == "space" else None
+            observation, _ = self._env.reset(seed=seed, options=options)
+            self._write(row, observation)
+
+    def _write(self, row: int, observation: Any) -> None:
+        if self._flatten is not None:
+            observation = self._flatten(observation)
+        if self._coordinates is not None:
+            observation = append_context(observation, self._coordinates)
+        seen = self._arrays.obs[row, self._slot]
+        if np.shape(observation) != seen.shape:
+            raise ValueError(
+                f"an observation has shape {np.shape(observation)}, but the observation space "
+                f"promises {seen.shape}"
+            )
+        seen[:] = observation
+        self._arrays.present[row, self._slot] = True
+
+    def _check_spaces(self, context: dict[str, float]) -> None:
+        found = self._env.observation_space, self._env.action_space
+        if self._spaces is not None and found != self._spaces:
+            raise FamilyError(
+                f"All contexts of a family need the same spaces. {self._plan.family.name!r} has "
+                f"{self._spaces} and {found}, the latter for {context}."
+            )
+        self._spaces = found
+        flat = FlatObservations(found[0])
+        self._flatten = None if flat.is_plain else flat
+        self._is_discrete = isinstance(found[1], spaces.Discrete)

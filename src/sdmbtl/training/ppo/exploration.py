@@ -1,0 +1,123 @@
+"""Acting in Gymnasium environments: NumPy is much faster than JAX for a few observations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from sdmbtl.policies.flattening import FlatActions
+from sdmbtl.policies.mlp import OBSERVATION_LIMIT
+from sdmbtl.training.ppo.env_slots import EnvSlots
+from sdmbtl.training.ppo.networks import TINY, RunningStats, Weights
+
+#: Agents that act at once, where they come and go.
+BLOCK = 64
+
+
+class ExploringActor:
+    """A policy that explores.
+
+    Args:
+        weights: Weights of the policy.
+        obs_stats: Statistics of the observations; None if these are not normalised.
+        sizes: Numbers of possibilities of each choice; None for continuous actions.
+    """
+
+    def __init__(
+        self, weights: Weights, obs_stats: RunningStats | None, sizes: tuple[int, ...] | None
+    ) -> None:
+        self._layers = [(np.asarray(w), np.asarray(b)) for w, b in weights.actor]
+        self._std = np.exp(np.asarray(weights.log_std))
+        self._ends = None if sizes is None else np.cumsum(sizes)[:-1]
+        self._shift = self._scale = None
+        if obs_stats is not None:
+            self._shift = np.asarray(obs_stats.mean)
+            self._scale = 1 / np.sqrt(np.asarray(obs_stats.var) + np.float32(TINY))
+
+    def draw_noise(self, rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+        """Draw (*shape, K) noise that decides between actions, for many steps at once."""
+        size = (*shape, len(self._std))
+        if self._ends is None:
+            return rng.standard_normal(size, dtype=np.float32)
+        # Gumbel noise: the argmax of outputs with it is distributed as the softmax says.
+        drawn = rng.standard_exponential(size, dtype=np.float32) + np.float32(TINY**2)
+        noise: NDArray[np.float32] = -np.log(drawn)
+        return noise
+
+    def act(self, obs: NDArray[np.float32], noise: NDArray[np.float32]) -> NDArray[Any]:
+        """Choose (S, D) actions, as they are learned, for (S, I) observations and (S, K) noise."""
+        x = obs
+        if self._shift is not None:
+            x = (x - self._shift) * self._scale
+            np.minimum(np.maximum(x, -OBSERVATION_LIMIT, out=x), OBSERVATION_LIMIT, out=x)
+        for weight, bias in self._layers[:-1]:
+            x = x @ weight
+            x += bias
+            np.tanh(x, out=x)
+        weight, bias = self._layers[-1]
+        outputs = x @ weight + bias
+        if self._ends is None:
+            noisy: NDArray[np.float32] = outputs + self._std * noise
+            return noisy
+        outputs += noise
+        parts = np.split(outputs, self._ends, axis=-1) if len(self._ends) else [outputs]
+        return np.stack([part.argmax(axis=-1) for part in parts], axis=-1)
+
+
+class ActionScale:
+    """Maps learned actions, with bounds at -1 and 1 where they have any, to the environment's.
+
+    Args:
+        actions: The space of actions.
+    """
+
+    def __init__(self, actions: FlatActions) -> None:
+        self._actions = actions
+        self.centre = self.half_width = np.zeros(0, np.float32)
+        space = actions.space
+        if isinstance(space, spaces.Box):
+            low, high = (x.ravel().astype(np.float64) for x in (space.low, space.high))
+            bounded = np.isfinite(low) & np.isfinite(high)
+            low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+            self.centre = ((low + high) / 2).astype(np.float32)
+            # An entry that can only be one number has it by its bounds, whatever is chosen.
+            half_width = np.where(low == high, 1.0, (high - low) / 2)
+            self.half_width = half_width.astype(np.float32)
+
+    @property
+    def is_identity(self) -> bool:
+        """True if learned actions are those of the environment."""
+        return bool((self.centre == 0).all() and (self.half_width == 1).all())
+
+    def to_space(self, chosen: NDArray[Any]) -> NDArray[Any]:
+        """Return (S, ...) actions of the space for (S, D) learned ones."""
+        if self._actions.sizes is None:
+            chosen = chosen * self.half_width + self.centre
+        found: NDArray[Any] = self._actions.to_space(chosen)
+        return found
+
+
+def collect_rollout(
+    slots: EnvSlots, actor: ExploringActor, scale: ActionScale, noise: NDArray[np.float32]
+) -> None:
+    """Play a step for each of the (T, S, K) noise, into the arrays of the slots."""
+    arrays = slots.arrays
+    for t, own in enumerate(noise):
+        if not slots.has_empty_slots:
+            chosen = actor.act(arrays.obs[t], own)
+            arrays.action[t] = chosen
+            arrays.env_action[...] = scale.to_space(chosen)
+        else:
+            # In blocks of one size: the last digits of a product depend on the size of a batch,
+            # and what an agent does must not depend on which others are there.
+            occupied = np.flatnonzero(arrays.present[t])
+            for first in range(0, len(occupied), BLOCK):
+                part = occupied[first : first + BLOCK]
+                padded = np.resize(part, BLOCK)
+                chosen = actor.act(arrays.obs[t, padded], own[padded])[: len(part)]
+                arrays.action[t, part] = chosen
+                arrays.env_action[part] = scale.to_space(chosen)
+        slots.step(t)

@@ -1,0 +1,393 @@
+"""PPO for any Gymnasium environment: Python steps the environments, JAX compiles the learning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+
+from sdmbtl.checks import check_bool, known_options
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import PolicyError, TrainerError, TrainingError
+from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
+from sdmbtl.policies.flattening import FlatActions, FlatObservations
+from sdmbtl.policies.mlp import ReturnStatistics
+from sdmbtl.training.base import Trainer
+from sdmbtl.training.checkpoint import Checkpoint, Snapshot
+from sdmbtl.training.job import Training, TrainingJob
+from sdmbtl.training.ppo.distributions import Gaussian, MultiCategorical
+from sdmbtl.training.ppo.env_slots import (
+    EnvSlots,
+    EnvState,
+    EpisodePlan,
+    GymnasiumSlots,
+    RolloutArrays,
+)
+from sdmbtl.training.ppo.exploration import ActionScale, ExploringActor, collect_rollout
+from sdmbtl.training.ppo.networks import arrays_of, from_arrays, start_backend
+from sdmbtl.training.ppo.policy_form import PolicyForm
+from sdmbtl.training.ppo.rollout_learner import LearnerState, compile_learner
+from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_settings
+from sdmbtl.training.progress import Progress, Report
+from sdmbtl.training.vector_env import VectorEnv
+
+#: Keeps the noise of actions apart from other random numbers of a seed.
+ACTING = 0xAC7
+#: At most this many training contexts are evaluated during training, always the same ones.
+MOST_EVALUATED = 16
+
+
+class GymnasiumPPO(Trainer):
+    """PPO with small networks: environments are stepped by Python, learning is compiled by JAX.
+
+    The settings that are left out follow from the environment and the number of steps; see
+    `complete_settings`.
+
+    Args:
+        family: Any environments; their actions are Box, Discrete, MultiDiscrete or MultiBinary,
+            their observations these too, or a Dict or Tuple of them. A family with a vector
+            environment is trained in that.
+        space: The context space.
+        observe_context: Append the context to observations; see `Trainer`.
+        total_timesteps: Environment steps for each policy, rounded up to whole iterations.
+        num_steps: Steps of each environment in an iteration; if left out, at least 25 iterations
+            of at most 2048 steps in all environments.
+        norm_obs: Normalise observations by their running mean and variance; if left out, unless
+            their bounds suit a network.
+        norm_reward: Divide rewards by the standard deviation of the discounted return in training;
+            on if left out.
+        eval_every: Iterations between two evaluations on the training contexts; about ten
+            evaluations if left out.
+        eval_episodes: Episodes of such an evaluation; the best policy is kept.
+        max_episode_steps: Time limit of an episode, in addition to the environment's own.
+        endless_after: Steps after which an episode of an evaluation is taken to never end, which
+            is an error.
+        **settings: Of `PPOSettings`.
+
+    Raises:
+        TrainerError: If a setting, or a space of the environments, is unusable.
+    """
+
+    name = "ppo"
+    starts_from_parent = True
+    settings_class = PPOSettings
+    #: The vector environment that was used last, with its family.
+    _vector_env: tuple[EnvironmentFamily, VectorEnv | None] | None = None
+
+    def __init__(
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        total_timesteps: int = 100_000,
+        num_steps: int | None = None,
+        norm_obs: bool | None = None,
+        norm_reward: bool | None = None,
+        eval_every: int | None = None,
+        eval_episodes: int = 5,
+        max_episode_steps: int | None = None,
+        endless_after: int = 100_000,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            family,
+            space,
+            observe_context=observe_context,
+            max_episode_steps=max_episode_steps,
+            endless_after=endless_after,
+        )
+        known = [f.name for f in fields(PPOSettings)]
+        known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
+        registered = self._read_spaces()
+        given = {
+            **settings,
+            "total_timesteps": total_timesteps,
+            "num_steps": num_steps,
+            "norm_obs": norm_obs,
+            "norm_reward": norm_reward,
+            "eval_every": eval_every,
+            "eval_episodes": eval_episodes,
+        }
+        complete = complete_settings(
+            {name: value for name, value in given.items() if value is not None},
+            registered,
+            self._observations,
+        )
+        chosen = complete.pop("norm_reward")
+        self.norm_reward = check_bool("norm_reward", chosen, error=TrainerError)
+        self.ppo_settings = PPOSettings(**complete)
+        self._scale = ActionScale(self._actions)
+        scale = None if self._scale.is_identity else (self._scale.centre, self._scale.half_width)
+        n_coordinates = space.n_dimensions if self.observe_context else 0
+        self.form = PolicyForm.of_spaces(
+            self._observations, self._actions, n_coordinates, self.ppo_settings, scale
+        )
+        start_backend()
+        sizes = self._actions.sizes
+        self._learner = compile_learner(
+            self.ppo_settings,
+            Gaussian(self._actions.n_outputs) if sizes is None else MultiCategorical(sizes),
+            self.norm_reward,
+            self.vector_env(family) is not None,
+        )
+
+    def _read_spaces(self) -> str | None:
+        """Look at the spaces of the environment; returns its name in Gymnasium, if it has one."""
+        vector_env, name = self.vector_env(self.family), None
+        env: Any = vector_env or self.family.build(dict(self.family.defaults), None)
+        try:
+            self._observations = FlatObservations(env.observation_space)
+            self._actions = FlatActions(env.action_space)
+            self._agents = 1 if vector_env is None else vector_env.max_agents
+            name = _registered_name(env)
+        except PolicyError as error:
+            raise TrainerError(
+                f"The trainer 'ppo' cannot be used on {self.family.name}. {error}"
+            ) from None
+        finally:
+            if vector_env is None:
+                env.close()
+        if self.observe_context and not self._observations.is_plain:
+            raise TrainerError(
+                "The context can be appended to observations that are vectors of floats. "
+                f"{self.family.name!r} has {self._observations.space}. Flatten them in 'build', "
+                "or use observe_context=False."
+            )
+        return name
+
+    @classmethod
+    def recommended_settings(cls, family: EnvironmentFamily) -> dict[str, Any]:
+        """Settings for the registered environment, then those that the family has itself."""
+        env = family.build(dict(family.defaults), None)
+        name = _registered_name(env)
+        env.close()
+        return {**RECOMMENDED.get(name or "", {}), **super().recommended_settings(family)}
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data."""
+        names = ("observe_context", "norm_reward", "max_episode_steps", "endless_after")
+        own = {name: getattr(self, name) for name in names}
+        return {**own, **self.ppo_settings.to_dict()}
+
+    def vector_env(self, family: EnvironmentFamily) -> VectorEnv | None:
+        """Return the vector environment of a family; None if it has none."""
+        if self._vector_env is None or self._vector_env[0] is not family:
+            if self._vector_env is not None and self._vector_env[1] is not None:
+                self._vector_env[1].close()
+            self._vector_env = family, family.make_vector_env()
+        return self._vector_env[1]
+
+    def check_environment(self) -> None:
+        """Refuse what can never work; a vector environment was examined when it was made."""
+        if self.vector_env(self.family) is None:
+            super().check_environment()
+
+    # -- one training run --------------------------------------------------------------------
+
+    def train_chunk(
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> list[Training]:
+        """Train one policy for each job; a chunk is a single one. The same job, the same policy.
+
+        A policy that starts from a parent has its weights, its critic and its statistics, but
+        explores as one from scratch. The parent itself is the first candidate for the best policy:
+        nothing worse is returned, by the evaluations during training.
+        """
+        return [self._train_one(job, progress, checkpoint) for job in jobs]
+
+    def _train_one(
+        self, job: TrainingJob, progress: Progress | None, checkpoint: Checkpoint | None
+    ) -> Training:
+        settings = self.ppo_settings
+        total = settings.num_iterations(job.steps)
+        steps = total * settings.batch_size
+        if job.parent is None:
+            self.warn_of_few_updates(total, steps)
+        self.usable_contexts(job.contexts)
+        if progress is not None and not self._learner.is_compiled:
+            progress(Report(0, steps, stage="compiling"))
+        state = self.begin(job)
+        reported = 0
+
+        def report(stage: Literal["continued", "training"] = "training") -> None:
+            """Report progress, with the evaluations that were not reported yet."""
+            nonlocal reported
+            new, reported = tuple(state.curve[reported:]), len(state.curve)
+            if progress is not None:
+                done = state.iteration * settings.batch_size
+                progress(Report(done, steps, state.curve[-1][1], stage, new))
+
+        saved = None if checkpoint is None else checkpoint.load()
+        if saved is not None:
+            state.restore(saved)
+            report("continued")
+        elif job.parent is not None:
+            self._evaluate_progress(state, job)
+        slots = self.open_slots(job)
+        try:
+            slots.start(state.env_states)
+            while state.iteration < total:
+                self.iterate(state, slots, job, total)
+                done = state.iteration
+                if done in (1, total) or done % settings.eval_every == 0:
+                    self._evaluate_progress(state, job)
+                with (
+                    nullcontext()
+                    if checkpoint is None
+                    else checkpoint.kept(lambda: state.take_snapshot(slots.states()))
+                ):
+                    report()
+        finally:
+            slots.close()
+        assert state.best is not None  # noqa: S101 (the last iteration is evaluated)
+        return Training(state.best, steps, state.best_return, state.curve)
+
+    def begin(self, job: TrainingJob) -> GymnasiumTrainState:
+        """Return the state of a training run before its first step.
+
+        Raises:
+            TrainerError: If the job's parent does not fit.
+        """
+        weights, obs_stats = self.form.begin(job.seed, job.parent)
+        returns = job.parent.return_statistics if isinstance(job.parent, MlpPolicy) else None
+        num_envs = self.ppo_settings.num_envs
+        return GymnasiumTrainState(
+            self._learner.start(weights, obs_stats, returns, num_envs * self._agents),
+            [EnvState() for _ in range(num_envs)],
+        )
+
+    def open_slots(self, job: TrainingJob) -> EnvSlots:
+        """Make the environments of a training run; the caller starts and closes them."""
+        settings = self.ppo_settings
+        plan = EpisodePlan(
+            self.family,
+            self.space,
+            job.contexts,
+            job.seed,
+            self.observe_context,
+            self.max_episode_steps,
+        )
+        arrays = RolloutArrays.allocate(
+            settings.num_steps,
+            settings.num_envs * self._agents,
+            self.form.n_inputs,
+            self._actions,
+        )
+        vector_env = self.family.make_vector_env()
+        if vector_env is not None:
+            return vector_env.env_slots(plan, arrays, settings.num_envs)
+        return GymnasiumSlots(plan, arrays, settings.num_envs)
+
+    def iterate(
+        self, state: GymnasiumTrainState, slots: EnvSlots, job: TrainingJob, total: int
+    ) -> None:
+        """Play, then learn from what was seen; the state is changed."""
+        learner = state.learner
+        actor = ExploringActor(
+            learner.optimiser.weights,
+            learner.obs_stats if self.ppo_settings.norm_obs else None,
+            self._actions.sizes,
+        )
+        # A generator for each iteration: none has to be kept in a checkpoint.
+        rng = np.random.default_rng([job.seed, ACTING, state.iteration])
+        noise = actor.draw_noise(rng, slots.arrays.reward.shape)
+        collect_rollout(slots, actor, self._scale, noise)
+        state.learner = self._learner.update(learner, slots.arrays, state.iteration, total)
+        slots.arrays.carry_over()
+        state.iteration += 1
+
+    def _evaluate_progress(self, state: GymnasiumTrainState, job: TrainingJob) -> None:
+        """Play the policy on its training contexts; keep it if it is the best so far."""
+        learner, settings = state.learner, self.ppo_settings
+        mean, var, count = learner.return_stats
+        statistics = ReturnStatistics(float(mean[0]), float(var[0]), float(count))
+        policy = self.form.make_policy(
+            learner.optimiser.weights, learner.obs_stats, statistics if self.norm_reward else None
+        )
+        steps = state.iteration * settings.batch_size
+        if not all(np.isfinite(array).all() for array in policy.arrays().values()):
+            raise self._failed(job, f"weights are not finite after {steps} steps")
+        # Some contexts, evenly among all, and the same episodes each time: otherwise these, and
+        # not the policy, would decide which one is the best.
+        number = min(len(job.contexts), MOST_EVALUATED)
+        rows = np.linspace(0, len(job.contexts) - 1, number).astype(np.intp)
+        episodes = -(-settings.eval_episodes // number)
+        played = self.play(
+            self.family, policy, job.contexts[rows], episodes=episodes, seed=job.seed
+        )
+        mean_return = float(played.complete().mean())
+        if not math.isfinite(mean_return):
+            raise self._failed(job, f"the mean return is {mean_return} after {steps} steps")
+        state.curve.append((steps, mean_return))
+        if mean_return >= state.best_return:  # of equally good ones the one trained longer
+            state.best, state.best_return = policy, mean_return
+
+    def _failed(self, job: TrainingJob, cause: str) -> TrainingError:
+        return TrainingError(
+            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}. A "
+            "smaller learning_rate may help."
+        )
+
+
+@dataclass
+class GymnasiumTrainState:
+    """Everything a training run needs to continue.
+
+    Attributes:
+        learner: Weights, optimiser and statistics.
+        env_states: State of each environment.
+        iteration: Number of the iterations that are done.
+        best: The best policy so far.
+        best_return: Its mean return on the training contexts.
+        curve: (steps, mean return on the training contexts) so far.
+    """
+
+    learner: LearnerState
+    env_states: Sequence[EnvState]
+    iteration: int = 0
+    best: MlpPolicy | None = None
+    best_return: float = -math.inf
+    curve: list[tuple[int, float]] = field(default_factory=list)
+
+    def take_snapshot(self, env_states: Sequence[EnvState]) -> Snapshot:
+        """Return the state as data, with the environments as they are now."""
+        arrays = arrays_of(self.learner, "learner")
+        arrays |= {f"env-{n}": np.array(env.actions) for n, env in enumerate(env_states)}
+        if self.best is not None:
+            arrays["best"] = np.frombuffer(policy_bytes(self.best), dtype=np.uint8)
+        data = {
+            "iteration": self.iteration,
+            "best_return": self.best_return,
+            "curve": self.curve,
+            "episodes": [env.episode for env in env_states],
+        }
+        return Snapshot(data, arrays)
+
+    def restore(self, saved: Snapshot) -> None:
+        """Go to where a snapshot was taken, of a run with the same settings."""
+        data, arrays = saved
+        self.learner = from_arrays(self.learner, "learner", arrays)
+        self.env_states = [
+            EnvState(episode, list(arrays[f"env-{n}"]))
+            for n, episode in enumerate(data["episodes"])
+        ]
+        self.iteration, self.best_return = data["iteration"], data["best_return"]
+        self.curve = [(steps, value) for steps, value in data["curve"]]
+        if "best" in arrays:
+            best = policy_from_bytes(arrays["best"].tobytes())
+            self.best = best if isinstance(best, MlpPolicy) else None
+
+
+def _registered_name(env: object) -> str | None:
+    """Return the name of an environment in Gymnasium, if it has one."""
+    spec = getattr(env, "spec", None)
+    return None if spec is None else str(spec.id)

@@ -1,0 +1,266 @@
+"""PPO for JAX environments: one policy or many at once, compiled with their environments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import fields
+from functools import lru_cache, partial
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sdmbtl.checks import check_int, known_options
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.environments.functional import FunctionalEnvironment
+from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.policies import Policy
+from sdmbtl.training.base import Trainer
+from sdmbtl.training.checkpoint import Checkpoint, Snapshot
+from sdmbtl.training.job import Evaluation, Training, TrainingJob
+from sdmbtl.training.ppo.compiled import CompiledPPO, Tasks, TrainState
+from sdmbtl.training.ppo.distributions import Gaussian
+from sdmbtl.training.ppo.networks import arrays_of, from_arrays, start_backend
+from sdmbtl.training.ppo.policy_form import PolicyForm
+from sdmbtl.training.ppo.settings import PPOSettings
+from sdmbtl.training.progress import EvaluationProgress, Progress, Report
+
+#: Episodes that are played side by side in an evaluation: as many as stay in the cache.
+EPISODES_AT_ONCE = 1024
+
+
+class JaxEnvPPO(Trainer):
+    """PPO with small networks; environments and learning are compiled by JAX.
+
+    Args:
+        family: Environments with a JAX twin.
+        space: The context space.
+        observe_context: Append the context to observations; see `Trainer`.
+        max_episode_steps: Time limit of an episode, if it is shorter than the environment's own.
+        chunk: Policies trained side by side; about ten stay in the cache.
+        **settings: Of `PPOSettings`.
+
+    Raises:
+        TrainerError: If the family has no JAX twin, or a setting is unusable.
+    """
+
+    name = "ppo"
+    starts_from_parent = True
+    evaluates_on_host = False
+    settings_class = PPOSettings
+
+    def __init__(
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        max_episode_steps: int | None = None,
+        chunk: int = 8,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
+        )
+        environment = family.functional()
+        if environment is None:
+            raise TrainerError(
+                f"{family.name} has no JAX twin, so it cannot be trained in batches. Use "
+                "GymnasiumPPO, as the trainer 'ppo' does."
+            )
+        self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
+        known = [f.name for f in fields(PPOSettings)]
+        known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
+        self.ppo_settings = PPOSettings(**settings)
+        start_backend()
+        self._ppo, self._compiled = _compile(
+            environment,
+            self.ppo_settings,
+            space.n_dimensions if observe_context else 0,
+            self.max_episode_steps,
+            family.for_evaluation().functional() or environment,
+        )
+        distribution = self._ppo.distribution
+        bounds = distribution.bounds if isinstance(distribution, Gaussian) else None
+        self.form = PolicyForm(
+            self._ppo.n_inputs, distribution.n_outputs, self.ppo_settings, bounds
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data."""
+        settings = {**super().settings(), **self.ppo_settings.to_dict()}
+        if self.max_episode_steps is None:  # recipes and studies without one do not name it
+            del settings["max_episode_steps"]
+        return settings
+
+    def train_chunk(
+        self,
+        jobs: Sequence[TrainingJob],
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> list[Training]:
+        """Train one policy for each job, side by side.
+
+        The same chunk gives the same policies. In another chunk a policy comes out a little
+        different: the rounding of products depends on how many are computed at once.
+
+        A policy that starts from a parent has its weights, its critic and its statistics of the
+        observations, but explores as one from scratch. The parent itself is the first candidate
+        for the best policy: nothing worse is returned, by the evaluations during training.
+        """
+        settings, size = self.ppo_settings, self.ppo_settings.batch_size
+        tasks = self._stacked_tasks(jobs)
+        iterations = settings.num_iterations(jobs[0].steps)
+        total = iterations * size * len(jobs)
+        block = min(settings.eval_every, iterations)
+        shape = (tasks.parameters.shape, block, jobs[0].parent is None)
+        if progress is not None and shape not in self._compiled:
+            progress(Report(0, total, stage="compiling"))
+        self._compiled.add(shape)
+        begin = [self.form.begin(job.seed, job.parent) for job in jobs]
+        states = self._ppo.start(tasks, [job.seed for job in jobs], begin)
+        curve: _Curve = []
+        done = reported = 0
+
+        def report(stage: Literal["continued", "training"] = "training") -> None:
+            nonlocal reported
+            new, reported = curve[reported:], len(curve)
+            if progress is not None:
+                evaluations = tuple((steps, float(means.mean())) for steps, means in new)
+                steps, latest = done * size * len(jobs), float(curve[-1][1].mean())
+                progress(Report(steps, total, latest, stage, evaluations))
+
+        saved = None if checkpoint is None else checkpoint.load()
+        if saved is not None:
+            states, curve, done = _restore(saved, states)
+            report("continued")
+        elif jobs[0].parent is not None:
+            states, means = self._ppo.evaluate(states, tasks)
+            curve.append((0, np.asarray(means, dtype=np.float64)))
+        for first in range(done, iterations, settings.eval_every):
+            done = min(first + settings.eval_every, iterations)
+            states, means = self._ppo.advance(
+                states, tasks, jnp.arange(first, done), jnp.int32(iterations)
+            )
+            curve.append((done * size, np.asarray(means, dtype=np.float64)))
+            take = partial(_take_snapshot, states, curve, done)
+            with nullcontext() if checkpoint is None else checkpoint.kept(take):
+                report()
+        return [
+            self._make_training(states, number, job, iterations * size, curve)
+            for number, job in enumerate(jobs)
+        ]
+
+    def evaluate(
+        self,
+        policy: Policy,
+        contexts: ArrayLike,
+        *,
+        episodes: int,
+        seed: int,
+        only: Sequence[int] | None = None,
+        progress: EvaluationProgress | None = None,
+    ) -> Evaluation:
+        """Play a policy on (n, D) contexts; see `Trainer.evaluate`."""
+        episodes = check_int("episodes", episodes, low=1, error=TrainerError)
+        weights, obs_stats = self.form.read_policy(policy)
+        repeated = [np.repeat(np.asarray(x), episodes, axis=0) for x in self._tasks(contexts)]
+        total = len(repeated[0])
+        keys = np.asarray(
+            jax.random.split(jax.random.PRNGKey(seed % 2**32), total), dtype=np.uint32
+        )
+        numbers = np.arange(total // episodes) if only is None else np.array(only, dtype=np.intp)
+        todo = (numbers[:, None] * episodes + np.arange(episodes)).ravel()
+        size = min(total, EPISODES_AT_ONCE)
+        returns = np.full(total, np.nan)
+        for first in range(0, len(todo), size):
+            # The last block is filled up with episodes that are then dropped: one shape, one
+            # compilation.
+            rows = todo[np.minimum(np.arange(first, first + size), len(todo) - 1)]
+            block = Tasks(*[jnp.asarray(x[rows]) for x in repeated])
+            played = self._ppo.play(weights, obs_stats, block, jnp.asarray(keys[rows]))
+            returns[rows] = np.asarray(played)
+            if progress is not None:
+                progress(min(first + size, len(todo)) // episodes, len(numbers))
+        return Evaluation(returns.reshape(-1, episodes))
+
+    # -- between contexts and arrays -----------------------------------------------------------
+
+    def _tasks(self, contexts: ArrayLike) -> Tasks:
+        vectors = self.usable_contexts(contexts)
+        if not len(vectors):
+            raise TrainerError("There are no contexts: give at least one.")
+        parameters = self._ppo.environment.parameters(self.space.names, vectors)
+        seen = self.space.to_unit(vectors) if self.observe_context else np.empty((len(vectors), 0))
+        return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
+
+    def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
+        shapes = {job.shape for job in jobs}
+        if len(shapes) != 1:
+            raise TrainerError(
+                "Jobs that are trained side by side need the same number of contexts and of "
+                "steps, and all a parent or none. Got (contexts, steps, parent) = "
+                f"{sorted(shapes, key=str)} instead. train() groups them."
+            )
+        each = [self._tasks(job.contexts) for job in jobs]
+        return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
+
+    def _make_training(
+        self, states: TrainState, number: int, job: TrainingJob, steps: int, curve: _Curve
+    ) -> Training:
+        """Return the finished run of one of the jobs."""
+        weights, obs_stats = jax.tree.map(lambda x: np.asarray(x[number]), states.best)
+        best_return = float(states.best_return[number])
+        if not all(
+            np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
+        ):
+            raise TrainingError(
+                f"The training run on {self.shown(job)} with seed {job.seed} gave returns or "
+                "weights that are not finite. A smaller learning_rate may help."
+            )
+        return Training(
+            policy=self.form.make_policy(weights, obs_stats),
+            steps=steps,
+            source_return=best_return,
+            curve=[(at, float(returns[number])) for at, returns in curve],
+        )
+
+
+_Curve = list[tuple[int, NDArray[np.float64]]]
+
+
+def _take_snapshot(states: TrainState, curve: _Curve, iterations: int) -> Snapshot:
+    """Return everything that a chunk needs to continue after some iterations."""
+    data = {
+        "iterations": iterations,
+        "curve": [[steps, returns.tolist()] for steps, returns in curve],
+    }
+    return Snapshot(data, arrays_of(states, "states"))
+
+
+def _restore(saved: Snapshot, begun: TrainState) -> tuple[TrainState, _Curve, int]:
+    """Read states, curve and iterations from a snapshot, in the form of new states."""
+    states = from_arrays(begun, "states", saved.arrays)
+    curve = [(int(steps), np.array(returns)) for steps, returns in saved.data["curve"]]
+    return states, curve, int(saved.data["iterations"])
+
+
+@lru_cache(maxsize=8)
+def _compile(
+    environment: FunctionalEnvironment,
+    settings: PPOSettings,
+    n_coordinates: int,
+    max_episode_steps: int | None,
+    evaluated: FunctionalEnvironment,
+) -> tuple[CompiledPPO, set[tuple[object, ...]]]:
+    """Return the same functions for the same settings: compiling them takes seconds.
+
+    Returns:
+        The functions, and the shapes of training runs for which they have been compiled.
+    """
+    ppo = CompiledPPO(environment, settings, n_coordinates, max_episode_steps, evaluated)
+    return ppo, set()

@@ -1,0 +1,553 @@
+"""Training with any algorithm of stable-baselines3 and sb3-contrib."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import random
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.wrappers import TimeLimit
+from numpy.typing import ArrayLike, NDArray
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import Logger
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.preprocessing import is_image_space
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
+
+from sdmbtl.checks import check_bool, check_float, check_int, known_name, short_text
+from sdmbtl.contexts import ContextSpace
+from sdmbtl.environments.family import EnvironmentFamily
+from sdmbtl.errors import PolicyError, TrainerError, TrainingError
+from sdmbtl.policies import Policy
+from sdmbtl.policies.sb3 import SB3Policy, algorithm_class, classes_from_names, policy_class_of
+from sdmbtl.training.base import Trainer
+from sdmbtl.training.checkpoint import Checkpoint
+from sdmbtl.training.environment_errors import name_context_in_errors
+from sdmbtl.training.job import Evaluation, Training, TrainingJob
+from sdmbtl.training.progress import Progress, Report
+
+#: Arguments of an algorithm that are not settings: ours to give, for output, or classes.
+_RESERVED = frozenset(
+    {
+        *("policy", "env", "seed", "_init_setup_model", "verbose", "tensorboard_log"),
+        *("rollout_buffer_class", "replay_buffer_class"),
+    }
+)
+#: CleanRL's names of hyperparameters, which the trainer "ppo" has too -> stable-baselines3's.
+CLEANRL_NAMES = {
+    "num_steps": "n_steps",
+    "minibatch_size": "batch_size",
+    "update_epochs": "n_epochs",
+    "clip_coef": "clip_range",
+}
+#: A rollout is short enough for at least this many updates.
+LEAST_UPDATES = 25
+#: Off-policy algorithms take at most this share of the steps before they learn.
+LEARNING_STARTS = 0.1
+#: At most this many contexts of a job are evaluated during training, drawn once, and in at most
+#: this many episodes: on regions, evaluations took longer than training.
+MOST_EVALUATED = 64
+#: Evaluations in a training run, and seconds between reports of progress.
+EVALUATIONS, REPORT_EVERY = 10, 0.2
+
+
+class SB3Trainer(Trainer):
+    """Any algorithm of stable-baselines3, on any environment.
+
+    During training the policy is evaluated on its contexts from time to time, for the first time
+    after the first update, always on the same episodes. The best one is kept with the statistics
+    of that moment; of equals the later.
+
+    Args:
+        family: The environments.
+        space: The context space.
+        observe_context: Append the context to observations.
+        algorithm: "PPO", "A2C", "SAC", "TD3", "DDPG" or "DQN"; with sb3-contrib also "TRPO",
+            "TQC", "CrossQ", "QRDQN" or "ARS".
+        policy: Short name of the policy.
+        total_timesteps: Environment steps for each policy, rounded up to whole rollouts.
+        num_envs: Environments that are played side by side; if left out, 8 for algorithms that
+            learn from rollouts (PPO, A2C, TRPO), 1 for others.
+        norm_obs: Normalise observations by running statistics, which travel with the policy; if
+            left out, for algorithms that learn from rollouts, unless observations are images.
+        norm_reward: Normalise rewards by running statistics in training; if left out, for
+            algorithms that learn from rollouts.
+        eval_every: Steps between two evaluations; a tenth of the steps if left out.
+        eval_episodes: Episodes on each context in an evaluation; fewer, at least one, if that
+            would be more than 64 in all.
+        max_episode_steps: Time limit of an episode, in addition to the environment's own.
+        endless_after: Steps after which an episode of an evaluation is taken to never end, which
+            is an error.
+        **hyperparameters: Arguments of the algorithm as JSON data, under stable-baselines3's names
+            or CleanRL's. In "policy_kwargs", classes are given by name, for example
+            {"activation_fn": "torch.nn.ReLU"}; "action_noise" is the standard deviation of normal
+            noise. Without "num_steps" and "minibatch_size", rollouts are short enough for at
+            least 25 updates in `total_timesteps`, and minibatches divide them.
+
+    Raises:
+        TrainerError: If a setting is unknown or unusable.
+    """
+
+    name = "sb3"
+    starts_from_parent = True
+
+    def __init__(
+        self,
+        family: EnvironmentFamily,
+        space: ContextSpace,
+        *,
+        observe_context: bool = False,
+        algorithm: str = "PPO",
+        policy: str = "MlpPolicy",
+        total_timesteps: int = 100_000,
+        num_envs: int | None = None,
+        norm_obs: bool | None = None,
+        norm_reward: bool | None = None,
+        eval_every: int | None = None,
+        eval_episodes: int = 5,
+        max_episode_steps: int | None = None,
+        endless_after: int = 100_000,
+        **hyperparameters: Any,
+    ) -> None:
+        super().__init__(
+            family,
+            space,
+            observe_context=observe_context,
+            max_episode_steps=max_episode_steps,
+            endless_after=endless_after,
+        )
+        try:
+            policy_class_of(algorithm, policy)
+        except PolicyError as error:
+            raise TrainerError(str(error)) from None
+        self.algorithm, self.policy = algorithm, policy
+        self.is_on_policy = issubclass(algorithm_class(algorithm), OnPolicyAlgorithm)
+        for name, wanted in (("norm_obs", norm_obs), ("norm_reward", norm_reward)):
+            if wanted is not None:
+                check_bool(name, wanted, error=TrainerError)
+        self.norm_obs, self.norm_reward = norm_obs, norm_reward
+        count = partial(check_int, low=1, error=TrainerError)
+        self.total_timesteps = count("total_timesteps", total_timesteps)
+        if num_envs is None:
+            num_envs = 8 if self.is_on_policy else 1
+        self.num_envs = count("num_envs", num_envs)
+        self.eval_every = None if eval_every is None else count("eval_every", eval_every)
+        self.eval_episodes = count("eval_episodes", eval_episodes)
+        self.hyperparameters = self._check_hyperparameters(hyperparameters)
+        self.algorithm_arguments()  # which notices that nothing would be learned
+
+    def _check_hyperparameters(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Copy hyperparameters as JSON data, under the names of the algorithm."""
+        known, names = hyperparameter_defaults(self.algorithm), cleanrl_names(self.algorithm)
+        has = f"{self.name!r} with {self.algorithm} has"
+        numbers = {"learning_rate", "gamma", "gae_lambda", "vf_coef", "max_grad_norm"}
+        for name, value in given.items():
+            known_name(
+                "option", name, (*names, *known, *self.own_settings()), has=has, error=TrainerError
+            )
+            if name in numbers or name in names:
+                check_float(name, value, low=0.0, error=TrainerError)
+        try:
+            copied = json.loads(json.dumps(given, allow_nan=False))
+            classes_from_names(copied.get("policy_kwargs") or {})
+        except (TypeError, ValueError) as error:
+            raise TrainerError(
+                f"Hyperparameters must be JSON data, classes given by name. Got "
+                f"{short_text(dict(given))}: {error}"
+            ) from None
+        if copied.get("action_noise") is not None:
+            check_float("action_noise", copied["action_noise"], low=0.0, error=TrainerError)
+        return {names.get(name, name): value for name, value in copied.items()}
+
+    def settings(self) -> dict[str, Any]:
+        """Every setting that changes the outcome, as JSON data."""
+        names = {theirs: ours for ours, theirs in cleanrl_names(self.algorithm).items()}
+        given = {names.get(name, name): value for name, value in self.hyperparameters.items()}
+        return {**super().settings(), **given}
+
+    def algorithm_arguments(self, steps: int | None = None) -> dict[str, Any]:
+        """Hyperparameters of a training run, with those that follow from its number of steps.
+
+        Args:
+            steps: Steps of the training run; `total_timesteps` if left out.
+
+        Raises:
+            TrainerError: If the algorithm would not begin to learn in the steps.
+        """
+        given, defaults = self.hyperparameters, hyperparameter_defaults(self.algorithm)
+        steps, arguments = steps or self.total_timesteps, dict[str, Any]()
+        if self.is_on_policy and "batch_size" in defaults:
+            # Shorter training runs have the same rollouts, so that they can be compared: as long
+            # as the algorithm's own of one environment, or shorter, for enough updates.
+            longest = min(self.total_timesteps // LEAST_UPDATES, defaults["n_steps"])
+            power = 1 << (max(longest // self.num_envs, 1).bit_length() - 1)
+            # A rollout holds a minibatch; advantages are normalised, which takes two samples.
+            shortest = -(-given.get("batch_size", 2) // self.num_envs)
+            arguments["n_steps"] = max(power if longest >= self.num_envs else 0, shortest)
+            rollout = self.num_envs * given.get("n_steps", arguments["n_steps"])
+            largest = defaults["batch_size"]
+            arguments["batch_size"] = max(n for n in range(1, largest + 1) if rollout % n == 0)
+        if "learning_starts" in defaults:
+            usual = min(defaults["learning_starts"], int(LEARNING_STARTS * steps))
+            arguments["learning_starts"] = usual
+            if given.get("learning_starts", 0) >= steps:
+                raise TrainerError(
+                    f"{self.algorithm} would learn nothing: learning_starts="
+                    f"{given['learning_starts']} is not below the {steps:,} steps of a training "
+                    "run. Give more steps, or a smaller 'learning_starts'."
+                )
+        return {**arguments, **given}
+
+    def check_spaces(self, observations: spaces.Space[Any], actions: spaces.Space[Any]) -> None:
+        """Refuse what the algorithm does not take: its model is made, on a blank environment.
+
+        Raises:
+            TrainerError: If no training run could succeed.
+        """
+        super().check_spaces(observations, actions)
+        if observations.shape is None:
+            raise TrainerError(
+                f"{self.name!r} needs observations that are one array. {self.family.name} has "
+                f"{short_text(observations)}. Wrap it in gymnasium.wrappers.FlattenObservation, in "
+                "a function of your own (module:function)."
+            )
+
+        def make_blank() -> gymnasium.Env[Any, Any]:
+            env: gymnasium.Env[Any, Any] = gymnasium.Env()
+            env.observation_space, env.action_space = observations, actions
+            return env
+
+        with warnings.catch_warnings(), _contain_randomness(seed=0):
+            warnings.simplefilter("ignore")  # training says the same again
+            self._model(DummyVecEnv([make_blank] * self.num_envs), 0, self.total_timesteps)
+
+    def play(
+        self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
+    ) -> Evaluation:
+        """Play a policy in a family's environments; see `Trainer.play`."""
+        with _use_one_thread():
+            return super().play(family, policy, contexts, **how)
+
+    # -- one training run --------------------------------------------------------------------
+
+    def train_chunk(
+        self,
+        jobs: list[TrainingJob],  # type: ignore[override]
+        progress: Progress | None = None,
+        checkpoint: Checkpoint | None = None,  # noqa: ARG002
+    ) -> list[Training]:
+        """Train one policy for each job; a chunk is a single one. The same job, the same policy.
+
+        There are no checkpoints: buffers, schedules and environments of stable-baselines3 cannot
+        be restored exactly, so a killed run starts over.
+
+        Raises:
+            TrainingError: If a training run failed; the message has the context and the cause.
+            TrainerError: If the algorithm does not take the settings or the environment.
+        """
+        return [self._train_one(job, progress) for job in jobs]
+
+    def steps_of(self, job: TrainingJob) -> tuple[int, int | None]:
+        """Return the steps of a job, and those between updates, None if episodes decide that."""
+        steps = job.steps or self.total_timesteps
+        every = {**hyperparameter_defaults(self.algorithm), **self.algorithm_arguments(steps)}
+        frequency = every["n_steps"] if self.is_on_policy else every.get("train_freq")
+        if isinstance(frequency, list | tuple):
+            frequency = frequency[0] if frequency[1] == "step" else None
+        if frequency is None:
+            return steps, None
+        rollout = self.num_envs * int(frequency)
+        return -(-steps // rollout) * rollout, rollout
+
+    def _train_one(self, job: TrainingJob, progress: Progress | None) -> Training:
+        total, rollout = self.steps_of(job)
+        self.usable_contexts(job.contexts)
+        if self.is_on_policy and rollout is not None and job.parent is None:
+            self.warn_of_few_updates(total // rollout, total)
+        # One seed for each purpose: equal ones would make these depend on each other.
+        for_training, for_contexts, for_evaluation = (
+            int(seed) for seed in np.random.SeedSequence(job.seed).generate_state(3)
+        )
+        with _use_one_thread(), _contain_randomness(for_training):
+            environments = self._environments(job, for_contexts)
+            try:
+                model = self._model(environments, for_training, total)
+                # Without a logger of ours, every run would leave a folder for temporary files.
+                model.set_logger(Logger(folder=None, output_formats=[]))
+                if job.parent is not None:
+                    self._start_from_parent(model, job.parent)
+                watcher = _Watcher(self, job, total, for_evaluation, progress)
+                try:
+                    model.learn(total, callback=watcher)
+                    watcher.evaluate()
+                except (TrainerError, TrainingError):
+                    raise
+                except Exception as error:
+                    raise self.failed(job, f"{type(error).__name__}: {error}") from error
+            finally:
+                environments.close()
+        watcher.report(model.num_timesteps, watcher.best_return)
+        return Training(
+            watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
+        )
+
+    def failed(self, job: TrainingJob, cause: str) -> TrainingError:
+        """Return the error for a training run that failed."""
+        return TrainingError(
+            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}."
+        )
+
+    def policy_of(self, model: BaseAlgorithm) -> SB3Policy:
+        """Copy the policy of a model of this trainer as it is now."""
+        return SB3Policy.from_model(model, self.policy, self.hyperparameters.get("policy_kwargs"))
+
+    def _environments(self, job: TrainingJob, seed: int) -> VecEnv:
+        observed = self.space if self.observe_context else False
+        first = self.space.context(job.contexts[0])
+
+        def make(generator: np.random.Generator) -> gymnasium.Env[Any, Any]:
+            with name_context_in_errors(first):
+                env = self.family.make(first, observe_context=observed)
+            episodes = OneContextEachEpisode(env, self.space, job.contexts, generator)
+            limit = self.max_episode_steps
+            return episodes if limit is None else TimeLimit(episodes, limit)
+
+        generators = np.random.default_rng(seed).spawn(self.num_envs)
+        environments: VecEnv = VecMonitor(DummyVecEnv([partial(make, g) for g in generators]))
+        observation_space = environments.observation_space
+        norm_obs, norm_reward = self.norm_obs, self.norm_reward
+        if norm_obs is None:
+            is_array = isinstance(observation_space, spaces.Box)
+            norm_obs = self.is_on_policy and is_array and not is_image_space(observation_space)
+        if norm_reward is None:
+            norm_reward = self.is_on_policy
+        if norm_obs or norm_reward:
+            usual = hyperparameter_defaults(self.algorithm).get("gamma", 0.99)
+            environments = VecNormalize(
+                environments,
+                norm_obs=norm_obs,
+                norm_reward=norm_reward,
+                gamma=float(self.hyperparameters.get("gamma", usual)),
+            )
+        return environments
+
+    def _model(self, environments: VecEnv, seed: int, steps: int) -> BaseAlgorithm:
+        # Small networks are faster on a CPU, and always the same.
+        arguments: dict[str, Any] = {"device": "cpu", **self.algorithm_arguments(steps)}
+        if "policy_kwargs" in arguments:
+            arguments["policy_kwargs"] = classes_from_names(arguments["policy_kwargs"] or {})
+        if isinstance(arguments.get("train_freq"), list):  # JSON has no tuples
+            arguments["train_freq"] = tuple(arguments["train_freq"])
+        if arguments.get("action_noise") is not None:
+            zeros = np.zeros(environments.action_space.shape or ())
+            arguments["action_noise"] = NormalActionNoise(zeros, zeros + arguments["action_noise"])
+        policy_class = policy_class_of(self.algorithm, self.policy)
+        try:
+            return algorithm_class(self.algorithm)(
+                policy_class, environments, seed=seed, **arguments
+            )
+        except (AssertionError, TypeError, ValueError) as error:
+            raise TrainerError(
+                f"{self.algorithm} cannot be used on {self.family.name} with the hyperparameters "
+                f"{short_text(self.algorithm_arguments(steps))}: {error}"
+            ) from error
+
+    def _start_from_parent(self, model: BaseAlgorithm, parent: Policy) -> None:
+        """Give a new model the weights and the statistics of a parent.
+
+        It explores as one from scratch: the noise of actions, the weight of SAC's entropy and
+        DQN's share of random actions begin as always, and so do optimisers and the replay buffer.
+        """
+        fresh = self.policy_of(model)
+        if not isinstance(parent, SB3Policy):
+            raise TrainerError(
+                "The trainer 'sb3' starts from its own policies. "
+                f"Got {short_text(parent)} instead. Start from scratch, or use the trainer 'ppo'."
+            )
+        theirs, ours = parent.description(), fresh.description()
+        for name in ours:
+            if theirs[name] != ours[name]:
+                raise TrainerError(
+                    f"Training cannot start from a policy with {name}={short_text(theirs[name])}, "
+                    f"for here it is {short_text(ours[name])}. Make the trainer with the settings "
+                    "of that policy, or start from scratch."
+                )
+        weights = parent.weights()
+        noise = {name: w for name, w in fresh.weights().items() if name.endswith("log_std")}
+        model.policy.load_state_dict({**weights, **noise})
+        if hasattr(model, "weights"):  # ARS searches around a vector of its own
+            model.weights = torch.nn.utils.parameters_to_vector(model.policy.parameters()).detach()
+        normalizing: Any = model.get_vec_normalize_env()
+        if parent.normalization is not None:
+            moments = normalizing.obs_rms
+            moments.mean = parent.normalization.mean.copy()
+            moments.var = parent.normalization.variance.copy()
+            moments.count = parent.normalization.seen
+        if parent.returns is not None and normalizing is not None and normalizing.norm_reward:
+            mean, variance, count = parent.returns
+            moments = normalizing.ret_rms
+            moments.mean, moments.var, moments.count = np.array(mean), np.array(variance), count
+
+
+class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Takes one of several contexts at random for each episode."""
+
+    def __init__(
+        self,
+        env: gymnasium.Env[Any, Any],
+        space: ContextSpace,
+        contexts: NDArray[np.float64],
+        generator: np.random.Generator,
+    ) -> None:
+        super().__init__(env)
+        self._contexts, self._space, self._generator = contexts, space, generator
+        self._context = space.context(contexts[0])
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode on another context."""
+        number = int(self._generator.integers(len(self._contexts)))
+        self._context = self._space.context(self._contexts[number])
+        with name_context_in_errors(self._context, self.env):
+            return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Take one step."""
+        with name_context_in_errors(self._context, self.env):
+            return self.env.step(action)
+
+
+class _Watcher(BaseCallback):
+    """Evaluates the policy during training and keeps the best one."""
+
+    best_policy: SB3Policy
+
+    def __init__(
+        self,
+        trainer: SB3Trainer,
+        job: TrainingJob,
+        total: int,
+        seed: int,
+        progress: Progress | None,
+    ) -> None:
+        super().__init__()
+        self.best_return = -math.inf
+        self.curve: list[tuple[int, float]] = []
+        self._trainer, self._job, self._progress = trainer, job, progress
+        self._total, self._seed = total, seed
+        rows = np.arange(len(job.contexts))
+        if len(rows) > MOST_EVALUATED:
+            rows = np.random.default_rng(seed).choice(len(rows), MOST_EVALUATED, replace=False)
+        self._contexts = job.contexts[np.sort(rows)]
+        self._episodes = max(1, min(trainer.eval_episodes, MOST_EVALUATED // len(rows)))
+        self._eval_every = trainer.eval_every or max(1, total // EVALUATIONS)
+        self._next_evaluation = self._reported_evaluations = 0
+        self._next_report = 0.0
+
+    def evaluate(self) -> None:
+        """Play the policy as it is now, and keep it if it is the best.
+
+        Raises:
+            TrainingError: If its weights or its returns are not finite.
+        """
+        trainer, steps = self._trainer, f"after {self.num_timesteps} steps"
+        policy = trainer.policy_of(self.model)
+        if not all(np.isfinite(array).all() for array in policy.arrays().values()):
+            raise trainer.failed(self._job, f"weights are not finite {steps}")
+        evaluation = trainer.play(
+            trainer.family, policy, self._contexts, episodes=self._episodes, seed=self._seed
+        )
+        mean = float(evaluation.complete().mean())
+        if not math.isfinite(mean):
+            raise trainer.failed(self._job, f"the mean return is {mean} {steps}")
+        self.curve.append((self.num_timesteps, mean))
+        if mean >= self.best_return:
+            self.best_policy, self.best_return = policy, mean
+
+    def report(self, total: int, mean_return: float) -> None:
+        """Report progress, with the evaluations that were not reported yet."""
+        new = self.curve[self._reported_evaluations :]
+        self._reported_evaluations = len(self.curve)
+        if self._progress is not None:
+            metrics = {"mean_return": self._latest_return()}
+            steps = min(self.num_timesteps, total)
+            self._progress(
+                Report(steps, total, mean_return, evaluations=tuple(new), metrics=metrics)
+            )
+
+    def _on_training_start(self) -> None:
+        if self._job.parent is not None:
+            self.evaluate()  # nothing worse than the parent is returned
+
+    def _on_rollout_start(self) -> None:
+        # A rollout starts after the update from the one before.
+        if self.model._n_updates and self.num_timesteps >= self._next_evaluation:
+            self.evaluate()
+            self._next_evaluation = (self.num_timesteps // self._eval_every + 1) * self._eval_every
+
+    def _on_step(self) -> bool:
+        if time.monotonic() >= self._next_report:
+            self._next_report = time.monotonic() + REPORT_EVERY
+            self.report(self._total, self._latest_return())
+        return True
+
+    def _latest_return(self) -> float:
+        """Mean return of the latest episodes of training, NaN before the first has ended."""
+        returns = [episode["r"] for episode in self.model.ep_info_buffer or ()]
+        return float(np.mean(returns)) if returns else math.nan
+
+
+def hyperparameter_defaults(algorithm: str) -> dict[str, Any]:
+    """Return the hyperparameters of an algorithm with their defaults."""
+    arguments = inspect.signature(algorithm_class(algorithm)).parameters
+    defaults = {name: a.default for name, a in arguments.items() if name not in _RESERVED}
+    return {**defaults, "device": "cpu"}
+
+
+def cleanrl_names(algorithm: str) -> dict[str, str]:
+    """Return CleanRL's names of an algorithm's hyperparameters, and stable-baselines3's."""
+    known = hyperparameter_defaults(algorithm)
+    names = {ours: theirs for ours, theirs in CLEANRL_NAMES.items() if theirs in known}
+    if not issubclass(algorithm_class(algorithm), OnPolicyAlgorithm):
+        names.pop("num_steps", None)  # there "n_steps" is that of n-step returns
+    return names
+
+
+@contextmanager
+def _use_one_thread() -> Iterator[None]:
+    """Use one thread of PyTorch: small networks are faster so, and sums always the same."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _contain_randomness(seed: int) -> Iterator[None]:
+    """Seed the global generators, which stable-baselines3 uses, and put them back afterwards."""
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        with torch.random.fork_rng(devices=[]):
+            random.seed(seed)
+            np.random.seed(seed)  # noqa: NPY002
+            torch.manual_seed(seed)
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002

@@ -1,0 +1,182 @@
+"""Detectors: observed rows in, the structure and the evidence for it out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from sdmbtl.checks import short_text
+from sdmbtl.errors import StructureError
+from sdmbtl.json_data import made_from_json
+from sdmbtl.transfer import ObservedRows, Slopes
+from sdmbtl.transfer.detection.criteria import (
+    Criterion,
+    CriterionResult,
+    SlopeCriterion,
+    SmallVarianceCriterion,
+)
+
+#: Names of the paper's structures. A detector of your own may return any other name.
+MOUNTAIN = "mountain"
+NO_STRUCTURE = "none"
+
+
+@dataclass(frozen=True)
+class Detection:
+    """The structure that was detected, and the evidence for it.
+
+    Attributes:
+        structure: Name of the structure.
+        explanation: Why, in a sentence.
+        criteria: The result of each criterion.
+    """
+
+    structure: str
+    explanation: str
+    criteria: tuple[CriterionResult, ...] = field(default=())
+
+    @property
+    def slopes(self) -> Slopes | None:
+        """The slopes left and right per dimension, if a criterion estimated them."""
+        return next((c.slopes for c in self.criteria if c.slopes is not None), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The detection as JSON data."""
+        return {
+            "structure": self.structure,
+            "explanation": self.explanation,
+            "criteria": [c.to_dict() for c in self.criteria],
+        }
+
+
+class Detector(ABC):
+    """The paper's `Detect`: observed rows in, structure with its evidence out."""
+
+    #: Fewer rows than this tell nothing about a structure.
+    min_rows: ClassVar[int] = 2
+
+    @abstractmethod
+    def detect(self, rows: ObservedRows) -> Detection:
+        """Detect the structure from rows of at least `min_rows` policies."""
+
+    def check_rows(self, rows: ObservedRows) -> None:
+        """Refuse rows that are too few to tell.
+
+        Raises:
+            StructureError: If there are fewer than `min_rows`.
+        """
+        if len(rows) < self.min_rows:
+            raise StructureError(
+                f"Detection needs the rows of at least {self.min_rows} policies. Got {len(rows)}."
+            )
+
+    @property
+    @abstractmethod
+    def structures(self) -> tuple[str, ...]:
+        """Every structure this detector may return."""
+
+    def describe(self) -> dict[str, Any]:
+        """The detector and its settings as JSON data, to recognise a configuration by."""
+        return {"name": type(self).__name__}
+
+
+class MountainDetector(Detector):
+    """Detects the Mountain structure if every criterion holds.
+
+    Args:
+        criteria: The criteria; by default small variance and slope, with unbiased slopes
+            that must be similar on both sides.
+
+    Example:
+        >>> import numpy as np
+        >>> from sdmbtl import ContextSpace
+        >>> space = ContextSpace(mass=range(9))
+        >>> sources = np.array([[2.0], [4.0], [7.0]])
+        >>> rows = ObservedRows(space, sources, -abs(sources - space.targets.T))
+        >>> detection = MountainDetector().detect(rows)
+        >>> print(detection.structure, detection.slopes.left.round(3), detection.explanation)
+        mountain [-8.] policies differ less from one another, each on its own context, than one
+        policy does from target to target (standard deviations 0.416 and 1.54, relative to the mean
+        on each target); performance falls on both sides in mass
+    """
+
+    def __init__(self, criteria: Sequence[Criterion] | None = None) -> None:
+        if criteria is None:
+            criteria = (SmallVarianceCriterion(), SlopeCriterion())
+        self.criteria = tuple(criteria)
+
+    @classmethod
+    def as_in_the_paper(cls) -> MountainDetector:
+        """The same detector with the paper's slope criterion: biased estimate, signs alone."""
+        slope = SlopeCriterion(method="relative", symmetry=None)
+        return cls((SmallVarianceCriterion(), slope))
+
+    @property
+    def structures(self) -> tuple[str, ...]:
+        """Mountain and no structure."""
+        return (MOUNTAIN, NO_STRUCTURE)
+
+    def detect(self, rows: ObservedRows) -> Detection:
+        """Evaluate every criterion on the observed rows."""
+        self.check_rows(rows)
+        results = tuple(criterion.evaluate(rows) for criterion in self.criteria)
+        failed = [r for r in results if not r.passed]
+        explanation = "; ".join(r.explanation for r in (failed or results))
+        return Detection(
+            structure=NO_STRUCTURE if failed else MOUNTAIN,
+            explanation=explanation,
+            criteria=results,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """The detector and its settings as JSON data."""
+        return {"name": "mountain", "criteria": [c.describe() for c in self.criteria]}
+
+
+#: What is accepted as a criterion or a detector: itself, its name, or its name and settings.
+CriterionLike = Criterion | str | Mapping[str, Any]
+DetectorLike = Detector | str | Mapping[str, Any]
+
+_CRITERIA: dict[str, type[Criterion]] = {
+    criterion.name: criterion for criterion in (SmallVarianceCriterion, SlopeCriterion)
+}
+
+
+def make_criterion(given: CriterionLike) -> Criterion:
+    """Make a criterion from its name, or from what its `describe()` returns.
+
+    Raises:
+        StructureError: If the name or a setting is unknown.
+    """
+    if isinstance(given, Criterion):
+        return given
+    return made_from_json("criterion", given, _CRITERIA, StructureError)
+
+
+def make_detector(given: DetectorLike) -> Detector:
+    """Make a detector from its name, or from what its `describe()` returns.
+
+    Raises:
+        StructureError: If the name or a setting is unknown.
+
+    Example:
+        >>> paper = {"name": "slope", "method": "relative", "symmetry": None}
+        >>> detector = make_detector({"name": "mountain", "criteria": ["small variance", paper]})
+        >>> detector.describe() == MountainDetector.as_in_the_paper().describe()
+        True
+    """
+    if isinstance(given, Detector):
+        return given
+    return made_from_json("detector", given, {"mountain": _mountain_detector}, StructureError)
+
+
+def _mountain_detector(criteria: Sequence[CriterionLike] | None = None) -> MountainDetector:
+    if criteria is None:
+        return MountainDetector()
+    if isinstance(criteria, str | Mapping) or not isinstance(criteria, Sequence) or not criteria:
+        raise StructureError(
+            f"The 'criteria' of a detector must be a list. Got {short_text(criteria)} instead."
+        )
+    return MountainDetector([make_criterion(one) for one in criteria])

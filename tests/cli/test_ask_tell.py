@@ -1,0 +1,282 @@
+"""`sdmbtl ask`, `sdmbtl tell` and `sdmbtl renew`: training elsewhere."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from command_runner import terminal
+
+from sdmbtl import ContextSpace
+from sdmbtl.cli import ask_tell
+from sdmbtl.errors import BusyError
+from sdmbtl.studies import Study, leases
+
+SPACE = ContextSpace(a=[0.0, 1.0], b=[0.0, 1.0])
+ROW = [1.0, 2.0, 3.0, 4.0]
+GIVEN = json.dumps(ROW)
+POINT = ("id", "context", "strategy", "structure", "model", "reason", "numbers", "attributes")
+
+
+@pytest.fixture
+def study(tmp_path):
+    """A study with a finished policy, and one that is pending."""
+    study = Study.open(tmp_path / "study", space=SPACE, selector="random", seed=1)
+    study.tell(study.ask(), ROW)
+    study.ask()
+    return study
+
+
+def recorded(study):
+    return [trial.to_dict() for trial in Study.open(study.path).trials]
+
+
+def ask(command, path, *options):
+    return json.loads(command("ask", path, *options).stdout)
+
+
+def row(line, **changes):
+    return json.dumps({**line, "returns": ROW, **changes})
+
+
+# -- ask -------------------------------------------------------------------------------------------
+
+
+def test_ask_makes_a_study_and_prints_json(command, tiny, tmp_path):
+    path = tmp_path / "s"
+    one = ask(command, path, "--space", tiny, "--selector", "random", "--seed", 3)
+    assert (tuple(one), one["id"], one["strategy"]) == (POINT, 0, "random")
+    two = [json.loads(line) for line in command("ask", path, "-n", 2).stdout.splitlines()]
+    assert [line["id"] for line in two] == [1, 2]
+    status = command.json("status", path)
+    assert (status["pending"], status["seed"], status["environment"]) == (3, 3, None)
+    assert "seed: recorded 3, now 4" in command.error(
+        *("ask", path, "--space", tiny, "--selector", "random", "--seed", 4)
+    )
+    assert "give --space" in command.error("ask", path, "--seed", 4)
+
+
+def test_ask_for_more_than_there_are(command, study):
+    result = command("ask", study.path, "-n", 1_000_000_000)
+    assert len(result.stdout.splitlines()) == 2
+    assert "Only 2 contexts of 1000000000" in result.stderr
+
+
+def test_ask_and_tell_regions(command, tiny, tmp_path):
+    path = tmp_path / "study"
+    regions = ("--selector", "generalist-first", "--selector-option", "width=0.25")
+    asked = ask(command, path, "--space", tiny, *regions)
+    assert asked["width"] == 1.0
+    assert set(asked["region"]) == set(asked["context"])
+    assert not {"parent", "steps"} & set(asked)
+    returns = [float(number) for number in range(8)]
+    command("tell", path, "-", given=row(asked, returns=returns))
+    second = ask(command, path)
+    assert (second["width"], second["parent"]) == (0.25, 0)
+    wrong = row(second, returns=returns, parent=None, width=0.5)
+    assert "Correct the id or the context" in command.error("tell", path, "-", given=wrong)
+    report = {key: second[key] for key in ("context", "width", "parent")}
+    command("tell", path, "-", given=row(report, returns=returns))
+    assert [t.status for t in Study.open(path).trials] == ["finished", "finished"]
+
+
+def test_ask_on_a_terminal(command, tiny, tmp_path, monkeypatch):
+    where = terminal()
+    monkeypatch.setattr(ask_tell, "note_console", lambda: where)
+    path = tmp_path / ("long" * 20)
+    command("ask", path, "--space", tiny)
+    first, *_, last = where.file.getvalue().splitlines()
+    assert first.startswith("Train on length=")
+    assert last == f"Then: sdmbtl tell {path} ROW.json --id 0", "in one line, to be copied"
+
+
+# -- tell ------------------------------------------------------------------------------------------
+
+
+def test_tell_the_only_one_that_is_pending(command, study):
+    assert "recorded as finished" in command("tell", study.path, "-", given=GIVEN).stdout
+    assert "No policy is pending" in command.error("tell", study.path, "-", given=GIVEN)
+
+
+def test_tell_by_number_row_and_context(command, study, tmp_path):
+    first, second = (ask(command, study.path) for _ in range(2))
+    text = command.error("tell", study.path, "-", given=GIVEN)
+    assert "3 policies are pending" in text
+    assert text.count("--id ") == 3
+    (tmp_path / "row.json").write_text(json.dumps([[i, i + 1] for i in range(4)]))
+    command("tell", study.path, tmp_path / "row.json", "--id", 1)
+    partial = row(first, returns=[9, None, None, None], source_return=2)
+    command("tell", study.path, "-", given=partial)
+    context = json.dumps(second["context"])
+    status = command.json("tell", study.path, "-", "--context", context, given=GIVEN)
+    assert [entry["status"] for entry in status["rounds"]] == ["finished"] * 4
+    assert status["performance"] == pytest.approx((9 + 2.5 + 3 + 4) / 4, abs=0.5)
+
+
+def test_tell_a_policy_that_was_never_asked(command, study):
+    words = ("tell", study.path, "-", "--context", "a=0.5", "--context", "b=1")
+    status = command.json(*words, given=GIVEN)
+    assert status["rounds"][2]["context"] == {"a": 0.5, "b": 1.0}
+    assert status["rounds"][2]["strategy"] == "reported"
+
+
+def test_a_context_as_a_table_shows_it(command, tmp_path):
+    study = Study.open(tmp_path / "s", space=ContextSpace(a=[1 / 3, 2 / 3, 1.0]))
+    command("tell", study.path, "-", "--context", "a=0.3333", given="[3, 2, 1]")
+    assert Study.open(study.path).trials[0].context == {"a": 1 / 3}
+    near = command.json("portfolio", study.path, "--context", "a=0.334")["choice"]
+    assert not near["is_target"]
+
+
+def test_failed_and_cancelled(command, study):
+    ask(command, study.path)
+    status = command.json("tell", study.path, "--id", 1, "--failed", "--reason", "no memory")
+    assert status["rounds"][1]["errors"] == ["no memory"]
+    status = command.json("tell", study.path, "--cancelled")
+    assert [e["status"] for e in status["rounds"]] == ["finished", "failed", "cancelled"]
+
+
+def test_a_row_is_corrected_or_repeated(command, study):
+    same = command("tell", study.path, "-", "--id", 0, given=GIVEN).stdout
+    assert "was reported before" in same
+    tens, elevens = json.dumps([10] * 4), json.dumps([11] * 4)
+    text = command.error("tell", study.path, "-", "--id", 0, given=tens)
+    assert "reported before" in text
+    assert "--replace" in text
+    replace = ("tell", study.path, "-", "--id", 0, "--replace", "--reason", "units")
+    status = command.json(*replace, given=tens)
+    assert (status["policies"], status["performance"]) == (1, 10)
+    assert status["rounds"][0]["earlier"][0]["row"] == ROW
+    status = command.json("tell", study.path, "-", "--id", 0, "--repeat", given=elevens)
+    assert (status["policies"], status["performance"]) == (2, 11)
+    assert status["rounds"][0]["context"] == status["rounds"][2]["context"]
+
+
+def test_forget_and_undo(command, study):
+    text = command("tell", study.path, "--forget", "--id", 0, "--reason", "a bug").stdout
+    assert "forgotten; its row is kept" in text
+    assert "a bug" in text
+    status = command.json("status", study.path)
+    assert (status["policies"], status["forgotten"]) == (0, 1)
+    assert "forgotten" in command.error("tell", study.path, "--forget", "--id", 0)
+    assert "give --replace" in command.error("tell", study.path, "-", "--id", 0, given=GIVEN)
+    status = command.json("tell", study.path, "-", "--id", 0, "--replace", given=GIVEN)
+    assert (status["policies"], status["forgotten"]) == (1, 0)
+
+
+def test_several_rows_at_once(command, study):
+    lines = command("ask", study.path, "-n", 2).stdout.splitlines()
+    text = command("tell", study.path, "-", given="\n".join(row(json.loads(x)) for x in lines))
+    assert text.stdout.count("recorded as finished") == 2
+    bad = json.dumps([{"id": 1, "returns": ROW}, {"id": 2, "returns": [5.0] * 4}])
+    text = command.error("tell", study.path, "-", given=bad)
+    assert "Row 2 of 2; 1 before it is recorded: This was reported before" in text
+    assert "name one policy" in command.error("tell", study.path, "-", "--id", 0, given=bad)
+
+
+def test_of_several_rows_those_recorded_before_an_error_are_named(command, study, monkeypatch):
+    ask(command, study.path)
+    tell, told = Study.tell, []
+
+    def busy(self, *arguments, **options):
+        told.append(arguments)
+        if len(told) == 2:
+            raise BusyError("Another process is writing.")
+        return tell(self, *arguments, **options)
+
+    monkeypatch.setattr(Study, "tell", busy)
+    rows = "".join(json.dumps({"id": i, "returns": ROW}) + "\n" for i in (1, 2))
+    result = command("tell", study.path, "-", given=rows, status=75)
+    assert "Row 2 of 2; 1 before it is recorded: Another process" in result.stderr
+
+
+def test_attributes_of_any_name(command, study):
+    asked = ask(command, study.path, "--attribute", "job=4711")
+    assert asked["attributes"] == {"job": 4711}
+    given = row(asked, attributes={"node": "a7"})
+    command("tell", study.path, "-", "--attribute", "trial=7", "--attribute", "self=1", given=given)
+    expected = {"job": 4711, "node": "a7", "trial": 7, "self": 1}
+    assert Study.open(study.path).trials[2].attributes == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "text"),
+    [
+        ([], None, "returns are missing"),
+        (["none.json"], None, "'none.json' cannot be read"),
+        (["-"], "[1, 2", "not valid JSON"),
+        (["-"], "", "not valid JSON"),
+        (["-"], b"\xff\xfe\x00[1]", "UTF-8"),
+        (["-"], "[1, 2]", "shape"),
+        (["-"], "3", "A row is a list"),
+        (["-"], '{"row": [1]}', "['row']"),
+        (["-"], '{"returns": "1234"}', "['returns']"),
+        (["-"], '{"returns": [1, 2, 3, 4], "contxt": {}}', "contxt"),
+        (["-"], '{"returns": [1, 2, 3, 4], "attributes": [1]}', "'attributes'"),
+        (["-"], '{"returns": [1, 2, 3, 4], "lease": "first"}', "'lease'"),
+        (["-"], '{"returns": [1, 2, 3, 4], "context": [0, 1]}', "'context'"),
+        (["-"], '{"returns": [1, 2, 3, 4], "context": {"a": 0}}', "'b'"),
+        *[(["-"], row({"id": value}), "'id'") for value in ("77", 1.0, True, None, [1])],
+        *[(["-"], row({"id": value}), f"no policy {value}") for value in (77, -1, 10**30)],
+        (["-", "--id", "99999999999999999999"], GIVEN, "no policy 99999999999999999999"),
+        (["-", "--id", "1"], row({"id": 0}), "different policies"),
+        (["-"], row({"id": 1, "context": {"a": 0.37, "b": 0.77}}), "Policy 1 is the one for"),
+        (["-", "--context", "a=1"], GIVEN, "'b'"),
+        (["-", "--context", "{"], GIVEN, "--context"),
+        (["-", "--lease", "7"], GIVEN, "never given"),
+        (["-", "--failed"], GIVEN, "no returns"),
+        (["--failed", "--cancelled"], None, "exclude"),
+        (["-", "--replace", "--repeat"], GIVEN, "exclude"),
+        (["-", "--reason", "x"], GIVEN, "--reason"),
+    ],
+)
+def test_wrong_reports_record_nothing(arguments, given, text, command, study):
+    before = recorded(study)
+    assert text in command.error("tell", study.path, *arguments, given=given)
+    assert recorded(study) == before
+
+
+# -- leases and locks ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(leases, "time", SimpleNamespace(time=lambda: now[0]))
+    return now
+
+
+def test_a_late_result_is_superseded(command, study, clock):
+    slow = ask(command, study.path, "--lease", "1h")
+    assert slow["lease"] == 1
+    clock[0] += 3601
+    quick = ask(command, study.path, "--lease", "1h")
+    assert (quick["id"], quick["lease"]) == (slow["id"], 2)
+    assert "stale" in command("tell", study.path, "-", given=row(slow)).stdout
+    assert "lease" in command.error("tell", study.path, "-", "--id", slow["id"], given=GIVEN)
+    words = ("tell", study.path, "-", "--id", slow["id"], "--lease", 2)
+    assert "recorded as finished" in command(*words, given=GIVEN).stdout
+    status = command.json("status", study.path)
+    assert (status["policies"], status["stale_results"]) == (2, 1)
+
+
+def test_a_lease_is_renewed_until_it_is_lost(command, study, clock):
+    line = ask(command, study.path, "--lease", "1h")
+    clock[0] += 3000
+    command("renew", study.path, "--id", line["id"], "--lease", line["lease"])
+    clock[0] += 3000
+    assert ask(command, study.path, "--lease", "1h")["id"] != line["id"]
+    clock[0] += 3601
+    assert ask(command, study.path, "--lease", "1h")["id"] == line["id"]
+    text = command.error("renew", study.path, "--id", line["id"], "--lease", line["lease"])
+    assert "is lost" in text
+    assert "55" in command.error("renew", study.path, "--id", 55, "--lease", 1)
+    assert "never given" in command.error("renew", study.path, "--id", line["id"], "--lease", 7)
+
+
+def test_a_study_that_another_process_writes_to_is_waited_for(command, study):
+    with Study.open(study.path).store.transaction():
+        for words in (["ask", study.path], ["tell", study.path, "-"]):
+            result = command(*words, "--wait", 0.01, given=GIVEN, status=75)
+            assert "is writing to" in result.stderr
+            assert not result.stdout
+    assert "recorded as finished" in command("tell", study.path, "-", given=GIVEN).stdout

@@ -1,0 +1,167 @@
+"""The commands, their options and their help."""
+
+import subprocess
+import sys
+import warnings
+
+import pytest
+import typer
+from typer.core import TyperGroup
+
+from sdmbtl import plugins
+from sdmbtl.cli import app
+from sdmbtl.studies import Study
+
+PRODUCT = {
+    *("run", "resume", "status", "evaluate", "doctor", "portfolio", "play", "report", "plot"),
+    *("compare", "ask", "tell", "renew", "environments", "trainers"),
+}
+
+#: Commands without --json, and why.
+WITHOUT_JSON = {"ask": "prints JSON always", "renew": "reports by its exit status"}
+
+
+def all_commands(group, before=()):
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from all_commands(command, (*before, name))
+        else:
+            yield " ".join((*before, name)), command
+
+
+COMMANDS = dict(all_commands(typer.main.get_command(app)))
+
+
+def test_there_are_few_commands_with_few_options():
+    assert {name for name in COMMANDS if " " not in name} == PRODUCT
+    assert len(COMMANDS["run"].params) <= 26
+
+
+def test_every_command_has_json_or_a_reason():
+    options = {name: {o for p in COMMANDS[name].params for o in p.opts} for name in PRODUCT}
+    assert {name for name, opts in options.items() if "--json" not in opts} == set(WITHOUT_JSON)
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_help_is_plain(command, name):
+    text = command(*name.split(), "--help").stdout
+    assert command(*name.split(), "-h").stdout == text
+    assert max(map(len, text.splitlines())) <= 80
+    for noise in ("<bool>", "<int", "{", "()", "range>"):
+        assert noise not in text
+    for parameter in COMMANDS[name].params:
+        assert parameter.opts[0] in text or parameter.metavar in text
+        assert parameter.help, parameter.name
+
+
+def test_brackets_in_help_are_no_markup(command):
+    assert "in its table [run]" in command("run", "--help").stdout
+    assert "[default: runs/ENV]" in command("run", "--help").stdout
+
+
+def test_the_list_of_commands(command):
+    text = command("--help").stdout
+    assert "Train elsewhere:" in text
+    assert all(f"  {name} " in text for name in PRODUCT)
+    assert command("--version").stdout.startswith("sdmbtl ")
+    assert "Did you mean 'status'?" in command.error("statsu")
+
+
+def test_help_imports_little():
+    """Heavy packages are imported by the commands that need them."""
+    program = (
+        "import sys; sys.argv = ['sdmbtl', '--help']\n"
+        "from sdmbtl.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert "Train a few policies" in done.stdout
+    loaded = {name for name in done.stderr.split() if name.count(".") < 2}
+    heavy = {"jax", "torch", "gymnasium", "stable_baselines3", "matplotlib", "safetensors"}
+    rooms = ("environments", "plots", "portfolio", "training")
+    assert not loaded & heavy
+    assert not loaded & {f"sdmbtl.{room}" for room in rooms}
+
+
+def test_a_broken_plugin_is_named_and_stops_no_other():
+    class Broken:
+        name, dist = "broken", None
+
+        def load(self):
+            raise ImportError("no module named 'moon'")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugins, "installed", lambda group: {"broken": Broken()})
+        with pytest.warns(UserWarning, match="'broken'.*moon"):
+            assert plugins.load.__wrapped__("commands", "broken") is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert plugins.load("commands", "lab") is not None
+
+
+FILE = """
+[run]
+env = "CartPole"
+out = "{out}"
+budget = 1
+steps = 4096
+episodes = 2
+set = {{ learning_rate = 0.001 }}
+
+[dimensions.length]
+low = 0.3
+high = 1.0
+levels = 2
+
+[dimensions.masscart]
+values = [0.5, 2.0]
+"""
+
+
+@pytest.fixture
+def never_run(monkeypatch):
+    monkeypatch.setattr(Study, "run", lambda self, *_, **__: "nothing was done")
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(FILE.format(out=tmp_path / "study"))
+    return path
+
+
+def test_a_file_has_all_options(command, file, tmp_path, never_run):
+    command("run", "--config", file, "--quiet")
+    study = Study.open(tmp_path / "study")
+    assert (len(study.space), study.space.names) == (4, ("length", "masscart"))
+    assert study.configuration.episodes == 2
+    settings = study.configuration.trainer["settings"]
+    assert (settings["total_timesteps"], settings["learning_rate"]) == (4096, 0.001)
+
+
+def test_the_command_line_comes_first(command, file, tmp_path, never_run):
+    words = ["Pendulum", "--out", tmp_path / "other", "--space", "wide", "--levels", 2]
+    command("run", "--config", file, *words, "--episodes", 3, "--quiet")
+    configuration = Study.open(tmp_path / "other").configuration
+    assert (configuration.family["name"], configuration.episodes) == ("Pendulum", 3)
+    assert configuration.trainer["settings"]["learning_rate"] == 0.001
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[run]\nenv = 'CartPole'\nbugdet = 3", "Did you mean 'budget'?"),
+        ("run = 3", "[run] is a table"),
+        ("[run", "TOML"),
+        (None, "cannot be read"),
+    ],
+)
+def test_mistakes_in_a_file(command, tmp_path, text, message):
+    path = tmp_path / "study.toml"
+    if text is not None:
+        path.write_text(text)
+    assert message in command.error("run", "--config", path)

@@ -1,0 +1,88 @@
+"""`sdmbtl evaluate` and `sdmbtl doctor`."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from sdmbtl.studies import Study
+
+
+def test_evaluate_on_the_targets(command, trained):
+    path, _ = trained
+    result = command.json("evaluate", path, "--episodes", 3)
+    assert (result["count"], result["episodes"], result["contexts"]) == (8, 3, "targets")
+    low, high = result["interval"]
+    assert low < result["mean"] < high
+    means = [entry["mean"] for entry in result["by_context"]]
+    assert result["mean"] == pytest.approx(sum(means) / 8)
+    assert [entry["mean"] for entry in result["worst"]] == sorted(means)[:5]
+    assert result["covered"]["coverage"] == pytest.approx(result["coverage"])
+    assert result["covered"]["worst_tenth"] == pytest.approx(min(means) / 500), "one of 8"
+    text = command("evaluate", path, "--episodes", 3).stdout
+    assert "3 new episodes on each of 8 targets" in text
+    assert "Worst contexts:" in text
+    other = command.json("evaluate", path, "--episodes", 3, "--seed", 5)
+    assert other["by_context"] != result["by_context"]
+
+
+def test_the_interval_stays_within_the_range_of_returns(command, trained, monkeypatch):
+    returns = np.array([[500.0]] * 6 + [[300.0], [np.nan]])
+    monkeypatch.setattr(Study, "evaluate", lambda *_, **__: returns)
+    result = command.json("evaluate", trained[0])
+    expected = np.mean([500] * 6 + [300]), np.std([500] * 6 + [300], ddof=1) / 7**0.5
+    low = expected[0] - scipy.stats.t.ppf(0.975, 6) * expected[1]
+    assert result["interval"] == [pytest.approx(low), 500.0]
+    assert (result["count"], result["failed"]) == (7, 1)
+    assert "failed on 1 more" in command("evaluate", trained[0]).stdout
+
+
+def test_evaluate_between_the_targets(command, trained):
+    path, _ = trained
+    result = command.json("evaluate", path, "--samples", 64, "--episodes", 1)
+    space = Study.open(path).space
+    contexts = [entry["context"] for entry in result["by_context"]]
+    assert len(contexts) == 64
+    assert all(context in space and space.find(context) is None for context in contexts)
+    # Even on a logarithmic scale: about half lie below the geometric mean of 0.1 and 2.
+    assert sum(c["length"] < 0.2**0.5 for c in contexts) == pytest.approx(32, abs=4)
+    text = command("evaluate", path, "--samples", 1, "--episodes", 1).stdout
+    assert "1 new episode on each of 1 contexts between the targets" in text
+    assert "interval" not in text
+
+
+def test_missing_evaluations(command, copied):
+    text = command("evaluate", copied, "--missing").stdout
+    assert "Nothing is missing" in text
+    assert command.json("evaluate", copied, "--missing") == {
+        "path": str(copied),
+        "missing": 0,
+        "left": 0,
+    }
+    assert "--missing" in command.error("evaluate", copied, "--missing", "--seed", 3)
+
+
+@pytest.mark.parametrize("more", [(), ("--missing",)])
+def test_signals_end_an_evaluation(more, command, copied, monkeypatch):
+    def evaluate(*_, callbacks=None, progress=None, **__):
+        os.kill(os.getpid(), signal.SIGINT)
+        (callbacks[0] if progress is None else progress)(None)
+
+    monkeypatch.setattr(Study, "evaluate", evaluate)
+    monkeypatch.setattr(Study, "evaluate_missing", lambda _, c, **__: evaluate(callbacks=c))
+    assert "Interrupted; " in command("evaluate", copied, *more, status=130).stderr
+
+
+def test_doctor(command, trained, copied):
+    assert "healthy" in command("doctor", trained[0]).stdout
+    (copied / "policies" / "0001.safetensors").write_bytes(b"rust")
+    ill = command("doctor", copied, status=1)
+    assert "--retrain-missing" in ill.stdout
+    assert command.json("doctor", copied, status=1)["healthy"] is False
+    command("doctor", copied, "--repair", status=1)
+    rounds = command.json("status", copied)["rounds"]
+    assert rounds == command.json("status", trained[0])["rounds"], "no returns are given up"
+    command("resume", copied, "--retrain-missing", "--quiet")
+    assert command.json("doctor", copied)["healthy"] is True

@@ -1,0 +1,136 @@
+"""`sdmbtl portfolio` and `sdmbtl play`."""
+
+import json
+import shutil
+import sys
+
+import pytest
+from command_runner import terminal
+from PIL import Image
+
+from sdmbtl import ContextSpace
+from sdmbtl.errors import PortfolioError
+from sdmbtl.portfolio import Portfolio
+from sdmbtl.studies import Study
+
+CONTEXT = json.dumps({"length": 0.7, "masscart": 1.0, "masspole": 0.1})
+
+
+def test_description(command, trained):
+    text = command("portfolio", trained[0]).stdout
+    assert text.startswith("3 policies, 8 targets: coverage ")
+    data = command.json("portfolio", trained[0])
+    assert [policy["id"] for policy in data["by_policy"]] == [0, 1, 2]
+    assert sum(policy["targets"] for policy in data["by_policy"]) == 8
+    assert data["coverage"] == pytest.approx(data["expected_return"] / 500)
+
+
+def test_the_policy_for_a_context(command, trained):
+    one = command.json("portfolio", trained[0], "--context", CONTEXT)["choice"]
+    words = ("--context", "length=0.7 masscart=1", "--context", "masspole=0.1")
+    assert command.json("portfolio", trained[0], *words)["choice"] == one
+    assert not one["is_target"]
+    low, high = one["interval"]
+    assert low <= one["expected_return"] <= high
+    text = command("portfolio", trained[0], "--context", CONTEXT).stdout
+    assert text.startswith(f"policy {one['policy']}, trained on ")
+    assert one["reason"] in text
+
+
+def test_text_fits_a_terminal(command, trained, monkeypatch):
+    where = terminal()
+    monkeypatch.setattr(sys.modules["sdmbtl.cli.portfolio"], "result_console", lambda: where)
+    command("portfolio", trained[0])
+    lines = where.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {line[:2] for line in lines[1:]} == {"po", "  "}, "a policy, or the rest of one"
+
+
+def test_policies_that_were_trained_elsewhere(command, tmp_path):
+    space = ContextSpace(a=[0.0, 1.0, 2.0])
+    study = Study.open(tmp_path / "s", space=space, return_range=(0, 20))
+    study.tell({"a": 0.0}, [1, 2, 3])
+    study.tell({"a": 2.0}, [3, 2, 1])
+    data = command.json("portfolio", study.path, "--context", "a=0")
+    assert (data["choice"]["policy"], data["return_range"]) == (1, [0, 20])
+    command("portfolio", study.path, "--export", tmp_path / "out")
+    with pytest.raises(PortfolioError, match="trained elsewhere"):
+        Portfolio.load(tmp_path / "out").policy_for([0.0])
+
+
+def test_exported_and_read_again(command, trained, tmp_path):
+    out = tmp_path / "out"
+    assert "Portfolio.load(" in command("portfolio", trained[0], "--export", out).stdout
+    assert len(Portfolio.load(out)) == 3
+    assert command.json("portfolio", out) == command.json("portfolio", trained[0])
+    words = ("--smallest", 1, "--export", tmp_path / "one", "--figure", tmp_path / "map.png")
+    data = command.json("portfolio", out, *words)
+    assert (data["policies"], data["exported"]) == (1, str(tmp_path / "one"))
+    assert len(Portfolio.load(tmp_path / "one")) == 1
+    with Image.open(tmp_path / "map.png") as image:
+        assert image.width > 100
+
+
+def test_a_damaged_policy_is_left_out_with_a_note(command, copied):
+    (copied / "policies" / "0000.safetensors").unlink()
+    result = command("portfolio", copied)
+    assert "policy 0 is left out" in result.stderr
+    assert ".py" not in result.stderr
+    assert result.stdout.startswith("2 policies")
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--context", "length=1"], "masscart"),
+        (["--context", "lenght=1"], "Did you mean"),
+        (["--context", "1"], "--context takes KEY=VALUE"),
+        (["--smallest", "5"], "'5'"),
+        (["--figure", "map.txt"], "'map.txt'"),
+    ],
+)
+def test_mistakes(command, trained, words, text):
+    assert text in command.error("portfolio", trained[0], *words)
+
+
+def test_places_without_a_portfolio(command, trained, tmp_path):
+    assert "neither a study nor" in command.error("portfolio", tmp_path)
+    assert "is not replaced" in command.error("portfolio", trained[0], "--export", trained[0])
+
+
+# -- play ------------------------------------------------------------------------------------------
+
+
+def test_policies_act_side_by_side(command, trained, tmp_path):
+    out = tmp_path / "play.gif"
+    words = ("--policy", 0, "--policy", 2, "--steps", 8, "--context", "length=0.3", "-o", out)
+    found = command.json("play", trained[0], *words)
+    assert found["context"]["length"] == 0.3
+    assert set(found["context"]) == {"length", "masscart", "masspole"}
+    assert [entry["policy"] for entry in found["played"]] == [0, 2]
+    assert all(0 < entry["return"] <= 8 for entry in found["played"])
+    assert (found["file"], found["seed"]) == (str(out), 0)
+    with Image.open(out) as image:
+        assert image.n_frames == found["pictures"]
+        assert image.width > 2 * 500, "two films"
+
+
+def test_by_default_the_generalist_and_the_chosen_policy(command, trained, tmp_path):
+    shutil.copytree(trained[0], tmp_path / "s")
+    text = command("play", tmp_path / "s", "--steps", 4, "-o", tmp_path / "play.gif").stdout
+    assert text.startswith("CartPole with length=")
+    assert "trained on the whole space: return" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--policy", "9"], "9"),
+        (["-o", "play.png"], ".gif"),
+        (["--context", "length=x"], "length"),
+        (["--context", "length=99999"], "outside the space: length=99999 (0.1 to 2)"),
+    ],
+)
+def test_mistakes_in_play(command, trained, words, text, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert text in command("play", trained[0], "--steps", 3, *words, status=2).stderr

@@ -1,0 +1,196 @@
+"""`sdmbtl run` and `sdmbtl resume`."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from command_runner import QUICK
+
+from sdmbtl.studies import Study
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Keywords of the runs, which do nothing."""
+    asked = []
+
+    def run(self, **keywords):
+        asked.append({k: v for k, v in keywords.items() if v and k != "callbacks"})
+        return "nothing was done"
+
+    monkeypatch.setattr(Study, "run", run)
+    return asked
+
+
+@pytest.fixture
+def study(tiny, tmp_path):
+    """A study that can be run, with no policy yet."""
+    return Study.open(tmp_path / "study", "CartPole", space=str(tiny), selector="random")
+
+
+def test_a_run_shows_every_policy_and_the_result(trained):
+    path, result = trained
+    lines = result.stderr.splitlines()
+    assert lines[0] == f"sdmbtl · CartPole · 8 tasks · ppo · {path}"
+    assert sum(" %" in line for line in lines) >= 3, "the coverage after each policy"
+    assert result.stdout.startswith("✓ 3 policies, ")
+    assert "the budget of 3 policies is used" in result.stdout
+    assert f"sdmbtl report {path} --open" in result.stdout
+
+
+def test_the_same_command_continues(command, copied, tiny):
+    same = ["run", "CartPole", "--space", tiny, *QUICK, "--seed", 1, "--out", copied]
+    again = command(*same)
+    assert "Continuing after 3 finished policies." in again.stderr
+    assert "Using the earlier stopping rule: --budget 3" in again.stderr
+    more = command.json(*same, "--budget", 4)
+    assert (more["policies"], more["stopped"]) == (4, "the budget of 4 policies is used")
+    same[same.index("--seed") + 1] = 2
+    assert "seed: recorded 1, now 2" in command.error(*same)
+
+
+def test_options_become_the_configuration(command, tiny, tmp_path, runs):
+    command(
+        *("run", "CartPole", "--space", tiny, *QUICK, "--out", tmp_path / "s", "--quiet"),
+        *("--selector", "generalist-first", "--selector-option", "width=0.25"),
+        *("--option", "physics=carl", "--set", "learning_rate=0.002", "--set", "hidden_sizes=[8]"),
+        *("--budget", 2, "--total-steps", 9, "--time", "1m", "--min-gain", 0.5, "--join"),
+        *("--jobs", 2, "--eval-processes", 3, "--executor", "ray"),
+        *("--executor-option", "address=auto", "--executor-option", "time_limit=60"),
+    )
+    configuration = Study.open(tmp_path / "s").configuration
+    assert configuration.episodes == 2
+    assert configuration.selector["name"] == "generalist-first"
+    assert configuration.selector["options"]["width"] == 0.25
+    assert configuration.family["options"]["physics"] == "carl"
+    settings = configuration.trainer["settings"]
+    assert (settings["learning_rate"], settings["hidden_sizes"]) == (0.002, [8])
+    assert runs == [
+        {
+            "budget": 2,
+            "total_steps": 9,
+            "time_limit": 60.0,
+            "min_gain": 0.5,
+            "jobs": 2,
+            "eval_processes": 3,
+            "executor": "ray",
+            "join": True,
+            "executor_options": {"address": "auto", "time_limit": 60},
+            "log_every": 30.0,
+        }
+    ]
+
+
+def test_defaults_levels_and_seeds(command, tmp_path, monkeypatch, runs):
+    monkeypatch.chdir(tmp_path)
+    result = command(
+        *("run", "CartPole", "--space", "forces", "--levels", 2, *QUICK, "--quiet", "--seeds", 2)
+    )
+    assert not result.output
+    assert [run["budget"] for run in runs] == [12, 12]
+    studies = [Study.open(tmp_path / "runs" / "cartpole" / f"seed-{seed}") for seed in (0, 1)]
+    assert [study.configuration.seed for study in studies] == [0, 1]
+    assert (studies[0].space.shape, studies[0].space.names[1]) == ((2, 2, 2), "force_mag")
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        *[("--time", value) for value in ("soon", "-5", "nan", "9" * 400)],
+        *[("--min-gain", value) for value in ("-1", "nan", "2", "some")],
+        *[("--budget", value) for value in ("0", "1.5", "many")],
+        *[(name, "0") for name in ("--total-steps", "--episodes", "--steps", "--levels")],
+        *[(name, "0") for name in ("--jobs", "--eval-processes", "--seeds")],
+        *[("--seed", value) for value in ("-1", "x")],
+        ("--tensorboard", __file__),
+        ("--executor", "rays"),
+        ("--executor-option", "address"),
+        ("--set", "num_stepz=1"),
+        ("--option", "phys=carl"),
+        ("--selector", "bset"),
+        ("--selector-option", "x=1"),
+        ("--trainer", "pp"),
+        ("--space", "broad"),
+    ],
+)
+def test_a_wrong_option_leaves_no_study(command, tmp_path, option, value):
+    path = tmp_path / "study"
+    text = command.error("run", "CartPole", "--out", path, option, value)
+    assert value.partition("=")[0][:30] in text
+    assert not path.exists()
+
+
+def test_resume_remembers_the_stopping_rule(command, tiny, tmp_path, monkeypatch):
+    study = Study.open(tmp_path / "study", "CartPole", space=str(tiny), selector="random")
+    assert "has no budget on record" in command.error("resume", study.path)
+    command("resume", study.path, "--total-steps", 1, "--time", "0s", "--quiet")
+    assert Study.open(study.path).stop_rules == {"total_steps": 1}
+    result = command("resume", study.path, "--time", "0s")
+    assert "earlier" not in result.stderr
+    monkeypatch.setattr(Study, "run", lambda self, **keywords: str(keywords["total_steps"]))
+    result = command("resume", study.path)
+    assert "Using the earlier stopping rule: --total-steps 1" in result.stderr
+    assert "Stopped: 1." in result.stdout
+    assert command.json("status", study.path)["stop_rules"] == {"total_steps": 1}
+
+
+def test_rules_end_a_run(command, copied):
+    assert "time" in command.json("resume", copied, "--time", "0s")["stopped"]
+    assert "expected" in command.json("resume", copied, "--min-gain", 1)["stopped"]
+    stopped = command.json("resume", copied, "--total-steps", 5)["stopped"]
+    assert "of 5 environment steps are used" in stopped
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals_end_a_run_cleanly(number, status, command, copied, monkeypatch):
+    def run(self, *, callbacks, **_):
+        os.kill(os.getpid(), number)  # nothing is raised in the middle of something
+        callbacks[0](None)
+        raise AssertionError("the signal was not noticed")
+
+    monkeypatch.setattr(Study, "run", run)
+    before = signal.getsignal(number)
+    result = command("resume", copied, "--time", "1h", "--jobs", 2, "--join", status=status)
+    assert "Interrupted; 3 policies are kept. Continue with: sdmbtl resume" in result.stderr
+    assert result.stderr.rstrip().endswith("--time 1h --jobs 2 --join")
+    assert signal.getsignal(number) is before
+
+
+def test_a_signal_at_the_very_end_of_a_run(command, copied, monkeypatch):
+    """The loop of a shell around the command must know."""
+
+    def run(self, **_):
+        os.kill(os.getpid(), signal.SIGINT)
+        return "the budget is used"
+
+    monkeypatch.setattr(Study, "run", run)
+    result = command("resume", copied, status=130)
+    assert "Stopped: the budget is used" in result.stdout
+
+
+def test_failed_and_pending_contexts(command, study, runs):
+    first, second = study.ask(2)
+    study.tell(first, status="failed", error="no memory")
+    result = command("resume", study.path, "--retry-failed", "--adopt-pending", "--budget", 2)
+    assert "1 context whose training failed may be chosen again" in result.stderr
+    assert "1 pending policy will be trained here" in result.stderr
+    statuses = [trial.status for trial in Study.open(study.path).trials]
+    assert statuses == ["cancelled", "pending"]
+    assert second.id == 1
+
+
+def test_policies_that_are_elsewhere(command, tiny, tmp_path):
+    command("ask", tmp_path / "s", "--space", tiny)
+    for name in ("resume", "evaluate"):
+        assert "has no environment" in command.error(name, tmp_path / "s")
+
+
+def test_returns_reach_the_portfolio(command, trained):
+    study = Study.open(trained[0])
+    status = command.json("status", trained[0])
+    assert status["coverage"] == pytest.approx(np.mean(study.selector.rows.best) / 500)
+    first, second, third = status["rounds"]
+    assert (first["width"], first["parent"], second["parent"]) == (1.0, None, 0)
+    assert third["width"] < 1
+    assert status["steps"] == sum(entry["steps"] for entry in status["rounds"])

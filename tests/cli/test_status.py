@@ -1,0 +1,171 @@
+"""`sdmbtl status` and its views; studies whose rows are told, not trained."""
+
+import json
+import math
+import os
+
+import gymnasium
+import numpy as np
+import pytest
+
+from sdmbtl import ContextSpace
+from sdmbtl.studies import Study
+from sdmbtl.studies.leases import LeaseKeeper
+
+LINE = ContextSpace(a=range(6))
+SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[1.0, 2.0, 3.0, 4.0])
+DISTANCES = np.abs(SPACE.unit_targets[:, None] - SPACE.unit_targets).sum(axis=2)
+
+
+def told(path, space, rows, **settings):
+    study = Study.open(path, space=space, **settings)
+    for row in rows:
+        trial = study.ask()
+        study.tell(trial, row(trial) if callable(row) else row)
+    return study
+
+
+def test_policies_and_next_commands(command, trained):
+    path, _ = trained
+    text = command("status", path).stdout
+    table, summary, commands = text.split("\n\n")
+    assert table.split()[:4] == ["#", "trained", "on", "from"]
+    assert [line[0] for line in table.splitlines()[1:] if line[0] != " "] == ["0", "1", "2"]
+    assert "3 policies" in summary
+    assert "Why policy 2: " in summary
+    assert f"sdmbtl portfolio {path} --export OUT" in commands
+    assert f"sdmbtl resume {path} --budget 15" in commands
+    status = command.json("status", path)
+    assert [entry["id"] for entry in status["rounds"]] == [0, 1, 2]
+    assert status["rounds"][0]["gain"] is None
+
+
+def test_before_the_beginning_and_while_another_process_runs(command, tiny, tmp_path):
+    study = Study.open(tmp_path / "s", "CartPole", space=str(tiny), selector="random")
+    text = command("status", study.path).stdout
+    assert f"sdmbtl resume {study.path} --budget 12" in text
+    assert "sdmbtl report" not in text
+    assert command.json("status", study.path)["running_process"] is None
+    with LeaseKeeper(study.store):
+        assert command.json("status", study.path)["running_process"] == os.getpid()
+        text = command("status", study.path).stdout
+        assert f"Process {os.getpid()} is working" in text
+        assert f"sdmbtl report {study.path} --live" in text
+        assert "sdmbtl resume" not in text
+
+
+def test_next_command_of_environments_from_a_function(command, tmp_path):
+    def make_env(context):
+        return gymnasium.make("CartPole-v1", max_episode_steps=int(context["limit"]))
+
+    Study.open(tmp_path / "own", make_env, space=ContextSpace(limit=[5, 9]))
+    text = command("status", tmp_path / "own").stdout
+    assert "Study.open(" in text
+    assert "sdmbtl resume" not in text
+
+
+def test_failed_policies(command, tiny, tmp_path):
+    study = Study.open(tmp_path / "s", "CartPole", space=str(tiny), selector="random")
+    study.tell(study.ask(), status="failed", error="no memory")
+    text = command("status", study.path).stdout
+    assert "no memory" in text
+    assert "--retry-failed" in text
+
+
+def test_targets_with_partial_rows(command, tmp_path):
+    nan = math.nan
+    study = Study.open(tmp_path / "s", space=LINE)
+    study.tell({"a": 2.0}, [50, 60, 70, nan, nan, nan])
+    study.tell({"a": 4.0}, [10, nan, 12, 11, nan, nan])
+    targets = command.json("status", study.path, "--show", "targets")
+    assert (targets[3]["policy"], targets[3]["predicted_policy"]) == (1, 0)
+    assert targets[3]["predicted_return"] > targets[3]["mean_return"] == 11
+    assert (targets[4]["policy"], targets[4]["predicted_policy"]) == (None, 0)
+    assert targets[0]["predicted_return"] == targets[0]["mean_return"] == 50
+    text = command("status", study.path, "--show", "targets").stdout
+    assert "predicted" in text
+    assert "3 of 6" in command("status", study.path).stdout
+
+
+def test_targets_in_the_order_of_a_row(command, tmp_path):
+    study = told(tmp_path / "s", LINE, [[1, 2, 3, 4, 5, 6]])
+    targets = command.json("status", study.path, "--show", "targets")
+    assert [t["mean_return"] for t in targets] == [1, 2, 3, 4, 5, 6]
+    assert [t["context"]["a"] for t in targets] == [0, 1, 2, 3, 4, 5]
+    assert {t["policy"] for t in targets} == {0}
+    text = command("status", study.path, "--show", "targets").stdout
+    assert len(text.splitlines()) == 7
+    assert "predicted" not in text
+
+
+def test_learning_curves_as_csv(command, trained, tmp_path):
+    path, _ = trained
+    header, *rows = command("status", path, "--show", "curves").stdout.splitlines()
+    assert header == "policy,steps,mean_return,source,seed,attempt"
+    curves = [(t.id, *point) for t in Study.open(path).trials for point in t.run.curve]
+    assert [tuple(map(float, row.split(",")[:3])) for row in rows] == curves
+    assert len(command.json("status", path, "--show", "curves")) == len(curves)
+    told(tmp_path / "s", LINE, [])
+    assert len(command("status", tmp_path / "s", "--show", "curves").stdout.splitlines()) == 1
+
+
+def test_scores_of_models(command, tmp_path):
+    def row(trial):
+        return 10.0 - np.abs(LINE.targets[:, 0] - trial.context["a"])
+
+    study = told(tmp_path / "s", LINE, [row] * 4, selector_options={"models": ["plateau"]})
+    lines = command("status", study.path, "--show", "models").stdout.splitlines()
+    assert lines[0].split() == ["policy", "plateau", "expected", "gain"]
+    assert [line.split()[0] for line in lines[1:6]] == ["0", "1", "2", "3", "mean"]
+    assert any("*" in line for line in lines[1:5])
+    told(tmp_path / "r", LINE, [], selector="random")
+    assert "No model" in command("status", tmp_path / "r", "--show", "models").stdout
+
+
+@pytest.mark.parametrize("criteria", [["small variance"], ["small variance", "slope"]])
+def test_structure_by_the_detector_of_the_study(command, tmp_path, criteria):
+    options = {"detector": {"name": "mountain", "criteria": criteria}}
+    rows = [lambda trial: 3 * DISTANCES[trial.index]] * 6  # better far away
+    study = told(tmp_path / "s", SPACE, rows, selector="m/gp-mbtl", selector_options=options)
+    expected = "mountain" if criteria == ["small variance"] else "none"
+    found = command.json("status", study.path, "--show", "structure")
+    assert (found["structure"], found["policies"], found["targets"]) == (expected, 6, 16)
+    assert [criterion["name"] for criterion in found["criteria"]] == criteria
+    assert command.json("status", study.path)["structure"] == expected
+    text = command("status", study.path, "--show", "structure").stdout
+    assert f"Detected structure: {expected}" in text
+    assert "does not choose by structure" not in text
+
+
+def test_structure_for_other_selectors(command, tmp_path):
+    rows = [lambda trial: 10 - 3 * DISTANCES[trial.index]] * 4
+    study = told(tmp_path / "s", SPACE, rows)
+    text = command("status", study.path, "--show", "structure").stdout
+    assert "above the source" in text
+    assert "does not choose by structure" in text
+    told(tmp_path / "one", SPACE, rows[:1])
+    assert "at least 2" in command.error("status", tmp_path / "one", "--show", "structure")
+
+
+def test_an_unknown_view(command, trained):
+    assert "Did you mean 'targets'?" in command.error("status", trained[0], "--show", "target")
+
+
+@pytest.mark.parametrize(
+    ("selector", "known"),
+    [("auto", None), ("generalist-first", (0.0, 500.0)), ("m/gp-mbtl", (0.0, 500.0))],
+)
+@pytest.mark.parametrize("value", [5e-324, -1e100, 1e100])
+def test_extreme_returns_stop_no_command(command, tmp_path, selector, value, known):
+    rows = np.random.default_rng(0).uniform(0.0, 0.9, size=(6, 16))
+    rows[:, 0] = value
+    rows[3] = value  # all equal
+    rows[5, 1:] *= value  # a mixture of sizes
+    study = told(tmp_path / "s", SPACE, rows, selector=selector, return_range=known)
+    assert math.isfinite(command.json("status", study.path)["performance"])
+    for words in (["status"], ["status", "--show", "targets"], ["portfolio"]):
+        assert "nan" not in command(words[0], study.path, *words[1:]).stdout
+    command("status", study.path, "--show", "structure")
+    chosen = command.json("portfolio", study.path, "--context", "length=1.5 mass=2")["choice"]
+    assert chosen["expected_return"] is not None
+    assert json.loads(command("ask", study.path).stdout)["id"] == 6

@@ -1,0 +1,129 @@
+"""Plug-ins: distributions of others add environments, selectors, trainers and commands."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+from sdmbtl import plugins
+
+GROUPS = ("environments", "selectors", "trainers", "commands")
+
+MODULE = '''
+import typer
+
+from sdmbtl.environments.pendulum import Pendulum
+from sdmbtl.selectors import RandomSelector
+from sdmbtl.training import Trainer
+
+
+class Moon(Pendulum):
+    """A pendulum on the moon."""
+
+    name = "Moon"
+
+
+class Dice(RandomSelector):
+    """Random choice under another name."""
+
+
+class Patience(Trainer):
+    """A trainer that is never trained with."""
+
+    name = "patience"
+
+
+app = typer.Typer(help="Commands of a plug-in.")
+
+
+@app.callback()
+def callback() -> None:
+    """Commands of a plug-in."""
+
+
+@app.command()
+def greet() -> None:
+    """Greet."""
+    typer.echo("hello from a plug-in")
+'''
+POINTS = {
+    "environments": {"Moon": "moon_plugin:Moon", "Broken": "moon_plugin:Gone"},
+    "selectors": {"dice": "moon_plugin:Dice", "broken": "no_such_module:Selector"},
+    "trainers": {"patience": "moon_plugin:Patience", "broken": "no_such_module:Trainer"},
+    "commands": {"moon": "moon_plugin:app", "broken": "no_such_module:app"},
+}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A directory in which a distribution with plug-ins is installed; one of each is broken."""
+    site = tmp_path_factory.mktemp("site")
+    (site / "moon_plugin.py").write_text(MODULE)
+    info = site / "moon-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: moon\nVersion: 1.0\n")
+    lines = []
+    for group, points in POINTS.items():
+        lines += [f"[sdmbtl.{group}]", *(f"{name} = {where}" for name, where in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines))
+    return site
+
+
+@pytest.fixture
+def installed(site, monkeypatch):
+    monkeypatch.syspath_prepend(site)
+    for function in (plugins.installed, plugins.load):
+        function.cache_clear()
+    yield
+    for function in (plugins.installed, plugins.load):
+        function.cache_clear()
+    sys.modules.pop("moon_plugin", None)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_plugin_is_found_and_loaded_by_name(installed, group):
+    (name, where), *_ = POINTS[group].items()
+    module, _, attribute = where.partition(":")
+    assert name in plugins.installed(group)
+    assert plugins.load(group, name) is getattr(importlib.import_module(module), attribute)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_broken_plugin_is_named_in_one_line(installed, group):
+    _, (name, _) = POINTS[group].items()
+    with pytest.warns(UserWarning, match=f"{name}.*moon.*Error") as warned:
+        assert plugins.load(group, name) is None
+    assert "\n" not in str(warned[0].message)
+
+
+def test_everything_can_be_used_from_the_command_line(site):
+    """In a new process, as registries are filled once; broken plug-ins stop nothing."""
+    script = """
+import sys
+from typer.testing import CliRunner
+from sdmbtl import ContextSpace, make_selector
+from sdmbtl.cli import app
+from sdmbtl.environments import make_family
+from sdmbtl.training import trainer_names
+from sdmbtl.training.registry import trainer_class
+
+print("patience" in trainer_names(), trainer_class("patience").__name__)
+print(make_family("Moon").name, type(make_selector("dice", ContextSpace(x=range(3)))).__name__)
+for arguments in (["moon", "greet"], ["environments"], ["trainers"]):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    print(result.output)
+"""
+    path = [str(site), *sys.path]
+    made = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {path!r}\n{script}"],
+        capture_output=True,
+        text=True,
+    )
+    assert made.returncode == 0, made.stderr
+    assert made.stdout.startswith("True Patience\nMoon Dice\nhello from a plug-in\n")
+    assert "Moon" in made.stdout.split("plug-in\n", 1)[1]
+    broken = [line for line in made.stderr.splitlines() if "cannot be loaded" in line]
+    assert len(broken) == len(set(broken)), "each is named once"
+    assert any("'broken' of 'moon'" in line for line in broken)

@@ -1,0 +1,402 @@
+"""PPO on Gymnasium environments: any spaces, parents, time limits, failures."""
+
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium import spaces
+from small_environments import Aim, Obliging, Walk
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.errors import FamilyError, TrainerError, TrainingError
+from sdmbtl.policies import policy_bytes, policy_from_bytes
+from sdmbtl.training import TrainingJob, make_trainer
+from sdmbtl.training.ppo.env_slots import EnvState
+from sdmbtl.training.ppo.gymnasium_env import GymnasiumPPO
+from sdmbtl.training.ppo.jax_env import JaxEnvPPO
+from sdmbtl.training.ppo.settings import RECOMMENDED, PPOSettings, complete_settings
+
+POLES = ContextSpace(length=[0.3, 0.9], masspole=[0.05, 0.5])
+CARTPOLE = "small_environments:make_cartpole"
+SMALL = {
+    "num_envs": 4,
+    "num_steps": 16,
+    "minibatch_size": 32,
+    "update_epochs": 2,
+    "hidden_sizes": [16],
+    "eval_episodes": 2,
+}
+
+
+def made(factory, space, **options):
+    return make_trainer("ppo", FactoryFamily(factory, space), space, **options)
+
+
+def cartpole(**options):
+    return made(CARTPOLE, POLES, **{**SMALL, "total_timesteps": 640, **options})
+
+
+def train_one(trainer, contexts, seed=0, **options):
+    (training,) = trainer.train([TrainingJob(contexts, seed, **options)])
+    return training
+
+
+@pytest.fixture(scope="module")
+def trained():
+    trainer = cartpole()
+    return trainer, train_one(trainer, POLES.targets)
+
+
+def test_the_form_follows_from_the_family():
+    family = make_family("CartPole", space=POLES)
+    assert isinstance(make_trainer("auto", family, POLES), JaxEnvPPO)
+    trainer = made(CARTPOLE, POLES)
+    assert isinstance(trainer, GymnasiumPPO)
+    assert trainer.name == "ppo"
+
+
+def test_it_learns_gymnasiums_cartpole():
+    trainer = made(CARTPOLE, POLES, total_timesteps=30_000)
+    calls = []
+    (training,) = trainer.train([TrainingJob(POLES.targets[:1], 1)], calls.append)
+    assert training.source_return >= 400
+    assert training.steps == 30_720
+    assert training.source_return == max(value for _, value in training.curve)
+    assert training.curve[0][0] == 1024, "the first evaluation is after the first update"
+    assert training.curve[-1][0] == calls[-1].steps == calls[-1].total_steps == 30_720
+    assert len(calls) == 31
+    assert (calls[0].stage, calls[0].steps, calls[0].total_steps) == ("compiling", 0, 30_720)
+
+
+def test_both_forms_share_policies(trained):
+    """What one has trained, the other evaluates and continues."""
+    here, training = trained
+    batched = JaxEnvPPO(make_family("CartPole", space=POLES), POLES, **{**SMALL, "norm_obs": True})
+    ours, theirs = (
+        trainer.evaluate(training.policy, POLES.targets, episodes=60, seed=1).returns.mean()
+        for trainer in (here, batched)
+    )
+    assert np.isclose(ours, theirs, rtol=0.15)
+    weights, obs_stats = batched.form.begin(0, training.policy)
+    again = batched.form.make_policy(weights, obs_stats)
+    assert batched.form.bounds is here.form.bounds is None
+    child = here.begin(TrainingJob(POLES.targets, 0, parent=again))
+    assert np.allclose(child.learner.obs_stats.var, obs_stats.var)
+
+
+def test_the_context_is_observed():
+    trainer = cartpole(observe_context=True)
+    slots = trainer.open_slots(TrainingJob(POLES.targets, 0))
+    slots.start([EnvState() for _ in range(4)])
+    assert slots.arrays.obs.shape[-1] == trainer.form.n_inputs == 4 + 2
+    for number, env in enumerate(slots._envs):
+        expected = POLES.to_unit(POLES.vector(env._context))
+        assert np.allclose(slots.arrays.obs[0, number, 4:], expected)
+
+
+# -- starting from a parent --------------------------------------------------------------
+
+
+def test_a_parent_gives_weights_critic_and_statistics(trained):
+    trainer, parent = trained[0], trained[1].policy
+    assert parent.return_statistics.number == parent.observations_seen >= 64
+    state = trainer.begin(
+        TrainingJob(POLES.targets, 5, parent=policy_from_bytes(policy_bytes(parent)))
+    )
+    weights = state.learner.optimiser.weights
+    for (mine, _), its in zip(weights.actor, parent.weights, strict=True):
+        assert np.array_equal(mine, its)
+    for (mine, _), (its, _) in zip(weights.critic, parent.critic, strict=True):
+        assert np.array_equal(mine, its)
+    assert not np.asarray(weights.log_std).any()
+    assert np.allclose(state.learner.obs_stats.mean, parent.shift)
+    assert float(state.learner.obs_stats.number) == parent.observations_seen
+    returns = state.learner.return_stats
+    inherited = (returns.mean[0], returns.var[0], returns.number)
+    assert inherited == pytest.approx(parent.return_statistics)
+    assert parent.return_statistics.mean > 1.0  # CartPole's rewards are all positive
+
+
+class Fixed(gymnasium.Env):
+    """The second entry of an action can be one number only."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = spaces.Box(np.float32([-1.0, 3.0]), np.float32([2.0, 3.0]))
+
+    def __init__(self, context):
+        self.steps = 0
+
+    def reset(self, *, seed=None, options=None):
+        self.steps = 0
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        self.steps += 1
+        return np.zeros(2, np.float32), float(action[0]), self.steps == 8, False, {}
+
+
+def test_an_action_with_one_possible_value_can_be_trained_further():
+    trainer = made(Fixed, POLES, **{**SMALL, "total_timesteps": 640})
+    parent = train_one(trainer, POLES.targets)
+    assert parent.policy.act(np.zeros(2, np.float32))[1] == 3.0
+    child = train_one(trainer, POLES.targets, 3, parent=parent.policy)
+    assert child.source_return >= parent.source_return
+
+
+def test_nothing_worse_than_the_parent_is_returned(trained):
+    child = train_one(cartpole(learning_rate=0.3), POLES.targets, 3, parent=trained[1].policy)
+    assert child.curve[0][0] == 0
+    assert child.source_return == max(value for _, value in child.curve)
+    assert min(value for _, value in child.curve[1:]) < child.curve[0][1], "training ruined it"
+
+
+# -- spaces ------------------------------------------------------------------------------
+
+
+def test_nested_observations_and_actions_that_do_not_start_at_zero():
+    space = ContextSpace(goal=[1.0, 2.0])
+    trainer = made(Walk, space, total_timesteps=4096, num_steps=32)
+    training = train_one(trainer, space.targets[:1])
+    assert training.source_return > 0.65
+    policy = policy_from_bytes(policy_bytes(training.policy))
+    env = trainer.family.make({"goal": 2.0})
+    observation, _ = env.reset(seed=0)
+    assert policy.act(observation) == 4  # to the right
+    assert training.policy.act(observation) in env.action_space
+
+
+def test_bounds_of_all_kinds():
+    space = ContextSpace(target=[1.0, 3.0])
+    trainer = made(Aim, space, total_timesteps=16_384, learning_rate=2e-3, gamma=0.5)
+    assert trainer.settings()["norm_obs"] is False  # they are within fit bounds
+    training = train_one(trainer, space.targets[:1])
+    assert training.source_return > -12
+    again = policy_from_bytes(policy_bytes(training.policy))
+    actions = again.act(np.array([[-1.0, 0.0], [1.0, 0.0]]))
+    assert actions.shape == (2, 1, 2)
+    assert (actions[:, 0, 0] >= 0).all()
+    assert actions[1, 0, 0] > actions[0, 0, 0] + 4
+    # A child begins with the same actions, up to rounding.
+    child = trainer.begin(TrainingJob(space.targets[:1], 0, parent=again)).learner
+    same = trainer.form.make_policy(child.optimiser.weights, child.obs_stats)
+    np.testing.assert_allclose(same.act(np.eye(2)), again.act(np.eye(2)), rtol=1e-5, atol=1e-5)
+
+
+class Odd(Walk):
+    action_space = spaces.Text(3)
+
+
+class Unreadable(Walk):
+    observation_space = spaces.Graph(spaces.Discrete(2), None)
+
+
+@pytest.mark.parametrize(
+    ("factory", "options", "text"),
+    [
+        (Odd, {}, "'ppo' cannot be used on .*Odd. Actions can be learned if.*Got Text"),
+        (Unreadable, {}, "'ppo' cannot be used on .*Observations can be flattened if"),
+        (Walk, {"observe_context": True}, "context can be appended to observations that are vec"),
+        (CARTPOLE, {"norm_reward": 3}, "'norm_reward' must be true or false"),
+        (CARTPOLE, {"num_step": 3}, "Unknown option 'num_step'.*Did you mean 'num_steps'"),
+        (CARTPOLE, {"num_envs": 3, "num_steps": 5}, "must divide num_envs \\* num_steps = 15"),
+    ],
+)
+def test_what_cannot_work_is_refused_at_once(factory, options, text):
+    space = POLES if factory is CARTPOLE else ContextSpace(goal=[1.0, 2.0], length=[3.0, 4.0])
+    with pytest.raises(TrainerError, match=text):
+        made(factory, space, **options)
+
+
+# -- environments ------------------------------------------------------------------------
+
+
+def slots_of(factory, space, contexts, **options):
+    trainer = made(factory, space, **{**SMALL, **options})
+    return trainer.open_slots(TrainingJob(np.array(contexts), 3))
+
+
+def play_at_random(slots, seed=0, steps=16):
+    rng = np.random.default_rng(seed)
+    for t in range(steps):
+        slots.arrays.env_action[:] = rng.integers(0, 2, len(slots.arrays.env_action)) + 3 * (
+            slots.arrays.obs.shape[-1] > 4
+        )
+        slots.step(t)
+
+
+@pytest.mark.parametrize("kind", [Walk, Obliging])
+def test_environments_are_made_anew_only_for_another_context(kind):
+    space = ContextSpace(goal=[1.0, 2.0])
+    slots = slots_of(kind, space, [[1.0], [2.0]])
+    before = kind.made
+    slots.start([EnvState() for _ in range(4)])
+    play_at_random(slots)
+    episodes = sum(state.episode for state in slots.states())
+    assert episodes >= 4
+    assert kind.made - before == 4 if kind is Obliging else 4 < kind.made - before <= 4 + episodes
+    goals = slots.arrays.reward[slots.arrays.terminated]
+    assert set(goals) == {1.0, 2.0}
+    slots.close()
+
+
+def test_box2d_is_made_anew_for_each_episode():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Box2D's own, which crash its import as errors
+        import Box2D  # noqa: F401
+    lander = FactoryFamily(lambda context: gymnasium.make("LunarLander-v3"), POLES)
+    assert lander.use_of(lander.build({}, None)) == "episode"
+    assert make_family("CartPole").use_of(object()) == "context"
+    lander.built_for = "day"
+    with pytest.raises(FamilyError, match="'built_for' of .* must be one of episode, context, sp"):
+        lander.use_of(object())
+
+
+def test_environments_continue_from_their_states():
+    contexts = POLES.targets[[0, -1]]
+    first = slots_of(CARTPOLE, POLES, contexts)
+    first.start([EnvState() for _ in range(4)])
+    play_at_random(first)
+    again = slots_of(CARTPOLE, POLES, contexts)
+    again.start(first.states())
+    assert np.array_equal(again.arrays.obs[0], first.arrays.obs[-1])
+    first.arrays.carry_over()
+    for slots in (first, again):
+        play_at_random(slots, seed=1)
+    for name in ("obs", "reward", "terminated", "truncated"):
+        assert np.array_equal(getattr(first.arrays, name)[1:], getattr(again.arrays, name)[1:])
+
+
+# -- failures ----------------------------------------------------------------------------
+
+
+class Faulty(Walk):
+    """Fails in one of several ways, from its second step on."""
+
+    fault = "raise"
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+    def _observe(self):
+        return np.zeros(2, np.float32)
+
+    def step(self, action):
+        result = super().step(action)
+        if self.steps == 1:
+            return result
+        observation, reward, *rest = result
+        match self.fault:
+            case "raise":
+                raise ZeroDivisionError("the wheel came off")
+            case "exit":
+                raise SystemExit(0)
+            case "four values":
+                return observation, reward, *rest[:2]
+            case "reward":
+                return observation, np.ones(1), *rest
+            case "shape":
+                return np.zeros(1, np.float32), reward, *rest
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("raise", "ZeroDivisionError: the wheel came off"),
+        ("exit", "SystemExit"),
+        ("four values", "unpack"),
+        ("reward", "sequence|0-dimensional"),
+        ("shape", r"shape \(1,\), but .* \(2,\)"),
+    ],
+)
+def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
+    monkeypatch.setattr(Faulty, "fault", fault)
+    space = ContextSpace(goal=[1.0, 2.0])
+    trainer = made(Faulty, space, **SMALL, total_timesteps=64)
+    pattern = rf"context \{{'goal': 1.0\}}: .*{text}.*test_gymnasium_ppo.py:\d+"
+    with pytest.raises(TrainingError, match=pattern):
+        train_one(trainer, space.targets[:1])
+    monkeypatch.setattr(Faulty, "fault", "")
+    monkeypatch.setattr(Faulty, "step", Walk.step)
+    policy = train_one(trainer, space.targets[:1]).policy
+    monkeypatch.undo()
+    monkeypatch.setattr(Faulty, "fault", fault)
+    evaluation = trainer.evaluate(policy, space.targets, episodes=1, seed=0)
+    assert set(evaluation.errors) == {0, 1}
+    for goal, error in enumerate(evaluation.errors.values(), start=1):
+        assert f"{{'goal': {goal}.0}}" in error
+        assert "test_gymnasium_ppo.py:" in error
+
+
+class FaultyAtOnce(Faulty):
+    def step(self, action):
+        self.steps += 1
+        return super().step(action)
+
+
+@pytest.mark.parametrize(
+    ("fault", "text"),
+    [
+        ("raise", "ZeroDivisionError: the wheel came off"),
+        ("four values", r"step\(\) must return .* Got 4 values"),
+        ("reward", r"reward must be a number. Got an array of shape \(1,\)"),
+        ("shape", r"must have the shape \(2,\) of its space. Got \(1,\)"),
+    ],
+)
+def test_a_first_step_that_fails_is_refused_before_training(monkeypatch, fault, text):
+    monkeypatch.setattr(Faulty, "fault", fault)
+    trainer = made(FaultyAtOnce, ContextSpace(goal=[1.0, 2.0]), **SMALL)
+    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}.*test_gymnasium_ppo.py:\d+"):
+        trainer.check_environment()
+
+
+# -- settings ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "num_steps"),
+    [
+        ({"total_timesteps": 30_000}, 128),
+        ({"total_timesteps": 1_000_000}, 256),
+        ({"total_timesteps": 1000}, 8),
+        ({"total_timesteps": 30_000, "num_envs": 6}, 128),
+        ({"total_timesteps": 30_000, "num_steps": 200}, 200),
+    ],
+)
+def test_the_rollout_follows_from_the_steps(given, num_steps):
+    flat = made(CARTPOLE, POLES)._observations
+    settings = complete_settings(given, None, flat)
+    assert settings["num_steps"] == num_steps
+    assert settings["norm_obs"] is True
+    assert given.items() <= settings.items()
+    envs = settings.get("num_envs", 8)
+    if "num_steps" not in given:
+        assert envs * num_steps % 64 == 0
+        assert envs * num_steps * 25 <= max(given["total_timesteps"], 25 * 64)
+
+
+def test_recommended_settings_come_after_those_of_the_user():
+    space = ContextSpace(gravity=[5.0, 10.0])
+    family = FactoryFamily(lambda context: gymnasium.make("Pendulum-v1"), space)
+    settings = make_trainer("ppo", family, space, gamma=0.8, total_timesteps=30_000).settings()
+    assert (settings["gamma"], settings["learning_rate"]) == (0.8, 1e-3)
+    assert settings["num_steps"] == 128, "follows from the steps"
+    flat = made(CARTPOLE, POLES)._observations
+    for name in RECOMMENDED:
+        assert name in gymnasium.registry
+        settings = complete_settings({}, name, flat)
+        assert not {"num_steps", "total_timesteps"} & set(RECOMMENDED[name])
+        settings.pop("norm_reward")
+        assert PPOSettings(**settings).num_iterations() >= 25
+
+
+def test_few_updates_are_a_warning(caplog):
+    trainer = cartpole(total_timesteps=128)
+    assert train_one(trainer, POLES.targets[:1]).steps == 128
+    assert "2 updates in 128 steps: a policy learns little from so few" in caplog.text
+
+
+def test_rewards_that_are_not_numbers():
+    trainer = made("small_environments:make_worthless", POLES, **SMALL, total_timesteps=640)
+    with pytest.raises(TrainingError, match="weights are not finite after.*smaller learning_rate"):
+        train_one(trainer, POLES.targets[:1])

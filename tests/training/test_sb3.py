@@ -1,0 +1,539 @@
+"""Training with stable-baselines3: it learns, repeats itself, and keeps to itself."""
+
+import logging
+import random
+import sys
+import tempfile
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+
+from sdmbtl import ContextSpace
+from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.errors import ContextError, TrainerError, TrainingError
+from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
+from sdmbtl.training import Evaluation, TrainingJob, base, make_trainer
+from sdmbtl.training import sb3 as module
+from sdmbtl.training.sb3 import SB3Trainer, hyperparameter_defaults
+
+SMALL = {"policy_kwargs": {"net_arch": [8], "activation_fn": "torch.nn.ReLU"}}
+OFF_POLICY = {**SMALL, "buffer_size": 200, "learning_starts": 20, "minibatch_size": 8}
+TINY_PPO = {"num_steps": 32, "minibatch_size": 32, "update_epochs": 1}
+SPACES = {
+    "CartPole": ContextSpace(length=[0.5, 1.0, 2.0]),
+    "Pendulum": ContextSpace(gravity=[9.0, 10.0]),
+}
+JOB = TrainingJob([[0.5]], seed=7)
+
+
+def tiny(family="CartPole", **options):
+    if isinstance(family, str):
+        family = make_family(family, space=SPACES[family])
+    options = {
+        "total_timesteps": 256,
+        "num_envs": 2,
+        "eval_every": 100,
+        "eval_episodes": 2,
+        **SMALL,
+        **(TINY_PPO if options.get("algorithm", "PPO") == "PPO" else {}),
+    } | options
+    return SB3Trainer(family, family.space(), **options)
+
+
+def trained(job=JOB, **options):
+    (training,) = tiny(**options).train([job])
+    return training
+
+
+def cartpole(**options):
+    return SB3Trainer(
+        make_family("CartPole", space=SPACES["CartPole"]), SPACES["CartPole"], **options
+    )
+
+
+# -- learning and selecting --------------------------------------------------------------
+
+
+def test_it_learns_to_balance():
+    family = make_family("CartPole")
+    space = ContextSpace(length=[0.5, 0.6])
+    trainer = make_trainer("sb3", family, space, total_timesteps=15_000, eval_every=5_000)
+    (training,) = trainer.train([TrainingJob([[0.5]], seed=0)])
+    assert training.steps == 15_104, "whole rollouts of 8 x 32 steps"
+    assert training.source_return == max(value for _, value in training.curve) > 100
+    assert [steps for steps, _ in training.curve] == [256, 5_120, 10_240, 15_104]
+    returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3).complete()
+    assert returns.mean() > 100, "chance actions balance for about 22 steps"
+    again = policy_from_bytes(policy_bytes(training.policy))
+    np.testing.assert_array_equal(
+        trainer.evaluate(again, space.targets, episodes=10, seed=3).complete(), returns
+    )
+
+
+@pytest.mark.parametrize(("means", "best"), [([1, 3, 2], 1), ([1, 3, 3], 2), ([5, 3, 4], 0)])
+def test_the_best_policy_is_kept_with_its_statistics(monkeypatch, means, best):
+    seen, asked = [], []
+
+    def reported(self, family, policy, contexts, *, episodes, seed):
+        seen.append(policy_bytes(policy))
+        asked.append((contexts.tolist(), episodes, seed))
+        return Evaluation(np.full((1, 2), float(means[len(seen) - 1])))
+
+    monkeypatch.setattr(SB3Trainer, "play", reported)
+    training = trained(norm_obs=True, norm_reward=True)
+    assert policy_bytes(training.policy) == seen[best]
+    assert training.source_return == means[best]
+    assert training.curve == list(zip([64, 128, 256], means, strict=True)), "after updates"
+    assert asked == [([[0.5]], 2, asked[0][2])] * 3, "the same episodes each time"
+    statistics = [policy_from_bytes(s).normalization.mean.tolist() for s in seen]
+    assert statistics[0] != statistics[1] != statistics[2]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "family", "more"),
+    [
+        ("A2C", "Pendulum", {}),
+        ("PPO", "Pendulum", {"use_sde": True}),
+        ("SAC", "Pendulum", OFF_POLICY),
+        ("TD3", "Pendulum", {**OFF_POLICY, "action_noise": 0.2}),
+        ("DDPG", "Pendulum", {**OFF_POLICY, "train_freq": [2, "step"]}),
+        ("DQN", "CartPole", OFF_POLICY),
+        ("TRPO", "Pendulum", {"num_steps": 16, "minibatch_size": 16}),
+        ("TQC", "Pendulum", OFF_POLICY),
+        ("CrossQ", "Pendulum", OFF_POLICY),
+        ("QRDQN", "CartPole", OFF_POLICY),
+        ("ARS", "CartPole", {"policy": "LinearPolicy", "n_delta": 2, "policy_kwargs": {}}),
+    ],
+)
+def test_every_algorithm(algorithm, family, more):
+    job = TrainingJob(SPACES[family].targets[:1], 1)
+    options = {"family": family, "algorithm": algorithm, "total_timesteps": 60, "eval_episodes": 1}
+    policy = trained(job, **options, **more).policy
+    batch = np.random.default_rng(0).normal(size=(20, *policy.observation_space.shape))
+    batch = batch.astype(np.float32)
+    loaded = policy_from_bytes(policy_bytes(policy))
+    assert loaded.algorithm == algorithm
+    assert np.array_equal(loaded.act(batch), policy.act(batch))
+    assert policy_bytes(trained(job, **options, **more).policy) == policy_bytes(policy)
+
+
+# -- randomness --------------------------------------------------------------------------
+
+
+def global_states():
+    state = np.random.get_state()  # noqa: NPY002
+    return random.getstate(), state[1].tolist(), state[2], torch.get_rng_state().tolist()
+
+
+def test_the_same_job_gives_the_same_policy_whatever_happened_before():
+    first = trained(norm_obs=True, norm_reward=True)
+    random.seed(99)
+    np.random.seed(99)  # noqa: NPY002
+    torch.manual_seed(99)
+    before = global_states()
+    second = trained(norm_obs=True, norm_reward=True)
+    assert global_states() == before, "global generators are put back"
+    assert policy_bytes(first.policy) == policy_bytes(second.policy)
+    assert first.curve == second.curve
+    other = trained(TrainingJob(JOB.contexts, seed=8), norm_obs=True, norm_reward=True)
+    assert policy_bytes(other.policy) != policy_bytes(first.policy)
+
+
+def test_threads_are_put_back(monkeypatch):
+    used = []
+    original = base.evaluate_in_gymnasium
+
+    def recorded(*arguments, **named):
+        used.append(torch.get_num_threads())
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(base, "evaluate_in_gymnasium", recorded)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        tiny().evaluate(trained().policy, [[0.5]], episodes=1, seed=0)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert set(used) == {1}
+
+
+class Noted(gymnasium.Env):
+    """Five steps long; notes the contexts of its episodes, and raises `failure` if it is set."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (2,), np.float32)
+    action_space = spaces.Discrete(2)
+    resets: list = []  # noqa: RUF012
+    failure = None
+    reward = 1.0
+
+    def __init__(self, context):
+        # Some environments draw from the global generator when they are made.
+        self.context, self.offset = context, np.random.random()  # noqa: NPY002
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        Noted.resets.append(self.context["a"])
+        self.steps = 0
+        return self.np_random.random(2, dtype=np.float32) * np.float32(self.offset), {}
+
+    def step(self, action):
+        self.steps += 1
+        if Noted.failure is not None and len(Noted.resets) > 4:
+            raise Noted.failure
+        return np.zeros(2, np.float32), Noted.reward, False, self.steps == 5, {}
+
+
+@pytest.fixture
+def noted(monkeypatch):
+    monkeypatch.setattr(Noted, "resets", [])
+    monkeypatch.setattr(Noted, "failure", None)
+    monkeypatch.setattr(Noted, "reward", 1.0)
+    return FactoryFamily(lambda c: Noted(c), ContextSpace(a=[0.0, 1.0, 2.0]))
+
+
+THREE = TrainingJob([[0.0], [1.0], [2.0]], seed=0)
+
+
+def test_every_episode_takes_one_of_the_contexts(noted):
+    first = trained(THREE, family=noted, eval_every=10_000, eval_episodes=1)
+    episodes = Noted.resets.copy()
+    shares = [episodes.count(a) / len(episodes) for a in (0.0, 1.0, 2.0)]
+    assert len(episodes) > 40
+    assert all(0.15 < share < 0.55 for share in shares)
+    Noted.resets.clear()
+    np.random.seed(5)  # noqa: NPY002
+    second = trained(THREE, family=noted, eval_every=10_000, eval_episodes=1)
+    assert Noted.resets == episodes
+    assert policy_bytes(first.policy) == policy_bytes(second.policy)
+
+
+@pytest.mark.parametrize(("contexts", "episodes"), [(1, 5), (12, 5), (20, 3), (64, 1), (300, 1)])
+def test_on_many_contexts_few_episodes_are_played(monkeypatch, contexts, episodes):
+    played = []
+
+    def reported(self, family, policy, contexts, *, episodes, seed):
+        played.append((len(np.unique(contexts)), episodes))
+        return Evaluation(np.ones((len(contexts), episodes)))
+
+    monkeypatch.setattr(SB3Trainer, "play", reported)
+    job = TrainingJob(np.linspace(0.5, 2.0, contexts)[:, None], seed=0)
+    trained(job, total_timesteps=64, eval_episodes=5)
+    assert set(played) == {(min(contexts, 64), episodes)}
+
+
+# -- failures ----------------------------------------------------------------------------
+
+
+def test_errors_of_an_environment_name_its_context(noted):
+    Noted.failure = ZeroDivisionError("the wheel came off")
+    text = r"context \{'a': 1.0\}: ZeroDivisionError: the wheel came off \(.*test_sb3.py:\d+\)"
+    with pytest.raises(TrainingError, match=text) as caught:
+        trained(TrainingJob([[1.0]], 0), family=noted)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_what_is_not_finite_ends_the_run(noted, monkeypatch):
+    Noted.reward = float("nan")
+    with pytest.raises(TrainingError, match=r"context \{'a': 1.0\} with seed 0 failed: "):
+        trained(TrainingJob([[1.0]], 0), family=noted)
+    original = module.SB3Policy.from_model
+
+    def spoilt(model, *given):
+        with torch.no_grad():  # which acting does not need, so that returns stay finite
+            model.policy.value_net.bias.fill_(torch.inf)
+        return original(model, *given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module.SB3Policy, "from_model", spoilt)
+        with pytest.raises(TrainingError, match="weights are not finite after 64 steps"):
+            trained()
+    played = Evaluation(np.array([[1.0, np.inf]]))
+    monkeypatch.setattr(SB3Trainer, "play", lambda *a, **k: played)
+    with pytest.raises(TrainingError, match="the mean return is inf after 64 steps"):
+        trained()
+
+
+def test_interrupts_pass_and_leave_the_generators(noted):
+    Noted.failure = KeyboardInterrupt()
+    before = global_states()
+    with pytest.raises(KeyboardInterrupt):
+        trained(THREE, family=noted)
+    assert global_states() == before
+
+
+def test_what_progress_raises_passes():
+    class StopError(Exception):
+        pass
+
+    def stop(report):
+        if report.steps > 100:
+            raise StopError
+
+    with pytest.raises(StopError):
+        tiny().train([JOB], stop)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"algorithm": "PP0"}, "Unknown algorithm 'PP0'.*Did you mean 'PPO'"),
+        ({"algorithm": "RecurrentPPO"}, "Unknown algorithm"),
+        ({"policy": "Mlp"}, "Unknown policy 'Mlp'; PPO has MlpPolicy"),
+        ({"policy": "my_networks:Own"}, "Unknown policy"),
+        ({"total_timesteps": 0}, "'total_timesteps' must be"),
+        ({"num_envs": 1.5}, "'num_envs' must be"),
+        ({"eval_every": 0}, "'eval_every' must be"),
+        ({"eval_episodes": 0}, "'eval_episodes' must be"),
+        ({"learning_rat": 1}, "'learning_rat'.*Did you mean 'learning_rate'"),
+        ({"seed": 5}, "Unknown option 'seed'"),
+        ({"replay_buffer_class": "a.b"}, "Unknown option"),
+        ({"gamma": float("nan")}, "'gamma' must be a finite number >= 0"),
+        ({"target_kl": float("nan")}, "must be JSON data"),
+        ({"algorithm": "SAC", "clip_coef": 0.2}, "'clip_coef'; 'sb3' with SAC has"),
+        ({"algorithm": "SAC", "num_steps": 3}, "'num_steps'; 'sb3' with SAC has"),
+        ({"norm_obs": 1}, "'norm_obs' must be true or false"),
+        ({"policy_kwargs": {"activation_fn": torch.nn.ReLU}}, "must be JSON data"),
+        ({"policy_kwargs": {"activation_fn": "ReLU"}}, "Unknown class 'ReLU'.*'torch.nn.ReLU'"),
+        ({"algorithm": "TD3", "action_noise": -1}, "'action_noise' must be"),
+    ],
+)
+def test_unusable_settings(options, text):
+    with pytest.raises(TrainerError, match=text):
+        tiny(**options)
+
+
+def test_sb3_contrib_may_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    with pytest.raises(TrainerError, match=r"'TQC' needs sb3-contrib.*'sdmbtl\[contrib\]'"):
+        tiny(algorithm="TQC")
+
+
+def test_what_an_algorithm_does_not_take_is_refused_before_training():
+    with pytest.raises(ContextError, match="'length' of CartPole must be above 0"):
+        tiny().train([TrainingJob([[0.0]], 0)])
+    with pytest.raises(TrainerError, match="SAC cannot be used on CartPole"):
+        tiny(algorithm="SAC", **OFF_POLICY).check_environment()
+    tiny("Pendulum", algorithm="SAC", **OFF_POLICY).check_environment()
+
+
+def test_no_temporary_files_are_left(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    trained()
+    assert not list(tmp_path.iterdir())
+
+
+# -- settings and progress ---------------------------------------------------------------
+
+
+def test_hyperparameters_reach_the_algorithm_under_either_name():
+    ours = {"num_steps": 16, "minibatch_size": 8, "update_epochs": 2, "clip_coef": 0.1}
+    theirs = {"n_steps": 16, "batch_size": 8, "n_epochs": 2, "clip_range": 0.1}
+    for given in (ours, theirs):
+        trainer = cartpole(**given, gamma=0.98, vf_coef=0.4)
+        assert {**ours, "gamma": 0.98, "vf_coef": 0.4}.items() <= trainer.settings().items()
+        model = trainer._model(trainer._environments(JOB, 0), 0, 256)
+        found = {name: getattr(model, name) for name in theirs}
+        found["clip_range"] = found["clip_range"](1.0)
+        assert found == theirs
+        assert (model.gamma, model.vf_coef) == (0.98, 0.4)
+    # Off-policy algorithms have n_steps too, for returns of n steps.
+    sac = SB3Trainer(
+        make_family("Pendulum"),
+        SPACES["Pendulum"],
+        algorithm="SAC",
+        ent_coef="auto",
+        n_steps=3,
+        total_timesteps=256,
+    )
+    assert sac.algorithm_arguments() == {"ent_coef": "auto", "n_steps": 3, "learning_starts": 25}
+
+
+@pytest.mark.parametrize("algorithm", ["PPO", "TRPO"])
+@pytest.mark.parametrize("num_envs", [1, 3, 8, 67])
+@pytest.mark.parametrize("steps", [1, 30, 1000, 7777, 30_000, 100_000, 5_000_000])
+def test_rollouts_fit_the_steps(algorithm, num_envs, steps):
+    fitting = cartpole(
+        algorithm=algorithm, num_envs=num_envs, total_timesteps=steps
+    ).algorithm_arguments()
+    usual = hyperparameter_defaults(algorithm)
+    rollout = num_envs * fitting["n_steps"]
+    assert rollout % fitting["batch_size"] == 0
+    assert 1 <= fitting["batch_size"] <= usual["batch_size"]
+    assert 2 <= rollout <= max(usual["n_steps"], num_envs, 2)
+    if rollout > max(num_envs, 2):
+        assert rollout * 25 <= steps
+        longer = 2 * rollout
+        assert longer * 25 > steps or longer > usual["n_steps"], "no shorter than it need be"
+
+
+def test_what_is_given_is_kept():
+    def arguments(**options):
+        return cartpole(**options).algorithm_arguments()
+
+    assert arguments(num_steps=50, num_envs=2) == {"n_steps": 50, "batch_size": 50}
+    fitting = arguments(minibatch_size=16, num_envs=8, total_timesteps=1600)
+    assert fitting == {"n_steps": 8, "batch_size": 16}
+    fitting = arguments(minibatch_size=64, num_envs=8, total_timesteps=1000)
+    assert fitting["n_steps"] == 8, "a minibatch"
+    assert arguments(algorithm="A2C") == {}, "short as they are"
+
+
+def test_the_steps_that_are_taken_are_those_that_are_said():
+    trainer = cartpole(total_timesteps=1000, eval_episodes=1, update_epochs=1, **SMALL)
+    calls = []
+    (training,) = trainer.train([JOB], calls.append)
+    assert training.steps == 1024, "not 16,384"
+    assert {report.total_steps for report in calls} == {1024}
+    assert calls[-1].steps == training.steps == training.curve[-1][0]
+    assert calls[-1].mean_return == training.source_return
+    done = [report.steps for report in calls]
+    assert done == sorted(done)
+    assert done[0] < 10
+    assert np.isnan(calls[0].mean_return), "no episode has ended"
+    assert [entry for report in calls for entry in report.evaluations] == training.curve
+    assert training.curve[0][0] == 32, "the first evaluation is after the first update"
+    assert 10 <= len(training.curve) <= 12
+    (shorter,) = trainer.train([TrainingJob([[0.5]], seed=7, steps=100)])
+    assert shorter.steps == 128, "the same rollouts of 32 steps"
+    assert shorter.curve[0] == training.curve[0]
+
+
+def test_few_updates_are_warned_of_once(caplog):
+    quick = {"eval_episodes": 1, "update_epochs": 1, "total_timesteps": 512, "num_envs": 2, **SMALL}
+    trainer = cartpole(num_steps=64, **quick)
+    with caplog.at_level(logging.WARNING, "sdmbtl.training"):
+        trainer.train([JOB, TrainingJob([[1.0]], seed=1)])
+    (record,) = caplog.records
+    assert record.getMessage().startswith("4 updates in 512 steps: ")
+    caplog.clear()
+    cartpole(**quick).train([JOB])
+    assert not caplog.records
+
+
+class Dots(gymnasium.Env):
+    """Images, or numbers, that say nothing."""
+
+    action_space = spaces.Discrete(2)
+
+    def __init__(self, space):
+        self.observation_space = space
+
+
+@pytest.mark.parametrize(
+    ("space", "policy", "algorithm", "normalised"),
+    [
+        (spaces.Box(-1.0, 1.0, (3,)), "MlpPolicy", "PPO", (True, True)),
+        (spaces.Box(-1.0, 1.0, (3,)), "MlpPolicy", "DQN", (None, None)),
+        (spaces.Discrete(4), "MlpPolicy", "A2C", (False, True)),
+        (spaces.Box(0, 255, (3, 36, 36), np.uint8), "CnnPolicy", "PPO", (False, True)),
+    ],
+)
+def test_where_observations_and_rewards_are_normalised(space, policy, algorithm, normalised):
+    family = FactoryFamily(lambda context: Dots(space), ContextSpace(a=[0.0, 1.0]))
+    options = {} if algorithm == "DQN" else {"gamma": 0.5}
+    trainer = SB3Trainer(family, family.space(), policy=policy, algorithm=algorithm, **options)
+    assert trainer.num_envs == (1 if algorithm == "DQN" else 8)
+    environments = trainer._environments(TrainingJob([[0.0]], 0), 0)
+    found = getattr(environments, "norm_obs", None), getattr(environments, "norm_reward", None)
+    assert found == normalised
+    if normalised[1]:
+        assert environments.gamma == 0.5
+    environments.close()
+
+
+def test_off_policy_algorithms_begin_to_learn_in_time():
+    small = {"algorithm": "DQN", "buffer_size": 100, "eval_episodes": 1, **SMALL}
+    trainer = cartpole(total_timesteps=60, **small)
+    assert trainer.algorithm_arguments()["learning_starts"] == 6
+    assert trainer.algorithm_arguments(5000)["learning_starts"] == 100
+    (training,) = trainer.train([JOB])
+    assert training.steps == 60
+    assert training.curve[0][0] == 8, "it learns every 4 steps, from the 6th on"
+    with pytest.raises(TrainerError, match="DQN would learn nothing: learning_starts=60"):
+        cartpole(total_timesteps=60, learning_starts=60, **small)
+    enough = cartpole(total_timesteps=61, learning_starts=60, **small)
+    with pytest.raises(TrainerError, match="not below the 40 steps"):
+        enough.train([TrainingJob([[0.5]], seed=0, steps=40)])
+
+
+# -- starting from a parent ----------------------------------------------------------------
+
+
+def from_parent(own, family="CartPole", **job):
+    (training,) = own.train([TrainingJob(SPACES[family].targets[:1], job.pop("seed", 0), **job)])
+    return training
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "family", "more", "still"),
+    [
+        ("PPO", "CartPole", {}, {}),
+        ("PPO", "Pendulum", {"use_sde": True}, {}),
+        ("A2C", "Pendulum", {}, {}),
+        ("SAC", "Pendulum", OFF_POLICY, {"tau": 0.0}),
+        ("DQN", "CartPole", OFF_POLICY, {"tau": 0.0}),
+        ("TRPO", "CartPole", {}, {"line_search_max_iter": 0}),
+        ("ARS", "CartPole", {"delta_std": 0.1, "n_delta": 1, "n_top": 1}, {}),
+    ],
+)
+def test_without_learning_the_child_is_the_parent(algorithm, family, more, still):
+    """All weights are taken over; only exploration starts from scratch."""
+    options = {"algorithm": algorithm, "total_timesteps": 40, "family": family, **more}
+    parent = from_parent(tiny(**options), family).policy
+    resting = tiny(**options, **still, learning_rate=0.0)
+    child = from_parent(resting, family, seed=9, parent=parent)
+    assert child.curve[0][0] == 0, "the parent is evaluated first"
+    before, after = parent.weights(), child.policy.weights()
+    assert before.keys() == after.keys()
+    for name, weight in before.items():
+        if name.rpartition(".")[2] == "log_std":
+            assert not after[name].any() or algorithm != "A2C", "as from scratch"
+        else:
+            assert np.array_equal(after[name], weight), name
+
+
+def test_nothing_worse_than_the_parent_is_returned():
+    own = {"num_steps": 16, "eval_episodes": 1}
+    parent = from_parent(tiny(total_timesteps=600, learning_rate=1e-2, **own))
+    child = from_parent(tiny(learning_rate=1.0, update_epochs=2, **own), parent=parent.policy)
+    assert child.source_return == max(value for _, value in child.curve)
+    assert child.curve[-1][1] < child.curve[0][1], "such a learning rate ruins it"
+
+
+def test_the_normaliser_continues_and_exploration_is_restored():
+    own = tiny("Pendulum", num_steps=16, total_timesteps=128)
+    parent = from_parent(own, "Pendulum").policy
+    # The observations of the last step are counted, and those of the first reset.
+    assert 0 < parent.normalization.seen <= 128 + 2 + 1
+    environments = own._environments(TrainingJob([[9.0]], 5), 5)
+    model = own._model(environments, 5, 128)
+    own._start_from_parent(model, parent)
+    assert np.array_equal(environments.obs_rms.mean, parent.normalization.mean)
+    assert np.array_equal(environments.obs_rms.var, parent.normalization.variance)
+    assert environments.obs_rms.count == parent.normalization.seen
+    assert float(environments.ret_rms.var) == parent.returns.variance
+    assert not model.policy.log_std.detach().numpy().any()
+    assert parent.weights()["log_std"].numpy().any()
+    environments.close()
+
+
+def test_parents_that_do_not_fit(monkeypatch):
+    parent = trained(num_steps=16).policy
+    for other, text in [
+        (tiny(policy_kwargs={"net_arch": [9]}), "policy_kwargs={'net_arc"),
+        (tiny(algorithm="A2C"), "a policy with algorithm='PPO', for here it is 'A2C'"),
+        (tiny(observe_context=True), "observation_space="),
+        (tiny(norm_obs=False), "normalization="),
+    ]:
+        with pytest.raises(TrainerError, match=text):
+            from_parent(other, parent=parent)
+    layer = MlpPolicy([np.zeros((4, 2))], [np.zeros(2)], np.zeros(4), np.ones(4))
+    with pytest.raises(TrainerError, match="'sb3' starts from its own policies"):
+        from_parent(tiny(), parent=layer)
+    monkeypatch.setattr(SB3Trainer, "starts_from_parent", False)
+    with pytest.raises(TrainerError, match="'sb3' cannot start from another policy.*--init scr"):
+        from_parent(tiny(), parent=parent)
