@@ -126,7 +126,7 @@ def test_by_default_the_generalist_and_the_chosen_policy(command, trained, tmp_p
     ("words", "text"),
     [
         (["--policy", "9"], "9"),
-        (["-o", "play.png"], ".gif or .mp4"),
+        (["-o", "play.png"], ".gif"),
         (["--context", "length=x"], "length"),
         (["--context", "length=99999"], "outside the space: length=99999 (0.1 to 2)"),
     ],

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from sdmbtl.environments import make_family
-from sdmbtl.errors import FamilyError, MissingPackageError
+from sdmbtl.errors import FamilyError
 from sdmbtl.plots.animation import Shot, film_episode, film_side_by_side, save_animation
 
 
@@ -78,12 +78,6 @@ def test_wide_pictures_stand_below_each_other():
     assert picture.shape == (2 * 84 + 6, 600, 3)
 
 
-def test_long_titles_are_cut():
-    films = {"a very long title that does not fit " * 5: shots([100], (40, 100, 3))}
-    (picture,) = film_side_by_side(films)
-    assert picture.shape == (84, 100, 3)
-
-
 def test_a_gif_has_the_pictures_and_their_pace(tmp_path):
     pictures = [shot.picture for shot in shots([0, 100, 200])]
     assert save_animation(pictures, tmp_path / "new" / "a.gif", fps=10) == 3
@@ -94,12 +88,9 @@ def test_a_gif_has_the_pictures_and_their_pace(tmp_path):
         assert image.convert("RGB").getpixel((5, 5)) == (200, 200, 200)
 
 
-def test_bad_files_are_refused(tmp_path, monkeypatch):
+def test_bad_files_are_refused(tmp_path):
     pictures = [shot.picture for shot in shots([0])]
-    with pytest.raises(FamilyError, match=r"end with \.gif or \.mp4"):
+    with pytest.raises(FamilyError, match=r"end with \.gif"):
         save_animation(pictures, tmp_path / "a.png", fps=10)
     with pytest.raises(FamilyError, match="no pictures"):
         save_animation([], tmp_path / "a.gif", fps=10)
-    monkeypatch.setattr("shutil.which", lambda name: None)
-    with pytest.raises(MissingPackageError, match="need the program ffmpeg"):
-        save_animation(pictures, tmp_path / "a.mp4", fps=10)

@@ -20,7 +20,7 @@ from portfolio_makers import (
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
-from sdmbtl.errors import ContextError, PortfolioError
+from sdmbtl.errors import PortfolioError
 from sdmbtl.portfolio import ContextPolicy, Member, Portfolio
 from sdmbtl.portfolio.covering import smallest_cover
 
@@ -45,12 +45,6 @@ class TestMembers:
         assert portfolio[0].returns.max() == 1
         with pytest.raises(ValueError, match="read-only"):
             portfolio[0].returns[0, 0] = 2
-
-    def test_contexts_by_name_or_in_order(self):
-        portfolio = Portfolio(SPACE, [member(0, np.ones(12), context=[1, 15], space=SPACE)])
-        assert portfolio[0].context == {"a": 1.0, "b": 15.0}
-        with pytest.raises(ContextError, match="has no 'b'"):
-            Portfolio(SPACE, [member(0, np.ones(12), context={"a": 1}, space=SPACE)])
 
     @pytest.mark.parametrize(
         ("returns", "message"),
@@ -151,10 +145,6 @@ class TestCoverage:
         assert portfolio.choose([1, 20]).source == portfolio[1].source
         assert portfolio.trained_on(0) == "the whole space"
 
-    def test_one_policy_without_a_range(self):
-        shown = repr(on_line([1.0, 2.0, 3.0, 4.0]))
-        assert shown == "Portfolio(1 policy, 4 targets: expected mean return 2.5)"
-
 
 class TestSmallest:
     def test_one_that_does_all_is_kept_whatever_its_id(self):
@@ -164,17 +154,6 @@ class TestSmallest:
         assert [m.id for m in fewer] == [4]
         assert fewer.mean_return == portfolio.mean_return
         assert fewer.family == {"name": "x", "options": {}}
-
-    def test_the_greedy_first_choice_may_become_superfluous(self):
-        rows = [
-            [0, 9, 9, 9, 9, 0],  # adds most at first
-            [9, 9, 9, 0, 0, 0],  # but these two do it all
-            [0, 0, 0, 9, 9, 9],
-        ]
-        assert smallest_cover(np.array(rows, dtype=float), 0.0) == [1, 2]
-
-    def test_gains_too_small_for_the_sum(self):
-        assert smallest_cover(np.array([[1e17, 0.0], [0.0, 1.0]]), 0.0) == [0, 1]
 
     def test_targets_stay_evaluated(self):
         rows = np.array([[5.0, 5.0, NAN], [-50.0, -50.0, -90.0], [4.0, 4.0, NAN]])
@@ -266,10 +245,6 @@ class TestActing:
         assert actor.units.tolist() == [1.0, 0.5]
         assert [actor.act([x]) for x in (-0.6, -0.4)] == [0, 1]
         assert actor.act([[-0.6], [-0.4], [3.0]]).tolist() == [0, 1, 1]
-
-    def test_whole_numbers_do_not_cut_the_coordinates_off(self):
-        actor = ContextPolicy(linear_policy(1.0, 1.0), np.array([2 / 3]))
-        assert actor.act(np.array([[-1], [0]])).tolist() == [0, 1]
 
     def test_the_same_as_the_environment_shows_it(self):
         """The wrapper appends what the environment would append."""

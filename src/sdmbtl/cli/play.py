@@ -43,7 +43,7 @@ def play(
         ),
     ] = None,
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Film: a .gif or .mp4 file.")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Film: a .gif file.")
     ] = Path("play.gif"),
     window: Annotated[
         bool, typer.Option("--window", help="Window instead of a file, one after another.")

@@ -1,4 +1,4 @@
-"""Episodes as pictures: side by side in a GIF or MP4 file, or in a window.
+"""Episodes as pictures: side by side in a GIF file, or in a window.
 
 Needs Pillow, which Matplotlib brings: `pip install 'sdmbtl[plots]'`.
 """
@@ -6,8 +6,6 @@ Needs Pillow, which Matplotlib brings: `pip install 'sdmbtl[plots]'`.
 from __future__ import annotations
 
 import io
-import shutil
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from itertools import zip_longest
@@ -19,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import FamilyError, MissingPackageError
+from sdmbtl.errors import FamilyError
 from sdmbtl.files import write_atomically
 from sdmbtl.portfolio import Actor
 
@@ -145,30 +143,18 @@ def _join(pictures: list[Picture]) -> Picture:
 
 
 def save_animation(pictures: Iterable[Picture], path: Path, fps: float) -> int:
-    """Write pictures to a file, and return their number.
+    """Write pictures to a GIF file, and return their number.
 
     Args:
         pictures: (H, W, 3) each, all of one size.
-        path: Ends with .gif, or .mp4, which needs the program ffmpeg.
+        path: Ends with .gif.
         fps: Pictures a second.
 
     Raises:
         FamilyError: If the file has another ending, or there are no pictures.
-        MissingPackageError: If ffmpeg is missing.
     """
-    kind = path.suffix.lower()
-    if kind not in (".gif", ".mp4"):
-        raise FamilyError(f"The file must end with .gif or .mp4. Got {str(path)!r} instead.")
-    if kind == ".mp4" and shutil.which("ffmpeg") is None:
-        raise MissingPackageError(
-            "MP4 files need the program ffmpeg, which was not found. Install it, or write a GIF.",
-            name="ffmpeg",
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return _save_mp4(pictures, path, fps) if kind == ".mp4" else _save_gif(pictures, path, fps)
-
-
-def _save_gif(pictures: Iterable[Picture], path: Path, fps: float) -> int:
+    if path.suffix.lower() != ".gif":
+        raise FamilyError(f"The file must end with .gif. Got {str(path)!r} instead.")
     images = [Image.fromarray(picture).quantize(COLOURS) for picture in pictures]
     if not images:
         raise FamilyError(f"There are no pictures to write to {str(path)!r}.")
@@ -176,25 +162,6 @@ def _save_gif(pictures: Iterable[Picture], path: Path, fps: float) -> int:
     first, *others = images
     pause = 1000 / min(fps, MOST_FPS)
     first.save(content, "GIF", save_all=True, append_images=others, duration=pause, loop=0)
+    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, content.getvalue())
     return len(images)
-
-
-def _save_mp4(pictures: Iterable[Picture], path: Path, fps: float) -> int:
-    process: subprocess.Popen[bytes] | None = None
-    number = 0
-    for picture in pictures:
-        height, width = picture.shape[0] // 2 * 2, picture.shape[1] // 2 * 2  # must be even
-        if process is None:
-            given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{width}x{height}"]
-            made = ["-pix_fmt", "yuv420p", "-movflags", "+faststart", str(path.absolute())]
-            command = ["ffmpeg", "-y", "-loglevel", "error", *given, "-r", f"{fps:g}", "-i", "-"]
-            process = subprocess.Popen([*command, *made], stdin=subprocess.PIPE)  # noqa: S603
-        assert process.stdin is not None  # noqa: S101 - it has a pipe
-        process.stdin.write(np.ascontiguousarray(picture[:height, :width]).tobytes())
-        number += 1
-    if process is not None:
-        process.communicate()
-    if process is None or process.returncode:
-        raise FamilyError(f"ffmpeg could not write {str(path)!r}. Write a GIF instead.")
-    return number

@@ -1,7 +1,7 @@
 // Lines over numbers: coverage, learning curves, performance.
 
 // series: [{name, colour, points: [[x, y]...], width, dash, marks: (index) => "circle"|"square"|null,
-//           label, bars: [[x, y, half]...], band: [[x, low, high]...]}]
+//           label}]
 // options: {x: {label, integer, low, high, ticks}, y: {label, low, high}, guides: [{y, label}], height,
 //           describe(series, point, index), label}
 // Returns the drawing, where an x is in it, and where its lower end is.
@@ -26,15 +26,13 @@ function lineChart(place, width, series, options) {
   const ys = [
     ...plain.map((p) => p[1]),
     ...guides.map((g) => g.y),
-    ...series.flatMap((one) => (one.bars || []).flatMap(([, y, half]) => [y - half, y + half])),
   ];
   const xLow = options.x.low ?? Math.min(...plain.map((p) => p[0]));
   const xHigh =
     options.x.high ?? Math.max(...plain.map((p) => p[0]), xLow + (options.x.integer ? 1 : 1e-9));
   let [low, high] = [options.y.low ?? Math.min(...ys), options.y.high ?? Math.max(...ys)];
   if (!(high > low)) [low, high] = [low - 0.5, high + 0.5];
-  // In halves, here and below: the difference of extreme returns may be more than a number can hold.
-  const pad = 0.1 * (high / 2 - low / 2);
+  const pad = 0.05 * (high - low);
   if (options.y.low === undefined) low -= pad;
   if (options.y.high === undefined) high += pad;
   const x = (value) =>
@@ -42,7 +40,7 @@ function lineChart(place, width, series, options) {
   const y = (value) =>
     tall -
     box.bottom -
-    ((value / 2 - low / 2) / (high / 2 - low / 2)) * (tall - box.top - box.bottom);
+    ((value - low) / (high - low)) * (tall - box.top - box.bottom);
   const svg = draw("svg", { viewBox: `0 0 ${width} ${tall}` });
   drawAxes(svg, width, tall, box, options, { x, y, xLow, xHigh, low, high });
   for (const guide of guides) {
@@ -143,29 +141,6 @@ function drawAxes(svg, width, tall, box, options, { x, y, xLow, xHigh, low, high
 
 function drawSeries(svg, one, x, y) {
   const colour = one.colour || "var(--text)";
-  if (one.band && one.band.length > 1) {
-    const there = one.band.map(([a, , b]) => `${x(a)},${y(b)}`);
-    const back = one.band.map(([a, b]) => `${x(a)},${y(b)}`).reverse();
-    svg.append(
-      draw("polygon", {
-        points: [...there, ...back].join(" "),
-        fill: colour,
-        "fill-opacity": 0.16,
-      }),
-    );
-  }
-  for (const [a, b, half] of one.bars || []) {
-    svg.append(
-      draw("line", {
-        x1: x(a),
-        x2: x(a),
-        y1: y(b - half),
-        y2: y(b + half),
-        stroke: colour,
-        "stroke-width": 2,
-      }),
-    );
-  }
   svg.append(
     draw("polyline", {
       points: one.points.map(([a, b]) => `${x(a)},${y(b)}`).join(" "),

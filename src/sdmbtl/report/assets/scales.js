@@ -38,7 +38,6 @@ const signed = (value, digits) =>
 // Round numbers from a lowest to a highest one.
 function ticks(low, high, most, integer) {
   if (!(high > low)) return [low];
-  if (!Number.isFinite(high - low)) return [low, high];
   const rough = (high - low) / Math.max(most, 1);
   const power = 10 ** Math.floor(Math.log10(rough));
   let step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
@@ -53,7 +52,7 @@ function ticks(low, high, most, integer) {
 const share = (value) => {
   if (!known(value) || !data.returns) return null;
   const [low, high] = data.returns;
-  return (value / 2 - low / 2) / (high / 2 - low / 2);
+  return (value - low) / (high - low);
 };
 // A difference of returns in the unit of the page: points of coverage, or returns.
 function gainText(gain) {

@@ -34,8 +34,7 @@ function standing(rows) {
 
 function mean(values) {
   const there = [...values].filter((value) => !Number.isNaN(value));
-  // Each is divided first: the sum of extreme returns may be more than a number can hold.
-  return there.length ? there.reduce((sum, value) => sum + value / there.length, 0) : NaN;
+  return there.length ? there.reduce((sum, value) => sum + value, 0) / there.length : NaN;
 }
 
 // Number of targets that each row is best on.
