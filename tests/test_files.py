@@ -1,54 +1,51 @@
 """Files that are written completely or not at all, and what killed writers leave."""
 
 import os
-import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from sdmbtl.files import (
-    PreparedFile,
+    delete_leftovers,
+    find_leftovers,
     free_name,
     network_file_system,
-    obstacle,
     replaced_atomically,
+    temporary_name,
+    unsafe_path_reason,
     write_atomically,
 )
 
 DAY = 24 * 3600
 
 
-def dead_process():
-    """The number of a process that has ended."""
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
-
-
-def left_by(folder, host, process, age=0.0):
-    path = folder / f".a.txt.sdmbtl-{host}-{process}.tmp"
+def left(folder, name, age=0.0):
+    path = folder / name
     path.write_text("half")
     then = path.stat().st_mtime - age
     os.utime(path, (then, then))
     return path
 
 
-def test_the_next_writer_deletes_what_dead_ones_left(tmp_path):
-    here = socket.gethostname()
-    dead = left_by(tmp_path, here, dead_process())
-    journal = dead.with_name(f"{dead.name}-journal")
-    journal.write_text("half")
-    alive = left_by(tmp_path, here, os.getppid())
-    elsewhere = left_by(tmp_path, "elsewhere", 17)
-    old = left_by(tmp_path, "elsewhere", 18, age=DAY + 60)
-    mine = tmp_path / ".mine.tmp"
-    mine.write_text("mine")
-    write_atomically(tmp_path / "b.txt", b"content")
-    assert (tmp_path / "b.txt").read_bytes() == b"content"
-    assert [p.exists() for p in (dead, journal, old)] == [False] * 3
-    assert [p.exists() for p in (alive, elsewhere, mine)] == [True] * 3
+def test_temporary_files_of_others_are_left_alone_for_a_day(tmp_path):
+    """Their process may live in another container, or on another machine."""
+    unused = temporary_name(tmp_path / "a.txt").name
+    fresh = left(tmp_path, unused)
+    old = left(tmp_path, temporary_name(tmp_path / "a.txt").name, age=DAY + 60)
+    mine = left(tmp_path, ".mine.tmp", age=DAY + 60)
+    write_atomically(tmp_path / "a.txt", b"content")
+    assert find_leftovers(tmp_path) == [old]
+    assert delete_leftovers(tmp_path) == [old.name]
+    assert [p.exists() for p in (fresh, old, mine)] == [True, False, True]
+
+
+def test_two_writers_do_not_disturb_each_other(tmp_path):
+    path = tmp_path / "a.txt"
+    with replaced_atomically(path) as one, replaced_atomically(path) as other:
+        one.write_text("one")
+        other.write_text("other")
+    assert path.read_text() == "one"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_a_link_in_the_place_of_a_file_is_replaced_not_followed(tmp_path):
@@ -73,19 +70,26 @@ def test_nothing_is_left_of_a_write_that_fails(tmp_path):
     assert (tmp_path / "a.txt").read_text() == "before"
 
 
-def test_obstacles(tmp_path):
+def test_unsafe_paths(tmp_path):
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "file")
     (tmp_path / "away").symlink_to(tmp_path / "folder")
     os.mkfifo(tmp_path / "pipe")
-    found = {p: obstacle(tmp_path / p, tmp_path) for p in ("file", "none", "none/a", "folder/a")}
+    found = {
+        p: unsafe_path_reason(tmp_path / p, tmp_path)
+        for p in ("file", "none", "none/a", "folder/a")
+    }
     assert set(found.values()) == {None}
-    assert obstacle(tmp_path / "link", tmp_path) == "link is a link, not a file"
-    assert obstacle(tmp_path / "pipe", tmp_path) == "pipe is a pipe, not a file"
-    assert obstacle(tmp_path / "folder", tmp_path) == "folder is a directory, not a file"
-    assert obstacle(tmp_path / "away" / "a", tmp_path) == "away is a link, not a directory"
-    assert obstacle(tmp_path / "away" / "a", tmp_path / "away") is None, "where one begins is free"
+    assert unsafe_path_reason(tmp_path / "link", tmp_path) == "link is a link, not a file"
+    assert unsafe_path_reason(tmp_path / "pipe", tmp_path) == "pipe is a pipe, not a file"
+    assert unsafe_path_reason(tmp_path / "folder", tmp_path) == "folder is a directory, not a file"
+    assert (
+        unsafe_path_reason(tmp_path / "away" / "a", tmp_path) == "away is a link, not a directory"
+    )
+    assert unsafe_path_reason(tmp_path / "away" / "a", tmp_path / "away") is None, (
+        "where one begins is free"
+    )
 
 
 def test_free_names(tmp_path):
@@ -117,14 +121,3 @@ def test_network_file_systems_are_told_by_the_mount_table(tmp_path, path, kind):
     table.write_text(MOUNTS)
     assert network_file_system(Path(path), table) == kind
     assert network_file_system(Path(path), tmp_path / "none") is None
-
-
-def test_a_prepared_file_is_put_in_its_place_or_dropped(tmp_path):
-    place = tmp_path / "file"
-    kept = PreparedFile(place, b"new")
-    assert not place.exists()
-    kept.put()
-    kept.drop()
-    assert place.read_bytes() == b"new"
-    PreparedFile(place, b"other").drop()
-    assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -96,7 +96,7 @@ def test_what_a_lost_machine_had_is_trained_by_others(workshop, study):
     how = {"EACH": "1", "TRAIN": "python train_cart.py", "LEASE": "0s"}
     _, error = workshop.run("ssh/run.sh", study.path, "alpha", **how)
     assert "alpha is lost" in error
-    assert len(study.database.leases()) == 1
+    assert len(study.store.leases()) == 1
     workshop.run("ssh/run.sh", study.path, "beta", **how)
     assert finished(study) == [0]
 

@@ -65,10 +65,12 @@ def test_a_process_of_its_own_has_one_thread_and_nothing_heavy():
 
 
 def test_a_task_reports_how_far_it_is():
-    with ProcessExecutor(1) as executor:
-        future = executor.submit(tasks.report_twice)
-        assert future.result() == "done"
-    assert future.latest == {"steps": 2}
+    for executor in (SerialExecutor(), ProcessExecutor(1)):
+        seen = []
+        with executor:
+            future = executor.submit(tasks.report_twice, on_report=seen.append)
+            assert future.result() == "done"
+        assert seen[-1] == {"steps": 2}
 
 
 @pytest.mark.parametrize(

@@ -90,9 +90,6 @@ class Trap:
                     run = trap.around(run)
                 return run(statement, *arguments)
 
-            def __exit__(self, *arguments):
-                return trap.around(super().__exit__)(*arguments)
-
         connect = sqlite3.connect
         sqlite3.connect = lambda *a, **options: connect(*a, factory=Watched, **options)
         os.fsync = self.around(os.fsync)

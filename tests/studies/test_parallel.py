@@ -3,18 +3,25 @@
 import os
 import signal
 from collections import Counter
+from concurrent.futures import Future
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sdmbtl.studies.lease_holder import LeaseHolder
 from small_study import REGIONS, open_small, outcome
 from stand_ins import evaluate, make_study, train_one
 
-from sdmbtl.errors import BusyError, StudyError, TrainerError, WorkerLostError
-from sdmbtl.execution import Executor, ProcessExecutor, TaskFuture
+from sdmbtl.errors import (
+    BusyError,
+    ExecutorError,
+    StudyError,
+    TrainerError,
+    WorkerLostError,
+)
+from sdmbtl.execution import Executor, ProcessExecutor
 from sdmbtl.studies import Study, leases
 from sdmbtl.studies.doctor import examine
+from sdmbtl.studies.leases import LeaseKeeper
 from sdmbtl.training import Failure
 
 HERE = Path(__file__).parent
@@ -36,8 +43,8 @@ class PlannedExecutor(Executor):
         self.pick, self.lose = pick, lose
         self.under_way, self.most, self.done = [], 0, []
 
-    def submit(self, function, /, *arguments):
-        future = TaskFuture()
+    def submit(self, function, /, *arguments, on_report=None):
+        future = Future()
         self.under_way.append((future, function, arguments))
         self.most = max(self.most, len(self.under_way))
         if len(self.under_way) == self.workers:
@@ -63,7 +70,7 @@ class PlannedExecutor(Executor):
 @pytest.fixture
 def planned(monkeypatch):
     """Have tasks take no time, and those that are left be done when somebody waits."""
-    from sdmbtl.studies import parallel_loop
+    from sdmbtl.studies import loop
     from sdmbtl.training import tasks
 
     def train(spec, jobs, progress, checkpoints):
@@ -71,7 +78,7 @@ def planned(monkeypatch):
 
     monkeypatch.setattr(tasks, "train", train)
     monkeypatch.setattr(tasks, "evaluate", evaluate_all)
-    monkeypatch.setattr("sdmbtl.studies.runner.measure_random_actions", lambda *_: None)
+    monkeypatch.setattr("sdmbtl.studies.study.measure_random_actions", lambda *_: None)
     made = []
 
     def wait_for(futures, seconds, return_when):
@@ -80,7 +87,7 @@ def planned(monkeypatch):
             executor.finish_one()
         return {future for future in futures if future.done()}, set()
 
-    monkeypatch.setattr(parallel_loop, "wait", wait_for)
+    monkeypatch.setattr(loop, "wait", wait_for)
 
     def make(*arguments, **options):
         made.append(PlannedExecutor(*arguments, **options))
@@ -177,7 +184,7 @@ def test_a_context_that_loses_every_worker_is_one_missing_return(tmp_path, plann
 
     study = run(tmp_path / "study", planned(1, lose=lose), budget=1)
     assert np.flatnonzero(np.isnan(study.trials[0].row)).tolist() == [13]
-    assert study.database.errors()[0] == {13: "WorkerLostError: The worker crashed (SIGSEGV)."}
+    assert study.store.errors()[0] == {13: "WorkerLostError: The worker crashed (SIGSEGV)."}
 
 
 def test_an_error_of_the_set_up_ends_the_run(tmp_path, planned):
@@ -224,9 +231,9 @@ def test_what_was_trained_is_evaluated_after_a_kill(tmp_path, planned):
 
 def test_a_second_process_joins_only_if_told_to(tmp_path, planned):
     study = make_study(tmp_path / "study", batch=1)
-    with study.database.running(), pytest.raises(BusyError, match="--join"):
+    with LeaseKeeper(study.store), pytest.raises(BusyError, match="--join"):
         Study.open(study.path).run(2, executor=planned(1), progress=False, log_every=None)
-    with study.database.running():
+    with LeaseKeeper(study.store):
         Study.open(study.path).run(
             2, executor=planned(1), join=True, progress=False, log_every=None
         )
@@ -245,7 +252,7 @@ def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
             waits.append(event.trial.id)
             other.__exit__()  # it gives up what it held
 
-    with LeaseHolder(study, 1e6) as other:
+    with LeaseKeeper(study.store, 1e6, alone=False) as other:
         assert [t.id for t in other.claim(study.pending)] == [0]
         mine = Study.open(study.path)
         mine.run(2, executor=planned(1), callbacks=[watch], progress=False, log_every=None)
@@ -253,14 +260,14 @@ def test_what_another_process_works_on_is_waited_for(tmp_path, planned):
     assert mine.n_finished == len(mine.trials) == 2
 
 
-def test_a_result_of_a_lease_that_was_lost_is_superseded(tmp_path, planned, monkeypatch, caplog):
-    now = [0.0]
-    monkeypatch.setattr(leases, "machine_clock", lambda: now[0])
+def test_a_result_of_a_lease_that_was_lost_is_stale(tmp_path, planned, monkeypatch, caplog):
+    now = [1.8e9]
+    monkeypatch.setattr(leases.time, "time", lambda: now[0])
     path = tmp_path / "study"
     taken = []
 
     def take_over(event):
-        if event.stage == "saved" and not taken:
+        if event.stage == "asked" and not taken:
             taken.append(True)
             now[0] += 61.0  # as if this process had been stopped for so long
             Study.open(path).run(
@@ -283,9 +290,9 @@ def test_a_result_of_a_lease_that_was_lost_is_superseded(tmp_path, planned, monk
         checkpoint_seconds=None,
     )
     assert study.n_finished == len(study.trials) == 2
-    (late,) = study.database.superseded()
+    (late,) = study.store.stale_results()
     assert (late["trial"], late["token"]) == (0, 1)
-    assert "taken over by another process" in caplog.text
+    assert "given to another process" in caplog.text
     assert study.policy_state(study.trials[0]) == "intact", "the late one was not put in its place"
     assert examine(path).healthy
 
@@ -349,7 +356,7 @@ def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
     ("options", "text"),
     [
         ({"jobs": 0}, "'jobs'"),
-        ({"jobs": 2, "executor": "serial"}, "one policy at a time"),
+        ({"jobs": 2, "executor": "serial"}, "one task at a time"),
         ({"run_limit": 5.0}, "Give an 'executor' too"),
         ({"jbos": 2}, "jobs"),
         ({"jobs": 2, "worker_retries": -1}, "'worker_retries'"),
@@ -357,7 +364,7 @@ def test_a_generalist_is_waited_for_only_by_what_starts_from_it(tmp_path):
 )
 def test_wrong_keywords_are_refused(tmp_path, options, text):
     study = make_study(tmp_path / "study")
-    with pytest.raises(StudyError, match=text):
+    with pytest.raises((StudyError, ExecutorError), match=text):
         study.run(1, **options)
 
 

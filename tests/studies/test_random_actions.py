@@ -146,12 +146,12 @@ def test_a_failure_is_recorded_and_nothing_else(coins, tmp_path):
     study = open_study(tmp_path / "study", coins)
     Coins.endless = True
     measure_random_actions(study)
-    assert study.database.facts()["random_actions"] == {"targets": [], "returns": []}
+    assert study.store.facts()["random_actions"] == {"targets": [], "returns": []}
     assert study.random_actions is None
     other = open_study(tmp_path / "other", coins)
     Coins.broken = True
     measure_random_actions(other)
-    assert "ZeroDivisionError: broken" in other.database.facts()["random_actions"]["error"]
+    assert "ZeroDivisionError: broken" in other.store.facts()["random_actions"]["error"]
     assert other.random_actions is None
 
 
@@ -182,7 +182,7 @@ def test_an_executor_plays_them_so_that_a_crash_is_not_this_process(tmp_path):
     assert executor.names == ["random_actions_task"]
     assert np.array_equal(there.random_actions.returns, here.random_actions.returns)
     measure_random_actions(lost, Elsewhere(lost=True))
-    error = lost.database.facts()["random_actions"]["error"]
+    error = lost.store.facts()["random_actions"]["error"]
     assert error == "WorkerLostError: The worker crashed (SIGSEGV)."
 
 

@@ -28,7 +28,7 @@ def at(stage, number, work):
     return watch
 
 
-@pytest.mark.parametrize("stage", ["asked", "compiling", "saved", "trained", "evaluating"])
+@pytest.mark.parametrize("stage", ["asked", "compiling", "trained", "evaluating"])
 def test_others_ask_and_tell_while_a_study_runs(stage, quick):
     seen = {}
 
@@ -66,7 +66,6 @@ def test_a_run_leaves_to_others_what_they_asked_for(quick):
     study = run_quickly(quick, budget=2)
     assert study.n_finished == 5
     assert study.trials[0].run is None
-    assert study.trials[1].run.company == ((1, 0), (2, 0))
 
 
 def test_a_run_stops_where_others_have_everything(quick):
@@ -118,7 +117,7 @@ def test_only_one_process_runs_a_study(quick):
         messages.append(Study.open(quick).status()["pending"])
 
     run_quickly(quick, callbacks=[at("asked", 0, elsewhere)])
-    running = f"Another process (number {os.getpid()}) is running the study in {str(quick)!r}."
+    running = f"Another process (number {os.getpid()} on "
     assert [m.startswith(running) for m in messages[:3]] == [True] * 3
     assert "status, ask and tell may be used meanwhile" in messages[0]
     assert messages[3] == 2
@@ -127,11 +126,12 @@ def test_only_one_process_runs_a_study(quick):
 def test_what_cannot_be_locked_is_tried_again_by_the_caller(quick):
     study = Study.open(quick, wait=0.0)
     trial = study.ask()
-    with study.database.locked(), pytest.raises(BusyError, match="is writing to the study"):
+    with study.store.transaction(), pytest.raises(BusyError, match="is writing to"):
         Study.open(quick, wait=0.0).tell(trial, ROW)
     assert Study.open(quick).tell(trial, ROW).status == "finished"
+    assert study.tell(trial, ROW).status == "finished", "the same once more is nothing new"
     with pytest.raises(DuplicateTellError):
-        study.tell(trial, ROW)
+        study.tell(trial, ROW + 1)
     with pytest.raises(StudyError, match="'wait' must be"):
         Study.open(quick, wait=-1.0)
 

@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -12,10 +13,9 @@ from functools import wraps
 import gymnasium
 import numpy as np
 import pytest
-from sdmbtl.studies.creation import create_study
 from small_study import TRAINER, open_small
 
-from sdmbtl import ContextSpace, training
+from sdmbtl import ContextSpace
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.errors import (
     ConfigurationError,
@@ -37,10 +37,11 @@ from sdmbtl.studies import (
     StopRule,
     Study,
     TimeLimit,
-    database,
+    store,
 )
+from sdmbtl.studies.directory import open_or_create_store
 from sdmbtl.studies.doctor import examine
-from sdmbtl.training import Failure
+from sdmbtl.training import Failure, tasks
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 
 SPACE = ContextSpace(a=[0.0, 1.0, 2.0], b=[0.0, 1.0])
@@ -179,7 +180,7 @@ def test_another_configuration_is_refused(finished):
         )
     text = str(caught.value)
     assert "seed: recorded 3, now 4" in text
-    assert "selector.name: recorded 'auto', now 'random'" in text
+    assert "selector.name: recorded 'predictive', now 'random'" in text
     assert "trainer.settings.total_timesteps: recorded 4096, now 8192" in text
     assert "another directory" in text
     assert open_small(finished.path).n_finished == 4
@@ -226,15 +227,14 @@ def test_making_a_study_twice_at_once_keeps_the_first(tmp_path):
     """The second process has looked before the first one made it."""
     first = Study.open(tmp_path / "study", space=SPACE)
     first.ask()
-    create_study(tmp_path / "study", first.configuration, None, wait=0.0)
+    open_or_create_store(tmp_path / "study", 0.0, first.configuration, None)
     assert len(Study.open(tmp_path / "study").trials) == 1
 
 
 def test_killed_while_being_made(tmp_path):
     path = tmp_path / "study"
     (path / "policies").mkdir(parents=True)
-    (path / "study.lock").write_text("123")
-    (path / ".study.db.123.tmp").write_text("half")
+    (path / "study.db").write_bytes(b"")  # SQLite has made the file, and no table
     assert Study.open(path, space=SPACE).trials == ()
 
 
@@ -692,12 +692,6 @@ def test_running_without_an_environment_chooses_nothing(tmp_path):
     assert study.trials == ()
 
 
-def test_settings_that_do_not_change_the_outcome_are_not_recorded(tmp_path):
-    study = open_small(tmp_path / "study", trainer_options={**TRAINER, "processes": 1})
-    assert study.trainer.processes == 1
-    assert open_small(tmp_path / "study").configuration == study.configuration
-
-
 def test_warm_start(tmp_path):
     study = Study.open(tmp_path / "study", space=SPACE)
     study.tell({"a": 1.0, "b": 0.0}, [1, 2, 3, None, 5, 6])
@@ -783,7 +777,7 @@ def test_the_database_comes_first(tmp_path, monkeypatch):
     def full(*_, **__):
         raise StudyError("no room")
 
-    monkeypatch.setattr(study.database, "write", full)
+    monkeypatch.setattr(study.store, "write", full)
     for change in (study.ask, lambda: study.tell(trial, np.ones(6))):
         with pytest.raises(StudyError, match="no room"):
             change()
@@ -802,8 +796,10 @@ def test_everything_is_made_once(tmp_path, monkeypatch):
             _original(self, *arguments, **named)
 
         monkeypatch.setattr(kind, "__init__", counted)
-    connect, connected = database.connect, []
-    monkeypatch.setattr(database, "connect", lambda p: connected.append(p.name) or connect(p))
+    connect, connected = sqlite3.connect, []
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda p, **more: connected.append(p) or connect(p, **more)
+    )
     study = Study.open(tmp_path / "study", "CartPole", selector="random", **arguments)
     assert Counter(made) == {
         "RandomSelector": 1,
@@ -812,10 +808,9 @@ def test_everything_is_made_once(tmp_path, monkeypatch):
         "JaxEnvPPO": 1,
     }
     made.clear()
-    connected.clear()
     study.run(budget=2)
     assert not made
-    assert Counter(connected) == {"study.db": 1, "study.backup.db": 2}  # one for each policy
+    assert len(connected) == 1
 
 
 @pytest.mark.parametrize("returns", [[1, 2], "abc", [[1, 2], [3]], None])
@@ -881,20 +876,17 @@ def test_a_gain_is_a_share():
 
 
 def test_a_batch_is_recorded_at_once(tmp_path, monkeypatch):
-    """A part of a batch would be trained in other company after a crash, and come out otherwise."""
+    """A part of it would be trained again without the others after a crash, and differ."""
     study = open_small(tmp_path / "study", batch=2, selector="independent")
-    train, written = training.train, []
+    train, written = tasks.train, []
 
-    def fail_the_first(spec, jobs, progress, checkpoints, finished):
-        def report(results):
-            finished({**results, 0: Failure("RuntimeError: no", 0)})
+    def fail_the_first(*arguments):
+        return [Failure("RuntimeError: no", 0), *train(*arguments)[1:]]
 
-        return train(spec, jobs, progress, checkpoints, report)
-
-    monkeypatch.setattr(training, "train", fail_the_first)
-    write = database.StudyDatabase.write
+    monkeypatch.setattr(tasks, "train", fail_the_first)
+    write = store.StudyStore.write
     monkeypatch.setattr(
-        database.StudyDatabase,
+        store.StudyStore,
         "write",
         lambda self, *trials, **more: (
             written.append([t.id for t in trials]) or write(self, *trials, **more)
@@ -938,8 +930,71 @@ def test_reported_policies_are_members_beside_trained_ones(tmp_path):
     assert portfolio.choose(study.space.target(0)).policy == 1
 
 
-def test_what_was_asked_is_in_the_copy_of_the_database(tmp_path):
+# -- what comes in ---------------------------------------------------------------------------------
+
+
+def test_a_series_is_put_in_the_order_of_the_targets(tmp_path):
+    pandas = pytest.importorskip("pandas")
     study = Study.open(tmp_path / "study", space=SPACE)
-    asked = study.ask(2)
-    copy = database.StudyDatabase(study.database.backup_path)
-    assert [t.source for t in copy.trials(study.space)] == [t.source for t in asked]
+    index = pandas.MultiIndex.from_tuples([(1.0, 2.0), (0.0, 1.0)], names=["b", "a"])
+    told = study.tell([0.0, 0.0], pandas.Series([5.0, 3.0], index=index))
+    assert told.row.tolist() == pytest.approx(
+        [np.nan] * 2 + [3.0] + [np.nan] * 2 + [5.0], nan_ok=True
+    )
+    assert study.tell([1.0, 1.0], pandas.Series(np.arange(6.0))).row.tolist() == list(range(6))
+    for wrong in (
+        pandas.Series(np.arange(6.0), index=list("abcdef")),
+        pandas.Series(np.arange(6.0)).sort_values(ascending=False),
+        pandas.Series([1.0], index=pandas.MultiIndex.from_tuples([(9.0, 9.0)], names=["a", "b"])),
+    ):
+        with pytest.raises(RowError):
+            study.tell([2.0, 0.0], wrong)
+
+
+WANDERING = """
+import os
+import sys
+import gymnasium
+
+class Wandering(gymnasium.Wrapper):
+    def step(self, action):
+        {line}
+        return super().step(action)
+
+def make(context):
+    env = gymnasium.make("CartPole-v1")
+    env.unwrapped.length = context["length"]
+    return Wandering(env)
+"""
+
+
+def wandering_study(tmp_path, monkeypatch, line):
+    (tmp_path / "wandering.py").write_text(WANDERING.format(line=line))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    sys.modules.pop("wandering", None)
+    space = ContextSpace(length=[0.2, 0.4, 0.6, 0.8])
+    options = {"selector": "independent", "trainer_options": QUICK_SB3, "episodes": 1}
+    return Study.open("study", "wandering:make", space=space, **options)
+
+
+def test_an_environment_may_change_the_directory(tmp_path, monkeypatch):
+    study = wandering_study(tmp_path, monkeypatch, "os.chdir('/')")
+    study.run(budget=1)
+    monkeypatch.chdir(tmp_path)
+    assert Study.open("study").n_finished == 1
+    assert examine(tmp_path / "study").healthy
+
+
+def test_an_environment_that_ends_the_process_is_a_failed_run(tmp_path, monkeypatch):
+    study = wandering_study(tmp_path, monkeypatch, "sys.exit(0)")
+    with pytest.raises(StudyError, match="SystemExit"):
+        study.run(budget=1)
+    assert {t.status for t in study.trials} == {"failed"}
+
+
+def test_an_error_in_the_code_is_tried_once_and_names_its_line(tmp_path, monkeypatch):
+    study = wandering_study(tmp_path, monkeypatch, "len(action + 1 + None)")
+    with pytest.raises(StudyError, match=r"failed on a context.*TypeError.*wandering\.py:8"):
+        study.run(budget=1)
+    assert [t.run.attempt for t in study.trials] == [0]

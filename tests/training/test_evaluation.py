@@ -1,6 +1,8 @@
 """An evaluation in several processes gives what one gives, and leaves none behind."""
 
-import multiprocessing
+import os
+import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,9 +11,9 @@ from rough_walk import MANY_SLOPES, TRAINER, TROUBLES, set_troubles
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
 from sdmbtl.errors import TrainerError, TrainingError
-from sdmbtl.parallel import Workers
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.training import TrainerSpec, evaluate, evaluation, make_trainer
+from sdmbtl.training.evaluation import EvaluationHelpers
 
 SPACE = ContextSpace(slope=MANY_SLOPES)
 POLICY = MlpPolicy([np.eye(2)], [np.zeros(2)], np.zeros(2), np.ones(2))
@@ -32,10 +34,14 @@ def play(spec, **options):
     return evaluate(spec, POLICY, SPACE.targets, episodes=10, seed=4, **options)
 
 
-def eager(processes=1):
-    workers = Workers(processes)
-    workers.start_seconds = 0.0
-    return workers
+def eager():
+    helpers = EvaluationHelpers(1)
+    helpers.start_seconds = -1.0
+    return helpers
+
+
+def is_alive(process):
+    return Path(f"/proc/{process}").exists()
 
 
 def test_processes_do_not_matter():
@@ -43,13 +49,13 @@ def test_processes_do_not_matter():
     alone = play(spec)
     assert set(alone.errors) == {7, 40, 50}
     assert np.isnan(alone.returns).any(axis=1).sum() == 3
-    with eager() as workers:
-        shared = play(spec, workers=workers, progress=lambda *call: calls.append(call))
-        (helper,) = workers._children
-        again = play(spec, workers=workers, only=range(5, 60))
-        assert workers._children == [helper], "kept for the next evaluation"
-        assert helper.is_alive()
-    assert not helper.is_alive()
+    with eager() as helpers:
+        shared = play(spec, helpers=helpers, progress=lambda *call: calls.append(call))
+        (helper,) = helpers.pids
+        again = play(spec, helpers=helpers, only=range(5, 60))
+        assert helpers.pids == [helper], "kept for the next evaluation"
+        assert is_alive(helper)
+    assert not is_alive(helper)
     np.testing.assert_array_equal(shared.returns, alone.returns)
     assert shared.errors == alone.errors
     np.testing.assert_array_equal(again.returns[5:], alone.returns[5:])
@@ -58,48 +64,46 @@ def test_processes_do_not_matter():
 
 
 def test_what_progress_raises_ends_it_and_no_process_stays():
-    others = multiprocessing.active_children()
+    seen = []
 
     def stop(done, total):
-        if multiprocessing.active_children() != others:
+        seen.extend(helpers.pids)
+        if seen:
             raise LookupError(done, total)
 
-    with eager() as workers:
-        with pytest.raises(LookupError):
-            play(specification(), workers=workers, progress=stop)
-        assert not workers.started
-    assert multiprocessing.active_children() == others
+    with eager() as helpers, pytest.raises(LookupError):
+        play(specification(), helpers=helpers, progress=stop)
+    assert not any(map(is_alive, seen))
 
 
 def test_a_process_that_dies_is_an_error_that_says_so():
     def kill_helper(done, total):
-        for child in workers._children:
-            child.kill()
+        for process in helpers.pids:
+            os.kill(process, signal.SIGKILL)
 
-    with eager() as workers, pytest.raises(TrainingError, match="worker process died"):
-        play(specification(), workers=workers, progress=kill_helper)
+    with eager() as helpers, pytest.raises(TrainingError, match="worker process died"):
+        play(specification(), helpers=helpers, progress=kill_helper)
 
 
 @pytest.mark.parametrize("why", ["too little", "not by name", "compiled"])
 def test_no_process_is_started_without_need(why):
-    spec, workers = specification(), Workers(1)
+    spec, helpers = specification(), EvaluationHelpers(1)
     if why == "not by name":
         spec = specification(lambda context: make_family("CartPole").make())
-        workers = eager()
+        helpers = eager()
         spec.make_trainer().evaluate = lambda *_, **__: evaluation.Evaluation(np.zeros((60, 10)))
     if why == "compiled":
-        workers = eager()
+        helpers = eager()
         spec.make_trainer().evaluates_on_host = False
-    with workers:
-        play(spec, workers=workers)
-        assert not workers.started
+    with helpers:
+        play(spec, helpers=helpers)
+        assert not helpers.pids
 
 
 def test_small_pieces_of_work_add_up():
-    workers = Workers(1)
-    workers.start_seconds = 1.0
-    assert [workers.worth_starting(0.4) for _ in range(3)] == [False, False, True]
-    assert not Workers(0).worth_starting(1e9)
+    helpers = EvaluationHelpers(1)
+    helpers.start_seconds = 1.0
+    assert [helpers.pay(0.4) for _ in range(3)] == [False, False, True]
 
 
 @pytest.mark.parametrize(("number", "least", "processes"), [(1, 7, 2), (100, 7, 2), (1000, 1, 8)])

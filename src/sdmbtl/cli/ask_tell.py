@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_fields
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -319,7 +320,7 @@ def _tell_rows(
                 **how,
             )
             attached = {**row.get("attributes", {}), **attributes}
-            if attached and trial not in before:
+            if attached and not any(trial is known for known in before):
                 study.annotate(trial, **attached)
         except SdmbtlError as problem:
             if isinstance(problem, DuplicateTellError):
@@ -330,7 +331,7 @@ def _tell_rows(
             kind = BusyError if isinstance(problem, BusyError) else ArgumentError
             raise kind(f"Row {place + 1} of {len(rows)}{kept}: {problem}") from None
         became = f"recorded as {how['status']}"
-        if trial in before:  # nothing has changed
+        if any(trial is known for known in before):  # nothing was recorded
             lease = study.store.leases().get(trial.id)
             is_late = lease is not None and row.get("lease", lease.token) != lease.token
             became = "stale, because its lease had expired" if is_late else "was reported before"
@@ -388,7 +389,7 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
 
 
 def _has_source(study: Study, trial: Trial, source: Source) -> bool:
-    """Return whether a row's source is that of a trial; for a region its centre is enough."""
+    """Return whether a row's source is that of a trial; without a width its centre is enough."""
     if source == Source(source.center):
-        return study.selector.history.has_center(trial, source)
+        source = replace_fields(trial.source, center=source.center)
     return trial in study.selector.history.with_source(source)

@@ -177,7 +177,9 @@ class _Worker:
                     return content
                 if kind == "error":
                     raise rebuild_error(content)
-                if on_report is not None:
+                if kind == "begun":  # the start of the process does not count
+                    begun = time.monotonic()
+                elif on_report is not None:
                     on_report(content)
             elif time_limit is not None and time.monotonic() - begun > time_limit:
                 raise WorkerLostError(

@@ -37,7 +37,9 @@ def main() -> None:
             due, latest = time.monotonic() + REPORT_EVERY, None
 
     while True:
-        answer = do_call(tasks.get(), send_when_due)
+        call = tasks.get()
+        connection.send(("begun", None))
+        answer = do_call(call, send_when_due)
         if latest is not None:
             connection.send(("report", latest))
         due, latest = 0.0, None

@@ -111,12 +111,14 @@ def repair(path: str | Path) -> Diagnosis:
     failures: list[Finding] = []
     try:
         for place, found in _unsafe_paths(path):
-            aside = _move_aside(place)
+            aside = free_name(place.with_name(f"{place.name}.damaged"))
+            place.rename(aside)  # a link is moved, not followed
             done.append(f"{found}: kept as {aside.name}.")
         if _trouble(path / "study.db") is not None and _trouble(path / "study.backup.db") is None:
             for end in ("", "-journal", "-wal", "-shm"):  # they belong to the damaged file
                 if os.path.lexists(path / f"study.db{end}"):
-                    aside = _move_aside(path / f"study.db{end}")
+                    aside = free_name(path / f"damaged-study.db{end}")
+                    (path / f"study.db{end}").rename(aside)
                     done.append(f"Kept the damaged study.db{end} as {aside.name}.")
             (path / "study.backup.db").rename(path / "study.db")
             sync_directory(path)
@@ -266,10 +268,3 @@ def _unsafe_paths(path: Path) -> Iterator[tuple[Path, str]]:
     for place in places:
         if (found := unsafe_path_reason(place, path)) is not None:
             yield place, found
-
-
-def _move_aside(place: Path) -> Path:
-    """Give what is in the place of a file another name; a link is moved, not followed."""
-    aside = free_name(place.with_name(f"damaged-{place.name}"))
-    place.rename(aside)
-    return aside

@@ -173,7 +173,9 @@ class Loop:
             trained = [t for t in trials if self.files.state(t) == "intact"]
             for trial in trained:
                 self._begin_row(trial)
-            self._begin_training([t for t in trials if t not in trained])
+            untrained = [t for t in trials if t not in trained]
+            if untrained:
+                self._begin_training(untrained)
         return None
 
     def _is_ready(self, trial: Trial) -> bool:

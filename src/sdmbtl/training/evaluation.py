@@ -28,9 +28,6 @@ from sdmbtl.transfer.rows import LARGEST_RETURN
 #: An evaluation that is shared has at least about this many parts.
 FEWEST_PARTS = 8
 
-#: Evaluations of this many seconds pay for the start of processes, which import all they need.
-START_SECONDS = 3.0
-
 #: Seconds between two calls of the progress callback while helpers work.
 REPORT_EVERY = 0.2
 
@@ -41,12 +38,14 @@ class EvaluationHelpers(ProcessExecutor):
     As a context manager it ends them at once: what they still do is of no use.
     """
 
+    #: Evaluations of this many seconds pay for the start of processes, which import all they need.
+    start_seconds = 3.0
     _seconds_alone = 0.0
 
     def pay(self, seconds: float) -> bool:
         """Tell whether helpers pay for this many seconds of work; small work adds up."""
         self._seconds_alone += seconds
-        return self._seconds_alone > START_SECONDS
+        return self._seconds_alone > self.start_seconds
 
     def __exit__(self, *_: object) -> None:
         self.shutdown(wait=False, cancel_futures=True)
@@ -144,9 +143,11 @@ def _play_parts(
     while todo or waiting:
         # A few ahead of the helpers; this process does its share meanwhile.
         while todo and len(waiting) < 2 * helpers.workers:
-            waiting[helpers.submit(_play_elsewhere, *shared, todo[0])] = todo.popleft()
+            part = todo.popleft()
+            waiting[helpers.submit(_play_elsewhere, *shared, part)] = part
         if todo:
-            yield todo[0], play(todo.popleft())
+            part = todo.popleft()
+            yield part, play(part)
         else:
             wait(waiting, REPORT_EVERY, return_when=FIRST_COMPLETED)
             report()

@@ -118,7 +118,7 @@ def training_from_data(data: Mapping[str, Any]) -> Training | Failure:
 
 
 def _as_spec(spec: Spec) -> TrainerSpec:
-    return spec if isinstance(spec, TrainerSpec) else TrainerSpec.from_dict(spec)
+    return TrainerSpec.from_dict(spec) if isinstance(spec, dict) else spec
 
 
 def _job_from_data(data: Mapping[str, Any]) -> TrainingJob:

@@ -97,7 +97,7 @@ def _interrupted(path: Path) -> str:
 def _make(
     factory: MatrixFactory, seeds: int, jobs: int | None, signals: StopSignals
 ) -> TransferDataset:
-    from sdmbtl.parallel import available_cores
+    from sdmbtl.execution.machine import available_cores
 
     recipe = factory.recipe
     n = len(recipe.space)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from itertools import groupby
@@ -15,10 +14,10 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from sdmbtl.checks import check_int
-from sdmbtl.errors import MatrixError, TrainingError
+from sdmbtl.errors import MatrixError, TrainingError, WorkerLostError
 from sdmbtl.lock import exclusive
-from sdmbtl.parallel import Heartbeat, compute_all
 from sdmbtl.software import TRAINING, versions
+from sdmbtl_lab.computing import Heartbeat, compute_all
 from sdmbtl_lab.fingerprint import code_fingerprint
 from sdmbtl_lab.matrices.recipe import Recipe, keep_recipe
 from sdmbtl_lab.matrices.storage import Dataset
@@ -181,7 +180,7 @@ class Factory(ABC, Generic[AnyRecipe, AnyUnit, AnyRows, AnyDataset]):
                 here = heartbeat if processes == 1 else None
                 compute = partial(compute_with_retries, self.computation, here)
                 yield from compute_all(compute, units, processes, heartbeat)
-        except BrokenProcessPool as error:
+        except WorkerLostError as error:
             raise TrainingError(
                 f"A worker process died, perhaps for lack of memory. {self._kept} "
                 f"Continue with fewer jobs than {jobs}."

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdmbtl.parallel import Heartbeat
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import TrainingJob
+from sdmbtl_lab.computing import Heartbeat
 from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
 from sdmbtl_lab.matrices.units import Rows, Unit, train_and_evaluate
 

@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sdmbtl.parallel import Heartbeat
 from sdmbtl.policies import load_policy, save_policy
 from sdmbtl.seeds import derived_seed
 from sdmbtl.training import TrainingJob
 from sdmbtl.transfer.storage import Shape
+from sdmbtl_lab.computing import Heartbeat
 from sdmbtl_lab.matrices.region_dataset import ancestors
 from sdmbtl_lab.matrices.region_recipe import RegionRecipe
 from sdmbtl_lab.matrices.units import Rows, Unit, train_and_evaluate

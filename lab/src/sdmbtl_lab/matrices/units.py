@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError, TrainingError
-from sdmbtl.parallel import Heartbeat
 from sdmbtl.training import (
     Failure,
     TrainerSpec,
@@ -24,6 +23,7 @@ from sdmbtl.training import (
     train,
 )
 from sdmbtl.transfer.storage import Shape, load_arrays, save_arrays
+from sdmbtl_lab.computing import Heartbeat
 from sdmbtl_lab.matrices.recipe import Recipe
 
 KIND = "rows of a transfer matrix"
