@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 #: What choices depend on, and what training depends on besides.
 CORE = ("sdmbtl", "numpy", "scipy")
 TRAINING = (
-    *("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d", "mujoco", "libsumo"),
+    *("gymnasium", "jax", "jaxlib", "optax", "stable-baselines3", "torch"),
+    *("box2d", "mujoco", "libsumo"),
 )
 
 
