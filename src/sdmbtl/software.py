@@ -9,7 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 #: Packages that choices depend on, and further ones that training depends on.
 CORE = ("sdmbtl", "numpy", "scipy")
 TRAINING = (
-    *("gymnasium", "jax", "jaxlib", "stable-baselines3", "torch", "box2d", "mujoco", "libsumo"),
+    *("gymnasium", "jax", "jaxlib", "optax", "stable-baselines3", "torch"),
+    *("box2d", "mujoco", "libsumo"),
 )
 
 
