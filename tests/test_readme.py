@@ -20,9 +20,9 @@ ROOT = Path(__file__).parent.parent
 PAGES = {"README.md": 10, "docs/tutorial.md": 6, "docs/choosing.md": 0, "docs/structures.md": 0}
 #: Pages that train longer or in other ways.
 PAGES_SLOW = {
-    "docs/selectors.md": 0,
-    "docs/environments.md": 4,
-    "docs/command-line.md": 28,
+    "docs/selectors.md": 3,
+    "docs/environments.md": 1,
+    "docs/command-line.md": 24,
     "docs/report.md": 0,
     "docs/own-training.md": 4,
     "docs/faq.md": 0,
@@ -33,7 +33,6 @@ PAGES_SLOW = {
     "docs/scale.md": 0,
     "docs/crop.md": 3,
     "docs/traffic.md": 1,
-    "docs/trainers.md": 1,
 }
 #: Pages whose blocks other tests run, and one that notes that its code is not run.
 ELSEWHERE = {
@@ -46,7 +45,8 @@ SHORTER = {
     "CartPole": ["--levels", "3", "--steps", "4096", "--episodes", "2"],
     "my_envs:make_pendulum": ["--set", "num_envs=2", "--set", "num_steps=64"],
     "gym:LunarLander-v3": ["--set", "num_envs=2", "--set", "num_steps=64", "--episodes", "1"],
-    "--dim": ["--matrices", "2", "--rounds", "6"],
+    "m/gp-mbtl": ["--budget", "2"],
+    "--dim": ["--matrices", "1", "--rounds", "4"],
     "real": ["--matrices", "1"],
     "figures": ["--timed", "2"],
     "matrix": ["--multi-task", "", "--levels", "2"],
@@ -101,7 +101,6 @@ def run_page(page, folder):
             for file in (word for word in command if word.startswith("results/")):
                 (folder / "results").mkdir(exist_ok=True)
                 shutil.copy(ROOT / file, folder / file)
-            command = command[: command.index(">")] if ">" in command else command
             printed += Command()(*shorter(command)).stdout
             ran += 1
     return printed, ran
