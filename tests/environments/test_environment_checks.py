@@ -109,7 +109,6 @@ class OutOfSpace(Ball):
 def test_a_sound_environment_passes():
     report = check_contextual_env(lambda c: gymnasium.wrappers.TimeLimit(Ball(c), 300), SPACE)
     assert report.first_difference == {"pull": 1, "drag": 2}
-    assert len(report.passed) == 6
     assert report.warnings == ()
 
 
@@ -143,10 +142,6 @@ FAMILIES = [
 @pytest.mark.parametrize(("name", "space"), FAMILIES)
 def test_the_families_of_the_package_pass(name, space):
     check_contextual_env(make_family(name), space)
-
-
-def test_a_function_passes_the_suite_too():
-    check_contextual_env(Ball, SPACE)
 
 
 class UsualContextForgotten(CartPole):

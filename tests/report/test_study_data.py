@@ -15,6 +15,7 @@ from sdmbtl.report import make_page, study_data
 from sdmbtl.report.study_data import pack_rows
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
+from sdmbtl.studies.leases import LeaseKeeper
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -107,7 +108,9 @@ def test_long_curves_and_errors_are_cut(tmp_path):
     errors = tuple("x" * 5000 + str(attempt) for attempt in range(120))
     curve = tuple((step, float(step)) for step in range(1000))
     run = TrainingRun(errors=errors, curve=curve)
-    study.record(study.ask().updated(status="failed", run=run))
+    trial = study.ask().updated(status="failed", run=run)
+    with study.log.write_lock():
+        study.log.record(trial)
     data = study_data(study)
     assert (len(data["failures"]), data["more_failures"]) == (100, 20)
     assert len(data["failures"][0]["error"]) == 2000
@@ -153,5 +156,5 @@ def test_hostile_texts_are_data(tmp_path):
 def test_it_is_said_whether_a_process_works_on_it(tmp_path):
     study = told_study(tmp_path / "mine")
     assert not study_data(study)["running"]
-    with study.database.running():
+    with LeaseKeeper(study.store):
         assert study_data(Study.open(study.path))["running"]
