@@ -15,6 +15,7 @@ from sdmbtl.report import make_page, study_data
 from sdmbtl.report.study_data import pack_rows
 from sdmbtl.selectors.trial import TrainingRun
 from sdmbtl.studies import Study
+from sdmbtl.studies.leases import LeaseKeeper
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -153,5 +154,5 @@ def test_hostile_texts_are_data(tmp_path):
 def test_it_is_said_whether_a_process_works_on_it(tmp_path):
     study = told_study(tmp_path / "mine")
     assert not study_data(study)["running"]
-    with study.database.running():
+    with LeaseKeeper(study.store):
         assert study_data(Study.open(study.path))["running"]
