@@ -49,7 +49,9 @@ def test_without_pandas_it_is_said_what_to_install(tmp_path, monkeypatch):
 def test_learning_curves_are_in_the_status(tmp_path):
     study = told_study(tmp_path / "mine", policies=1)
     curve = ((0, 1.5), (64, 3.0))
-    study.record(study.ask().updated(run=TrainingRun(curve=curve)))
+    asked = study.ask()
+    with study.log.write_lock():
+        study.log.record(asked.updated(run=TrainingRun(curve=curve)))
     rounds = study.status()["rounds"]
     assert [entry["curve"] for entry in rounds] == [[], [[0, 1.5], [64, 3.0]]]
 
