@@ -20,9 +20,9 @@ ROOT = Path(__file__).parent.parent
 PAGES = {"README.md": 10, "docs/tutorial.md": 6, "docs/choosing.md": 0, "docs/structures.md": 0}
 #: Pages that train longer or in other ways.
 PAGES_SLOW = {
-    "docs/selectors.md": 0,
-    "docs/environments.md": 4,
-    "docs/command-line.md": 30,
+    "docs/selectors.md": 3,
+    "docs/environments.md": 1,
+    "docs/command-line.md": 24,
     "docs/report.md": 0,
     "docs/own-training.md": 4,
     "docs/faq.md": 0,
@@ -33,7 +33,6 @@ PAGES_SLOW = {
     "docs/scale.md": 0,
     "docs/crop.md": 3,
     "docs/traffic.md": 1,
-    "docs/trainers.md": 1,
 }
 #: Pages whose blocks other tests run, and one that notes that its code is not run.
 ELSEWHERE = {

@@ -47,47 +47,7 @@ ABLE = {"BipedalWalker": (200.0, "walk")}
 ROUNDS = (1, 3, 6, 12)
 DIGITS = 5
 
-INTRODUCTION = """\
-# Transfer matrices of real training
-
-Each data set on this page is a family of environments in which *every* context was trained on and
-*every* policy was evaluated on every context. `returns[seed, source, target]` is the mean return of
-the policy trained on context `source`, evaluated on context `target`. With such a matrix, any
-selector can be tried in a second, without training anything.
-
-```python
-from sdmbtl_lab.matrices import load_matrix
-
-dataset = load_matrix("{example}")
-dataset.returns  # (seeds, contexts, contexts)
-dataset.space  # the contexts, with names and units
-dataset.card  # provenance
-```
-
-`sdmbtl lab describe {example}` prints the numbers of this page; `--figures DIR` draws them.
-`python lab/experiments/make_matrices.py` makes the data, `python
-lab/experiments/describe_matrices.py` this page. The data have the licence of the package (MIT).
-[Regions](regions.md) describes matrices whose sources are regions.
-
-**Numbers.** Returns are scaled for each data set: 0 is the lowest and 1 the highest.
-
-- *f, g, h*: shares of the variance of the returns that come from the policy alone, from the target
-  alone, and from how the two fit. With few seeds, f holds part of the noise between training runs.
-- *Distance R²*: the part of h that a weighted distance between source and target explains; 1 for a
-  perfect mountain.
-- *Seeds agree*: correlation between two seeds of the mean returns of the policies. Near 0, good
-  policies are good by chance.
-- *Oracle*, *random*: mean best return of six policies, chosen with the matrix known or at random.
-  The *margin* is their difference.
-- *Own*: mean return of the policies where they were trained. *Best*: that of the best policy for
-  each target.
-
-**Figures.** Top: mean return of each policy over all targets, and of each target over all policies.
-Middle: change of the return with the difference of source and target in each dimension; blue as
-measured, orange without the differences between policies, dotted for the best-fitting distance. A
-mountain has its top at 0 and falls equally on both sides. Bottom: the matrix, the mean returns of
-the same sources trained with two seeds, and the performance of few policies.
-"""
+INTRODUCTION = Path(__file__).with_name("matrices_introduction.md").read_text()
 
 
 def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import dataclass, field
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -27,102 +27,17 @@ from sdmbtl.environments import FactoryFamily
 from sdmbtl.training import TrainingJob, make_trainer
 
 EPISODES, EVALUATION_SEED = 50, 12345
-NORMALIZED = {"norm_obs": True, "norm_reward": True}
 
 
-@dataclass(frozen=True)
-class Task:
-    """An environment to be learned.
-
-    Attributes:
-        steps: Environment steps of a training run.
-        zoo: Settings of the trainer "sb3".
-        most_seeds: Limit on the number of training runs.
-    """
-
-    steps: int
-    zoo: dict[str, Any] = field(default_factory=dict)
-    most_seeds: int = 1000
-
-
-TASKS = {
-    "CartPole-v1": Task(
-        50_000,
-        {
-            "num_steps": 32,
-            "minibatch_size": 256,
-            "update_epochs": 20,
-            "gamma": 0.98,
-            "gae_lambda": 0.8,
-            "learning_rate": 1e-3,
-        },
-    ),
-    "Acrobot-v1": Task(
-        200_000,
-        {**NORMALIZED, "num_envs": 16, "num_steps": 256, "update_epochs": 4, "gae_lambda": 0.94},
-    ),
-    "MountainCar-v0": Task(
-        500_000,
-        {**NORMALIZED, "num_envs": 16, "num_steps": 16, "update_epochs": 4, "gae_lambda": 0.98},
-    ),
-    "Pendulum-v1": Task(
-        100_000,
-        {
-            "num_envs": 4,
-            "num_steps": 1024,
-            "gamma": 0.9,
-            "learning_rate": 1e-3,
-            "use_sde": True,
-            "sde_sample_freq": 4,
-        },
-    ),
-    "LunarLander-v3": Task(
-        500_000,
-        {
-            "num_envs": 16,
-            "num_steps": 1024,
-            "update_epochs": 4,
-            "gamma": 0.999,
-            "gae_lambda": 0.98,
-            "ent_coef": 0.01,
-        },
-    ),
-    "BipedalWalker-v3": Task(
-        1_000_000,
-        {**NORMALIZED, "num_envs": 32, "num_steps": 2048, "gamma": 0.999, "clip_coef": 0.18},
-        most_seeds=2,
-    ),
-    "Hopper-v5": Task(
-        500_000,
-        {
-            **NORMALIZED,
-            "num_envs": 1,
-            "num_steps": 512,
-            "minibatch_size": 32,
-            "update_epochs": 5,
-            "gamma": 0.999,
-            "gae_lambda": 0.99,
-            "learning_rate": 9.80828e-05,
-            "ent_coef": 0.00229519,
-            "vf_coef": 0.835671,
-            "max_grad_norm": 0.7,
-            "policy_kwargs": {
-                "log_std_init": -2,
-                "ortho_init": False,
-                "activation_fn": "torch.nn.ReLU",
-                "net_arch": {"pi": [256, 256], "vf": [256, 256]},
-            },
-        },
-        most_seeds=2,
-    ),
-}
+#: Environment -> steps of a training run, most seeds, and RL Zoo's settings of "sb3".
+TASKS: dict[str, dict[str, Any]] = tomllib.loads(Path(__file__).with_name("zoo.toml").read_text())
 
 
 def run(environment: str, trainer_name: str, steps: int, seed: int) -> dict[str, Any]:
     """Train once and evaluate the policy."""
     space = ContextSpace(unused=[0.0, 1.0])
     family = FactoryFamily(lambda _: gymnasium.make(environment), space)
-    settings = TASKS[environment].zoo if trainer_name == "sb3" else {}
+    settings = TASKS[environment]["settings"] if trainer_name == "sb3" else {}
     if trainer_name == "sb3":
         settings = {**settings, "eval_every": max(steps // 10, 1)}
     trainer = make_trainer(trainer_name, family, space, total_timesteps=steps, **settings)
@@ -187,8 +102,8 @@ def main() -> None:
     done = {tuple(each[key] for key in keys) for each in runs}
     for environment in given.only:
         task = TASKS[environment]
-        steps = round(task.steps * given.share)
-        for seed in range(min(given.seeds, task.most_seeds)):
+        steps = round(task["steps"] * given.share)
+        for seed in range(min(given.seeds, task["most_seeds"])):
             for trainer in given.trainers:
                 wanted = (environment, trainer, steps, seed)
                 if wanted in done:

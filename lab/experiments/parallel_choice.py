@@ -1,13 +1,12 @@
 """Simulate studies with several workers: the price of choosing while runs are pending.
 
-python lab/experiments/parallel_choice.py            # writes results/parallel-choice.json
-python lab/experiments/parallel_choice.py --draw     # the figure alone, from the results
+    python lab/experiments/parallel_choice.py [--selector NAME] [--trials 10]
 
 Studies with q workers run in virtual time on the paper's synthetic matrices. Training times are
 lognormal with mean 1, and some runs fail. Asynchronous: a free worker asks at once, while the other
 runs are pending. Lockstep: q contexts are asked for together, the next q when all of them are back.
 Both end with the same number of policies. Quality is the benchmark's aggregated performance: random
-choice is 0, the Myopic Oracle 1.
+choice is 0, the Myopic Oracle 1. Written to results/parallel-choice.json.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from experiment import FIGURES, read_result, save_result
+from experiment import save_result
 from sdmbtl.selectors import Selector, Trial, make_selector
 from sdmbtl_lab.benchmarks.metrics import aggregated_performance
 from sdmbtl_lab.benchmarks.synthetic import SyntheticProblem, paper_configurations
@@ -147,42 +146,15 @@ def summary(problems: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, dict[
     return {mode: {str(q): row(mode, q) for q in WORKERS} for mode in get_args(Mode)}
 
 
-def draw(result: dict[str, Any]) -> None:
-    """Draw quality and time against the number of workers."""
-    from matplotlib.figure import Figure
-
-    from sdmbtl.plots.colours import BLUE, LIGHT, ORANGE
-    from sdmbtl.plots.files import save_figure
-
-    figure = Figure(figsize=(8.0, 3.2), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    for mode, colour in zip(get_args(Mode), (ORANGE, BLUE), strict=True):
-        rows = result["summary"][mode]
-        workers = [int(q) for q in rows]
-        quality = [one["quality"] for one in rows.values()]
-        errors = [one["half_width"] for one in rows.values()]
-        left.errorbar(workers, quality, errors, color=colour, marker="o", ms=4, label=mode)
-        right.loglog(workers, [one["time"] for one in rows.values()], "o-", color=colour, ms=4)
-    left.set_xscale("log")
-    left.set_ylabel(f"quality of {result['policies']} policies")
-    right.set_ylabel("virtual time (mean run = 1)")
-    for panel in (left, right):
-        panel.set_xlabel("workers")
-        panel.grid(color=LIGHT, linewidth=0.5)
-    left.legend(frameon=False, fontsize=9)
-    save_figure(figure, FIGURES / "parallel-choice.png")
-
-
 def main() -> None:
-    """Simulate, write and draw."""
+    """Simulate and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--selector", default="predictive")
     parser.add_argument("--trials", type=int, default=10)
-    parser.add_argument("--draw", action="store_true", help="only draw the figure")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     problems: dict[str, dict[str, Any]] = {}
-    for problem in () if given.draw else paper_configurations(3, NOISE):
+    for problem in paper_configurations(3, NOISE):
         problems[problem.name] = measure(given.selector, problem, given.trials)
         content = {
             "selector": given.selector,
@@ -193,7 +165,6 @@ def main() -> None:
             "summary": summary(problems),
         }
         save_result("parallel-choice", content, given.out, code=("sdmbtl.selectors",))
-    draw(read_result("parallel-choice", given.out))
 
 
 if __name__ == "__main__":

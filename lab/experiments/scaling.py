@@ -2,7 +2,6 @@
 
 python lab/experiments/scaling.py                # 10^2 to 10^6 targets; writes results/scaling.json
 python lab/experiments/scaling.py --part cost    # one part: cost, study or quality
-python lab/experiments/scaling.py --draw         # the figure alone, from the results
 
 Cost: CPU seconds of an ask and its tell, on one thread, and the peak memory of a process of its own
 for each selector and size: grids in three dimensions, lists of evenly spread targets in ten.
@@ -24,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiment import FIGURES, peak_mib, read_result, run_child, save_result
+from experiment import peak_mib, read_result, run_child, save_result
 from sdmbtl.contexts import USUAL_SAMPLING, ContextSpace, Interval, TargetSampling
 from sdmbtl.selectors import Selector, make_selector
 from sdmbtl.studies import Study
@@ -207,33 +206,6 @@ def measure_quality(trials: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def draw(cost: list[dict[str, Any]]) -> None:
-    """Draw seconds and memory against the number of targets."""
-    from matplotlib.figure import Figure
-
-    from sdmbtl.plots.colours import BLACK, BLUE, GREEN, GREY, ORANGE
-    from sdmbtl.plots.files import save_figure
-
-    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
-    panels = figure.subplots(1, 2)
-    for selector, colour in zip(SELECTORS, (ORANGE, BLUE, GREEN, GREY, BLACK), strict=False):
-        for dimensions, line in zip(DIMENSIONS, ("-", "--"), strict=True):
-            kind = (selector, dimensions)
-            found = [m for m in cost if (m["selector"], m["dimensions"]) == kind]
-            sizes = [m["targets"] for m in found]
-            label = f"{selector}, {dimensions} dimensions"
-            panels[0].loglog(sizes, [m["longest"] for m in found], line, color=colour, label=label)
-            panels[1].loglog(sizes, [m["peak_mib"] for m in found], line, color=colour)
-    panels[0].set_ylabel("longest round, CPU seconds")
-    panels[1].set_ylabel("peak memory, MiB")
-    for panel, limit in zip(panels, (3.0, 2048), strict=True):
-        panel.set_xlabel("targets")
-        panel.grid(color="#dddddd", linewidth=0.5)
-        panel.axhline(limit, color=GREY, linewidth=0.8, linestyle=":")
-    figure.legend(loc="outside right center", fontsize=7, frameon=False)
-    save_figure(figure, FIGURES / "scaling.png")
-
-
 #: Measurements that run in processes of their own.
 ONE = {"selector": measure_selector, "study": measure_study}
 
@@ -246,7 +218,6 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--selectors", nargs="+", default=SELECTORS)
     parser.add_argument("--trials", type=int, default=3)
-    parser.add_argument("--draw", action="store_true", help="only draw the figure")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -262,12 +233,10 @@ def main() -> None:
         "quality": measure_quality(given.trials),
     }
     result = read_result("scaling", given.out)
-    for part in () if given.draw else given.part:
+    for part in given.part:
         for found in measures[part]:
             result[part] = found
             save_result("scaling", result, given.out, code=("sdmbtl.selectors",))
-    if "cost" in result:
-        draw(result["cost"])
 
 
 if __name__ == "__main__":

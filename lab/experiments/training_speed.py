@@ -60,16 +60,6 @@ def batched_rate(trainer: Trainer, jobs: list[TrainingJob]) -> float:
     return sum(t.steps for t in runs) / (time.process_time() - begun)
 
 
-def evaluation_rate(trainer: Trainer, job: TrainingJob) -> float:
-    """Environment steps per CPU-second in evaluation; in CartPole a step is a point."""
-    policy = trainer.train([job])[0].policy
-    contexts = trainer.space.targets
-    trainer.evaluate(policy, contexts, episodes=10, seed=0)  # compiles
-    begun = time.process_time()
-    returns = trainer.evaluate(policy, contexts, episodes=10, seed=1).complete()
-    return float(returns.sum()) / (time.process_time() - begun)
-
-
 def host_training(environment: str) -> Callable[[int], float]:
     """Our PPO on the host: a function that trains a few iterations and gives its CPU-seconds."""
     space = ContextSpace(unused=[0.0, 1.0])
@@ -175,7 +165,6 @@ def measure_batched(contexts: int, repeats: int) -> dict[str, Any]:
         "ratio_one": one / base,
         "ratio_many": many / base,
         "warm_up_cpu_seconds": compiling,
-        "evaluation_steps_per_cpu_second": evaluation_rate(alone, jobs[0]),
     }
 
 

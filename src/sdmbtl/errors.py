@@ -5,6 +5,8 @@ from pathlib import Path
 
 from sdmbtl.wording import printable
 
+_HERE = str(Path(__file__).parent)
+
 
 class SdmbtlError(Exception):
     """Base of every error this package raises on purpose."""
@@ -126,11 +128,15 @@ class WorkerLostError(SdmbtlError, RuntimeError):
         self.reason = reason
 
 
+def failing_line(error: BaseException) -> str | None:
+    """Return "file:line" of the innermost code outside of installed packages that raised."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "site-packages" not in frame.filename and not frame.filename.startswith((_HERE, "<")):
+            return f"{frame.filename}:{frame.lineno}"
+    return None
+
+
 def describe_failure(error: BaseException) -> str:
     """Describe an error of somebody's code: its type, its message, and the line that raised it."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename]
-    text = f"{type(error).__name__}: {error}"
-    if isinstance(error, SdmbtlError) or not own or own[-1].lineno is None:
-        return text
-    return f"{text} ({Path(own[-1].filename).name}, line {own[-1].lineno})"
+    line = failing_line(error)
+    return f"{type(error).__name__}: {error}" + ("" if line is None else f" ({line})")

@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable
 from itertools import chain
+from os import fstat
 from pathlib import Path
 from typing import Any
 
@@ -61,11 +62,14 @@ def read_bytes(path: str | Path, most: int = MAX_BYTES) -> bytes:
         LimitError: If it has more than `most` bytes.
         OSError: If it cannot be read.
     """
+    content = bytearray()
     with Path(path).open("rb") as file:
-        check_size(path, Path(path).stat().st_size, most)
-        content = file.read(most + 1)
+        check_size(path, fstat(file.fileno()).st_size, most)
+        # In pieces: read(n) takes n bytes of memory at once, however short the file is.
+        while len(content) <= most and (piece := file.read(2**20)):
+            content += piece
     check_size(path, len(content), most)
-    return content
+    return bytes(content)
 
 
 def read_text(path: str | Path, most: int = MAX_TEXT) -> str:

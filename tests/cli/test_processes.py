@@ -7,6 +7,7 @@ import sys
 
 from command_runner import OWN_ENVIRONMENT, QUICK, started, wait_until
 
+from sdmbtl.errors import SdmbtlError
 from sdmbtl.studies import Study
 
 SDMBTL = [sys.executable, "-m", "sdmbtl"]
@@ -27,9 +28,10 @@ values = [5, 10, 15]
 
 
 def n_finished(path):
-    if not (path / "study.db").exists():
+    try:
+        return Study.open(path).n_finished
+    except SdmbtlError:  # it is being made
         return 0
-    return Study.open(path).n_finished
 
 
 def comparable(status):
@@ -81,7 +83,6 @@ def test_an_environment_of_ones_own_that_is_edited(tmp_path):
     assert status["trainer"] == "ppo"
     assert status["policies"] == 2
     assert status["coverage"] is None  # nobody said what the range of returns is
-    assert "mean best return" in finished.stderr
     assert (tmp_path / "runs" / "my_envs-pendulum" / "study.db").exists()
 
     edited = OWN_ENVIRONMENT.replace("def pendulum", "# shorter\ndef pendulum")

@@ -111,7 +111,7 @@ def test_settings_with_defaults_and_meanings(command):
     assert max(map(len, text.splitlines())) <= 80
     assert "\ngamma = 0.99  (Pendulum: 0.9)\n" in command("trainers", "sb3", "Pendulum").stdout
     settings = {s["name"]: s for s in command.json("trainers", "sb3", "--algorithm", "DQN")}
-    assert settings["hyperparameters.exploration_fraction"]["default"] == 0.1
+    assert settings["exploration_fraction"]["default"] == 0.1
     auto = command.json("trainers", "auto", "CartPole")
     assert auto == command.json("trainers", "ppo", "CartPole")
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sdmbtl import ContextSpace
-from sdmbtl.lock import exclusive
 from sdmbtl.studies import Study
+from sdmbtl.studies.leases import LeaseKeeper
 
 LINE = ContextSpace(a=range(6))
 SPACE = ContextSpace(length=[1.0, 2.0, 3.0, 4.0], mass=[1.0, 2.0, 3.0, 4.0])
@@ -46,7 +46,7 @@ def test_before_the_beginning_and_while_another_process_runs(command, tiny, tmp_
     assert f"sdmbtl resume {study.path} --budget 12" in text
     assert "sdmbtl report" not in text
     assert command.json("status", study.path)["running_process"] is None
-    with exclusive(study.path / "study.run.lock", doing="testing"):
+    with LeaseKeeper(study.store):
         assert command.json("status", study.path)["running_process"] == os.getpid()
         text = command("status", study.path).stdout
         assert f"Process {os.getpid()} is working" in text
@@ -155,7 +155,7 @@ def test_an_unknown_view(command, trained):
     ("selector", "known"),
     [("auto", None), ("generalist-first", (0.0, 500.0)), ("m/gp-mbtl", (0.0, 500.0))],
 )
-@pytest.mark.parametrize("value", [5e-324, -1e200, 1.7e308])
+@pytest.mark.parametrize("value", [5e-324, -1e100, 1e100])
 def test_extreme_returns_stop_no_command(command, tmp_path, selector, value, known):
     rows = np.random.default_rng(0).uniform(0.0, 0.9, size=(6, 16))
     rows[:, 0] = value

@@ -109,7 +109,6 @@ class OutOfSpace(Ball):
 def test_a_sound_environment_passes():
     report = check_contextual_env(lambda c: gymnasium.wrappers.TimeLimit(Ball(c), 300), SPACE)
     assert report.first_difference == {"pull": 1, "drag": 2}
-    assert len(report.passed) == 6
     assert report.warnings == ()
 
 

@@ -197,7 +197,7 @@ def test_mountain_car_observations_lie_in_the_space_of_all_contexts():
     assert terminated
     assert abs(observation[1]) > 0.07
     assert env.observation_space == family.make().observation_space
-    with pytest.raises(ContextError, match="at most 1.8, the length of the track. Got 2.0"):
+    with pytest.raises(ContextError, match="at most 1.8. Got 2.0"):
         family.make({"max_speed": 2.0})
 
 

@@ -2,11 +2,13 @@
 
 import json
 import sys
+from functools import partial
+from types import SimpleNamespace
 
 import gymnasium
 import pytest
 
-from sdmbtl import ContextSpace
+from sdmbtl import ContextSpace, plugins
 from sdmbtl.environments import (
     FactoryFamily,
     family_names,
@@ -16,6 +18,7 @@ from sdmbtl.environments import (
     registry,
 )
 from sdmbtl.environments.cartpole import CartPole
+from sdmbtl.environments.registry import can_be_made_anywhere, code_of_family
 from sdmbtl.errors import ContextError, FamilyError
 
 SPACE = ContextSpace(gravity=[5.0, 10.0, 20.0])
@@ -124,6 +127,68 @@ def test_gymnasium_makes_them():
     assert env.reset(seed=0)[0].shape == (6,)
 
 
+class Plugin(CartPole):
+    name = "Plugin"
+
+
+class PointsOfAll:
+    """Entry points of a good and of a broken plug-in, which note when they are loaded."""
+
+    def __init__(self):
+        self.loaded = []
+
+    def __call__(self, *, group):
+        names = ("Plugin", "Broken") if group == "sdmbtl.environments" else ()
+        return [SimpleNamespace(name=n, dist=None, load=partial(self.load, n)) for n in names]
+
+    def load(self, name):
+        self.loaded.append(name)
+        if name == "Broken":
+            raise ImportError("no simulator\nhere")
+        return Plugin
+
+
+@pytest.fixture
+def points(monkeypatch):
+    points = PointsOfAll()
+    monkeypatch.setattr(plugins, "entry_points", points)
+    for cached in (plugins.installed, plugins.load):
+        cached.cache_clear()
+    yield points
+    for cached in (plugins.installed, plugins.load):
+        cached.cache_clear()
+
+
+def test_plugins_are_loaded_only_when_they_are_asked_for(points):
+    register_environments()
+    make_family("CartPole")
+    assert code_of_family({"name": "Plugin", "options": {}}) == []
+    assert points.loaded == []
+    family = make_family("plugin")
+    assert points.loaded == ["Plugin"]
+    assert can_be_made_anywhere(family)
+    assert gymnasium.make("sdmbtl/Plugin-v0").unwrapped.family.name == "Plugin"
+    for name in ("Plugin", "Broken"):
+        del gymnasium.registry[f"sdmbtl/{name}-v0"]
+
+
+def test_a_broken_plugin_is_named_in_one_line_and_stops_no_other(points):
+    with pytest.warns(UserWarning, match="'Broken' .* cannot be loaded: ImportError: no simulator"):
+        names = family_names()
+    assert "Plugin" in names
+    assert "Broken" not in names
+    with pytest.raises(FamilyError, match="'Broken' is of a plug-in"):
+        make_family("broken")
+
+
+def test_a_subclass_of_the_same_name_is_another_family():
+    class Mine(CartPole):
+        pass
+
+    assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
+    assert not can_be_made_anywhere(Mine())
+
+
 # -- functions of one's own --------------------------------------------------------------
 
 
@@ -179,15 +244,22 @@ def test_modules_that_cannot_be_imported(tmp_path, monkeypatch):
 
 
 def test_functions_that_fail_or_return_something_else():
-    with pytest.raises(FamilyError, match="broken' failed for the context.*no such robot") as error:
+    with pytest.raises(
+        FamilyError, match=r"no such robot \(.*test_family_registry.py:\d+"
+    ) as error:
         FactoryFamily(broken, SPACE).make()
     assert isinstance(error.value.__cause__, RuntimeError)
     with pytest.raises(FamilyError, match="must return a gymnasium.Env. Got 'an environment'"):
         FactoryFamily(wrong, SPACE).make()
 
 
+def test_factories_that_need_other_arguments():
+    with pytest.raises(FamilyError, match="takes one argument, the context as a dict"):
+        FactoryFamily(lambda gravity, mass: None, SPACE)
+
+
 def test_a_function_needs_a_space():
-    with pytest.raises(FamilyError, match="need a context space. Give space="):
+    with pytest.raises(FamilyError, match="need a context space"):
         make_family(f"{__name__}:pendulum")
     with pytest.raises(FamilyError, match="'levels'; .* has return_range"):
         make_family(f"{__name__}:pendulum", space=SPACE, levels=3)

@@ -54,11 +54,10 @@ def test_names_of_dimensions(name, tmp_path):
     for make in (
         lambda: ContextSpace(**{name: [1.0, 2.0]}),
         lambda: ContextSpace.sample(2, **{name: Interval(0.0, 1.0)}),
-        lambda: ContextSpace.from_targets([{name: 1.0}, {name: 2.0}]),
         lambda: ContextSpace.from_dict(data),
         lambda: load_space(file),
     ):
-        with pytest.raises(ContextError, match="name of a dimension must be a text that") as error:
+        with pytest.raises(ContextError, match="name of a dimension") as error:
             make()
         assert is_plain(str(error.value))
 

@@ -108,6 +108,7 @@ def test_it_ends_with_the_process_that_started_it():
     assert not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_without_end(client):
     def resident():
         pages = Path(f"/proc/{client.pid}/statm").read_text().split()[1]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks.journal import Journal
 
 HEADING = {"benchmark": "a", "code": "1"}
@@ -44,13 +43,6 @@ def test_all_work_is_done_once(tmp_path, jobs):
     assert {label for _, _, label in seen} == {"", *(f"square of {n}" for n in (0, 1, 2, 4))}
     again = journal(tmp_path)
     assert [again[str(n),]["value"] for n in range(5)] == [0, 1, 4, "by hand", 16]
-
-
-def test_in_memory():
-    kept = Journal(None, HEADING)
-    kept.complete([Square(2)])
-    assert kept["2",] == {"value": 4}
-    kept.remove()
 
 
 def test_torn_line_is_dropped(tmp_path):
@@ -92,9 +84,3 @@ def test_damaged_lines_are_skipped(tmp_path):
     assert len(again) == 2
     assert again.note == "2 damaged lines were skipped."
     assert journal(tmp_path).note == ""
-
-
-def test_folder_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BenchmarkError, match="Cannot write to .*Choose another folder"):
-        Journal(tmp_path / "file" / "a.jsonl", HEADING)

@@ -6,15 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sdmbtl.errors import BenchmarkError
 from sdmbtl.selectors import oracle_sequence
 from sdmbtl_lab.benchmarks import (
     SyntheticProblem,
-    further_configurations,
     paper_configurations,
     synthetic,
 )
-from sdmbtl_lab.benchmarks.effects import effect
 from sdmbtl_lab.benchmarks.published import published_table
 from sdmbtl_lab.matrices.margins import expected_random_curve
 from sdmbtl_lab.matrices.transfer_matrices import min_max
@@ -79,21 +76,6 @@ def test_configurations_are_the_rows_of_the_paper(dim, count, mountains):
     rows = published_table(dim, 5).rows
     assert [c.name for c in configurations] == [row.name for row in rows]
     assert len({c.name for c in configurations}) == count
-
-
-def test_other_effects_are_as_large_as_linear_ones():
-    linear = effect("linear", synthetic._grid(3).targets, 4.0, seed=1)
-    for kind in ("quadratic", "random", "smooth"):
-        other = effect(kind, synthetic._grid(3).targets, 4.0, seed=1)
-        assert other.std() == pytest.approx(linear.std())
-        assert abs(np.corrcoef(other, linear)[0, 1]) < 0.9
-    assert len(further_configurations(3)) == 12
-    assert not any(c.is_mountain for c in further_configurations(5))
-
-
-def test_unknown_dimension():
-    with pytest.raises(BenchmarkError, match="3, 5 and 7 dimensions. Got dim=4"):
-        paper_configurations(4)
 
 
 def test_random_and_oracle_reproduce_the_paper_without_noise():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 
 import pytest
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 
 from sdmbtl.errors import BenchmarkError
 from sdmbtl_lab.benchmarks import paper_configurations
-from sdmbtl_lab.benchmarks.published import published_benchmarks, published_table
+from sdmbtl_lab.benchmarks.published import published_table
 from sdmbtl_lab.benchmarks.tables import Cell, Table, TableRow, mark_best
 
 HEADERS = ("f(x)", "g(y)", "h(x,y)")
@@ -64,13 +62,13 @@ class TestText:
         assert small_table().to_text() == (
             "Synthetic data\n"
             "\n"
-            "f(x)     g(y)   h(x,y)        random           m/gp-mbtl\n"
-            "------------------------------------------------------------------------\n"
-            "constant linear l1 ▲          0.7011 ± 0.0002   0.7184 ± 0.0010 [0.7168]\n"
-            "linear   linear non-distance       -           -0.1235 ± 0.1000*[0.5000]\n"
-            "------------------------------------------------------------------------\n"
-            "Aggregated                    0.0000            1.0000          [0.8714]\n"
-            "------------------------------------------------------------------------\n"
+            "f(x)       g(y)   h(x,y)        random         m/gp-mbtl\n"
+            "-------------------------------------------------------------------\n"
+            "constant   linear l1 ▲          0.7011±0.0002  0.7184±0.0010 [0.7168]\n"
+            "linear     linear non-distance  -              -0.1235±0.1000*[0.5000]\n"
+            "-------------------------------------------------------------------\n"
+            "Aggregated                      0.0000         1.0000 [0.8714]\n"
+            "-------------------------------------------------------------------\n"
             "±: half the width of the confidence interval.\n"
             "[ ]: value published in the paper.\n"
             "*: highest of the row, oracles aside, or its interval overlaps the highest one.\n"
@@ -78,58 +76,21 @@ class TestText:
             "W = 100\n"
         )
 
-    @pytest.mark.parametrize("key", [(3, 0), (3, 5), (3, 30), (5, 5), (7, 5)])
-    @pytest.mark.parametrize(("width", "blocks"), [(80, [2, 2, 1]), (110, [3, 2]), (150, [5])])
-    def test_columns_fold_into_blocks_that_fit_and_align(self, key, width, blocks):
-        table = paper_table(*key)
+    @pytest.mark.parametrize(("width", "blocks"), [(80, 3), (110, 2), (160, 1)])
+    def test_columns_that_do_not_fit_stand_in_further_blocks(self, width, blocks):
+        table = paper_table(3, 5)
         lines = table.to_text(width).splitlines()
         assert max(map(len, lines)) <= width
         heads = [number for number, line in enumerate(lines) if line.startswith("f(x)")]
+        assert len(heads) == blocks
         shown = [name for head in heads for name in lines[head].split()[3:]]
         assert shown == list(table.columns)
-        for head, count in zip(heads, blocks, strict=True):
-            body = [line for line in lines[head:][: len(table.rows) + 3] if "±" in line]
+        for head in heads:
+            body = [line for line in lines[head:][: len(table.rows) + 4] if "±" in line]
             assert len(body) == len(table.rows), "every block has every row"
-            for mark in "±]":
-                places = {tuple(i for i, c in enumerate(line) if c == mark) for line in body}
-                assert len(places) == 1, mark
-                assert len(places.pop()) == count
-
-    def test_width_chooses_the_layout(self):
-        table = paper_table(3, 5)
-        roomy, tight = table.to_text(width=200), table.to_text(width=100)
-        assert "0.7152 ± 0.0010 [0.7168]  " in roomy
-        assert "0.7152±0.0010 [0.7168] " in tight
-        assert "0.7152±0.0010 [0.7168]  " not in tight
-        in_between = table.to_text(width=160)
-        assert " ± " in in_between
-        assert max(map(len, in_between.splitlines())) <= 160
-
-    def test_long_labels_are_broken(self):
-        row = TableRow(("a goal that takes many words to say", ">= 1"), (Cell(0.5), Cell(0.25)))
-        lines = Table("t", ("goal", "wanted"), ("one", "two"), (row,)).to_text(50).splitlines()
-        assert lines[2:6] == [
-            "goal                     wanted one    two",
-            "---------------------------------------------",
-            "a goal that takes many   >= 1   0.5000 0.2500",
-            "words to say",
-        ]
-
-    def test_published_values_align_on_the_right(self):
-        rows = (
-            TableRow(("p",), (Cell(0.5, None, 0.25),)),
-            TableRow(("q",), (Cell(-0.5, None, -0.25),)),
-        )
-        lines = Table("t", ("a",), ("x",), rows).to_text().splitlines()
-        assert lines[4:6] == ["p   0.5000  [0.2500]", "q  -0.5000 [-0.2500]"]
-
-    def test_long_notes_are_wrapped(self):
-        table = Table("t", ("a",), ("b",), (), notes=("word " * 100,))
-        assert max(map(len, table.to_text(width=60).splitlines())) <= 60
 
     def test_only_marks_that_occur_are_explained(self):
         text = Table("t", ("a",), ("b",), (TableRow(("x",), (Cell(1.0, None),)),)).to_text()
-        assert text == "t\n\na  b\n---------\nx  1.0000\n---------\n"
         for mark in ("±", "[ ]", "*", "▲"):
             assert mark not in text
 
@@ -202,67 +163,33 @@ class TestLatex:
         assert r"\textbf{n\_k} & \textbf{a\&b} \\" in source
         assert r"    {[}50\%] & -- \\" in source
 
-    def test_summary_with_two_of_three_labels(self):
-        rows = (TableRow(("All", "rows"), (Cell(1.0, None),)),)
-        source = Table("t", HEADERS, ("x",), rows).to_latex()
-        assert r"    All & \multicolumn{2}{l}{\textbf{rows}} & $1.0000$ \\" in source
-
 
 class TestCsv:
     def test_whole_table(self):
         title = small_table().title
         assert small_table().to_csv() == (
-            'table,f(x),g(y),"h(x,y)",column,mean,half_width,published,difference,bold,shaded\n'
-            f"{title},constant,linear,l1,random,0.7011,0.0002,,,false,true\n"
-            f"{title},constant,linear,l1,m/gp-mbtl,0.7184,0.001,0.7168,0.0016,false,true\n"
-            f"{title},linear,linear,non-distance,random,,,,,false,false\n"
-            f"{title},linear,linear,non-distance,m/gp-mbtl,-0.12345,0.1,0.5,-0.62345,true,false\n"
-            f"{title},Aggregated,,,random,-1e-05,,,,false,false\n"
-            f"{title},Aggregated,,,m/gp-mbtl,1.0,,0.8714,0.1286,false,false\n"
+            'table,f(x),g(y),"h(x,y)",column,mean,half_width,published,bold,shaded\n'
+            f"{title},constant,linear,l1,random,0.7011,0.0002,,false,true\n"
+            f"{title},constant,linear,l1,m/gp-mbtl,0.7184,0.001,0.7168,false,true\n"
+            f"{title},linear,linear,non-distance,random,,,,false,false\n"
+            f"{title},linear,linear,non-distance,m/gp-mbtl,-0.12345,0.1,0.5,true,false\n"
+            f"{title},Aggregated,,,random,-1e-05,,,false,false\n"
+            f"{title},Aggregated,,,m/gp-mbtl,1.0,,0.8714,false,false\n"
         )
 
-    @given(LABELS, st.floats(-1, 1), st.floats(0, 1), st.floats(-1, 1))
-    def test_numbers_and_labels_survive(self, label, mean, half_width, published):
-        rows = (TableRow((label,), (Cell(mean, half_width, published),)),)
-        source = io.StringIO(Table("t", ("name",), ("x",), rows).to_csv(), newline="")
-        (record,) = csv.DictReader(source)
-        assert record["name"] == label
-        assert float(record["mean"]) == mean
-        assert float(record["half_width"]) == half_width
-        assert float(record["published"]) == published
-        assert float(record["difference"]) == pytest.approx(mean - published, abs=1e-11)
+
+def test_rows_must_fit():
+    for row in (TableRow(("r",), (None,)), TableRow((), (None, None))):
+        with pytest.raises(BenchmarkError, match="Row 1 of table 'T'"):
+            Table("T", ("a",), ("x", "y"), (row,))
 
 
-class TestShape:
-    def test_rows_must_fit(self):
-        with pytest.raises(BenchmarkError, match="Row 2 of table 'T' has 1 cells for 2 columns"):
-            Table(
-                "T",
-                ("a",),
-                ("x", "y"),
-                (TableRow(("r",), (None, None)), TableRow(("s",), (None,))),
-            )
-        for labels in ((), ("r", "s")):
-            with pytest.raises(BenchmarkError, match=f"has {len(labels)} labels for 1 label"):
-                Table("T", ("a",), ("x",), (TableRow(labels, (None,)),))
-
-    @pytest.mark.parametrize("character", ["\n", "\r", "\t", "\0", "\u2028", "\u2029"])
-    def test_control_characters_are_refused_wherever_they_are(self, character):
-        bad = f"a{character}b"
-        with pytest.raises(BenchmarkError, match="has a control character"):
-            Table(bad, ("a",), ("x",), ())
-        with pytest.raises(BenchmarkError, match="has a control character"):
-            Table("T", (bad,), ("x",), ())
-        with pytest.raises(BenchmarkError, match="has a control character"):
-            Table("T", ("a",), (bad,), ())
-        with pytest.raises(BenchmarkError, match="has a control character"):
-            Table("T", ("a",), ("x",), (), notes=("fine", bad))
-        with pytest.raises(BenchmarkError, match="has a control character"):
-            Table("T", ("a",), ("x",), (TableRow((bad,), (None,)),))
-
-    def test_difference(self):
-        assert Cell(0.5, None).difference is None
-        assert Cell(0.5, None, published=0.75).difference == -0.25
+@pytest.mark.parametrize("kind", ["text", "markdown", "latex"])
+def test_control_characters_do_not_tear_a_table_apart(kind):
+    row = TableRow(("a\nb\x1b[1m",), (None,))
+    text = getattr(Table("t\n", ("a",), ("x",), (row,)), f"to_{kind}")()
+    assert "\x1b" not in text
+    assert "a\nb" not in text
 
 
 PRINTED_BOLD = {
@@ -292,30 +219,10 @@ class TestMarkBest:
         rows = published_table(*key).rows
         assert " ".join(bold_pattern(row.values) for row in rows) == PRINTED_BOLD[key]
 
-    @pytest.mark.parametrize("metric", PRINTED_BOLD_BENCHMARKS)
-    def test_gives_the_bold_type_of_the_benchmarks(self, metric):
-        table = published_benchmarks(metric)
-        rows = [*(row.values for row in table.rows), table.aggregated]
-        assert " ".join(map(bold_pattern, rows)) == PRINTED_BOLD_BENCHMARKS[metric]
-
-    def test_without_exclusion_the_oracle_wins(self):
-        cells = (Cell(0.5, 0.01), Cell(0.9, 0.01))
-        assert [cell.bold for cell in mark_best(cells)] == [False, True]
-        assert [cell.bold for cell in mark_best(cells, exclude={1})] == [True, False]
-
     def test_touching_intervals_overlap_and_separate_ones_do_not(self):
         best = Cell(0.7272, 0.0024)
         assert mark_best([best, Cell(0.7240, 0.0008)])[1].bold
         assert not mark_best([best, Cell(0.7240, 0.0007)])[1].bold
-
-    def test_both_widths_count(self):
-        assert mark_best([Cell(0.5, 0.2), Cell(0.4, 0.0)])[1].bold
-        assert mark_best([Cell(0.5, 0.0), Cell(0.4, 0.2)])[1].bold
-        assert not mark_best([Cell(0.5, None), Cell(0.4, None)])[1].bold
-
-    def test_tie_at_the_top(self):
-        cells = [Cell(0.5, 0.0), Cell(0.5, 0.2), Cell(0.4, 0.0)]
-        assert [cell.bold for cell in mark_best(cells)] == [True, True, True]
 
     def test_clears_old_marks_keeps_the_rest_and_skips_holes(self):
         cells = (None, Cell(0.1, 0.0, 0.2, bold=True), Cell(0.3, 0.0, 0.4), Cell(math.nan, None))

@@ -1,4 +1,4 @@
-"""`sdmbtl matrix`: what it prints, what it refuses, and how it is interrupted."""
+"""`sdmbtl lab matrix`: what it prints, what it refuses, and how it is interrupted."""
 
 import json
 import shutil
@@ -10,24 +10,16 @@ import numpy as np
 import pytest
 from command_runner import OWN_ENVIRONMENT, started, wait_until
 
-from sdmbtl.cli.signals import Stopped
 from sdmbtl.lock import exclusive
-from sdmbtl_lab.cli import bar
+from sdmbtl_lab.cli import progress
 from sdmbtl_lab.matrices import load_matrix
 
+SETTINGS = (
+    *("num_envs=2", "num_steps=32", "minibatch_size=32", "update_epochs=1", "hidden_sizes=[8]"),
+    *("eval_every=4", "eval_episodes=2", "chunk=4"),
+)
 SHORT = [
-    *(
-        "--steps",
-        "512",
-        "--set",
-        "num_envs=2",
-        "--set",
-        "num_steps=32",
-        "--set",
-        "minibatch_size=32",
-    ),
-    *("--set", "update_epochs=1", "--set", "hidden_sizes=[8]", "--set", "eval_every=4"),
-    *("--set", "eval_episodes=2", "--set", "chunk=4"),
+    *("--steps", "512", *(word for setting in SETTINGS for word in ("--set", setting))),
     *("--episodes", "2", "--multi-task", "2"),
 ]
 
@@ -43,7 +35,7 @@ def small(tmp_path_factory, command, asked):
     """A finished matrix of two seeds, and what was printed; not to be changed."""
     path = tmp_path_factory.mktemp("matrices") / "small"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bar, "LINES_EVERY", float("inf"))  # however slow this machine is
+        patch.setattr(progress, "LINES_EVERY", float("inf"))  # however slow this machine is
         return path, command(*asked, "--seeds", 2, "--out", path)
 
 
@@ -66,9 +58,9 @@ class TestResult:
         ]
         assert result.stderr == (
             "CartPole: 8 contexts (length, masscart, masspole), 2 seeds, trainer ppo with 512 "
-            f"steps, 2 episodes for each pair, in {path}\n"
-            f"Look at it:          sdmbtl describe {path}\n"
-            f"Try selectors on it: sdmbtl bench real --data {path}\n"
+            f"steps, 2 episodes per pair, in {path}\n"
+            f"Describe it:         sdmbtl lab describe {path}\n"
+            f"Compare selectors:   sdmbtl lab bench real --data {path}\n"
         )
 
     def test_json(self, command, asked, begun):
@@ -83,16 +75,6 @@ class TestResult:
         assert summary["cost"]["training_steps"] == 2 * 10 * 512
         assert summary["versions"]["numpy"] == np.__version__
 
-    def test_usual_directory(self, command, asked, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        path = command.json(*asked, "--seeds", 1)["path"]
-        assert path == "matrices/cartpole/matrix.npz"
-        assert (tmp_path / path).exists()
-
-    def test_a_path_that_looks_like_markup(self, command, asked, small, tmp_path):
-        path = shutil.copytree(small[0], tmp_path / "[bold]")
-        assert str(path) in command(*asked, "--seeds", 2, "--out", path).stdout
-
 
 class TestGoingOn:
     def test_what_was_done_and_what_is_damaged(self, command, asked, begun, small):
@@ -105,41 +87,33 @@ class TestGoingOn:
 
     def test_fewer_seeds_than_before(self, command, asked, begun, small):
         result = command(*asked, "--seeds", 1, "--out", begun)
-        assert "rows of more seeds than --seeds 1. They are kept; --seeds 2 has" in result.stderr
+        assert "keeps rows of 2 seeds" in result.stderr
         assert len(load_matrix(begun).matrices) == 1
         result = command(*asked, "--seeds", 2, "--out", begun)
-        assert "more seeds" not in result.stderr
+        assert "keeps rows" not in result.stderr
         assert (begun / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
 
     @pytest.mark.parametrize(
         ("number", "jobs", "moment"),
-        [(signal.SIGINT, 1, "rows/*/*.npz"), (signal.SIGTERM, 2, "recipe.json")],
+        [
+            (signal.SIGINT, 1, "rows/*/*.npz"),
+            pytest.param(signal.SIGTERM, 2, "recipe.json", marks=pytest.mark.slow),
+        ],
     )
     def test_interrupted(self, number, jobs, moment, command, asked, small, tmp_path):
         """After the first rows are written, or while two processes compile."""
         path = tmp_path / "inter rupted"
-        process = started(*asked, "--seeds", 99, "--jobs", jobs, "--out", path)
+        process = started("lab", *asked, "--seeds", 99, "--jobs", jobs, "--out", path)
         wait_until(process, lambda: list(path.glob(moment)))
         process.send_signal(number)
         output, errors = process.communicate(timeout=60)
         assert process.returncode == 128 + number, errors
-        assert errors.splitlines()[-1] == (
-            f"Interrupted; everything finished is kept in '{path}'. Give the same command again to "
-            "continue."
-        )
+        assert f"finished work is kept in '{path}'" in errors.splitlines()[-1]
         assert "Traceback" not in errors
         assert not output
         assert not list(path.rglob(".*.tmp"))
         command(*asked, "--seeds", 2, "--out", path)
         assert (path / "matrix.npz").read_bytes() == (small[0] / "matrix.npz").read_bytes()
-
-    def test_interrupted_before_anything(self, command, asked, tmp_path, monkeypatch):
-        def stop(*_):
-            raise Stopped(signal.SIGTERM)
-
-        monkeypatch.setattr("sdmbtl.cli.options.make_family_from", stop)
-        result = command(*asked, "--out", tmp_path / "m", status=143)
-        assert result.stderr == "Interrupted before the matrix was begun.\n"
 
     def test_only_one_process(self, command, asked, begun):
         with exclusive(begun / "matrix.lock", doing="testing"):
@@ -152,56 +126,22 @@ class TestRefused:
     @pytest.mark.parametrize("text", ["6,x", "0", "-3", "²"])
     def test_multi_task(self, text, command, asked, tmp_path):
         error = command.error(*asked, "--multi-task", text, "--out", tmp_path / "m")
-        assert error == (
-            "Error: --multi-task takes whole numbers >= 1 separated by commas, as 6,12,50. "
-            f"Got {text!r} instead.\n"
-        )
+        assert "--multi-task" in error
+        assert repr(text) in error
         assert not (tmp_path / "m").exists()
-
-    def test_no_multi_task(self, command, asked, tmp_path):
-        path = tmp_path / "m"
-        summary = command.json(*asked, "--multi-task", "", "--seeds", 1, "--out", path)
-        assert summary["multi_task"] == {}
-        assert summary["recipe"]["multi_task"] == []
 
     def test_other_settings_than_before(self, command, asked, begun):
         error = command.error(*asked, "--seed", 5, "--out", begun)
         assert "was begun with other settings:\n  seed: recorded 0, now 5\n" in error
 
-    @pytest.mark.parametrize(
-        ("option", "value", "expected"),
-        [
-            (
-                "--episodes",
-                0,
-                "'--episodes': Input should be greater than or equal to 1. Got '0' instead.",
-            ),
-            (
-                "--steps",
-                0,
-                "'--steps': Input should be greater than or equal to 1. Got '0' instead.",
-            ),
-            ("--trainer", "pop", "Did you mean 'ppo'?"),
-            ("--space", "wiide", "wide"),
-        ],
-    )
-    def test_values(self, option, value, expected, command, asked, tmp_path):
-        said = command.error(*asked, option, value, "--out", tmp_path / "m")
-        assert expected in " ".join(said.replace("│", " ").split())
-        assert not (tmp_path / "m").exists()
 
-    def test_a_directory_that_cannot_be_written(self, command, asked, tmp_path):
-        (tmp_path / "file").write_text("in the way")
-        error = command.error(*asked, "--out", tmp_path / "file" / "m")
-        assert error.startswith(f"Error: Cannot write to '{tmp_path}/file/m': Not a directory.")
-
-
+@pytest.mark.slow
 def test_environments_of_ones_own(tmp_path):
     (tmp_path / "my_envs.py").write_text(OWN_ENVIRONMENT)
     (tmp_path / "gravities.toml").write_text("[dimensions.gravity]\nvalues = [5, 15]\n")
     finished = subprocess.run(
         [
-            *(sys.executable, "-m", "sdmbtl", "matrix", "my_envs:pendulum"),
+            *(sys.executable, "-m", "sdmbtl", "lab", "matrix", "my_envs:pendulum"),
             *("--space", "gravities.toml", "--seeds", "1", "--jobs", "2", "--json"),
             *("--steps", "64", "--set", "num_steps=32", "--set", "num_envs=2"),
             *("--episodes", "2", "--multi-task", ""),

@@ -7,7 +7,7 @@ import pytest
 
 import against_generalists
 from generalists import measuring, methods, results
-from generalists.data_sets import DATA_SETS, DataSet
+from generalists.data_sets import DataSet
 from generalists.long_runs import LongRuns
 from generalists.measuring import Measured
 from generalists.methods import Method
@@ -47,14 +47,6 @@ def test_targets_get_the_policy_with_the_best_record_by_then():
     np.testing.assert_allclose(rows[3], best + i / 1000)
     assert [n for _, _, n in trainer.calls] == [512, 102, 102], "only those that are needed"
     assert len({seed for _, seed, _ in trainer.calls}) == 3
-
-
-def test_new_episodes_are_not_those_that_were_recorded():
-    trainer = NumberedTrainer()
-    recorded = measuring.recorded_rows(DATA, trainer, [1.0, 2.0], 7)
-    measuring.fresh_rows(DATA, trainer, [1.0, 2.0], recorded, {2: [0, 1]}, 7)
-    seeds = [seed for _, seed, _ in trainer.calls]
-    assert len(set(seeds)) == len(seeds) == 3
 
 
 def test_what_can_be_paid_at_each_mark():
@@ -111,7 +103,7 @@ def test_only_what_is_missing_is_measured(tmp_path):
     against_generalists.measure(DATA, method, 3, tmp_path)
     against_generalists.measure(DATA, method, 3, tmp_path)
     assert asked == [0, 1, 2, 2]
-    result = json.loads(json.dumps(results.collect(tmp_path, [DATA], "command", "new")))
+    result = json.loads(json.dumps(results.collect(tmp_path, [DATA], {})))
     found = result["data"]["CartPole wide"]["methods"]["generalist"]
     shares = [found[seed]["coverage"]["1"] for seed in "012"]
     assert shares == pytest.approx([0.5, 0.502, 0.504])
@@ -119,47 +111,48 @@ def test_only_what_is_missing_is_measured(tmp_path):
     assert found["2"]["ended"] == "so"
 
 
-def test_a_study_counts_for_its_code_only(tmp_path):
+def test_a_study_counts_for_its_code_only(tmp_path, monkeypatch):
     method = Method("generalist-first", lambda *_: iter(()), keyed=True)
-    old, new = (results.folder_of(tmp_path, DATA, method, code) for code in ("old", "new"))
-    measuring.save(old, DATA, 0, Measured({1: np.full(512, 100.0)}))
-    assert results.collect(tmp_path, [DATA], "command", "new")["data"] == {}
-    measuring.save(new, DATA, 0, Measured({1: np.full(512, 400.0)}))
-    for code, share in (("old", 0.2), ("new", 0.8)):
-        result = results.collect(tmp_path, [DATA], "command", code)
-        assert result["code"] == code
-        found = result["data"]["CartPole wide"]["methods"]["generalist-first"]
-        assert found["0"]["coverage"]["1"] == pytest.approx(share)
-    baseline = Method("cover", method.run)
-    assert results.folder_of(tmp_path, DATA, baseline, "new").name == "cover"
+
+    def code(name):
+        monkeypatch.setattr(results, "code_fingerprint", lambda *_: name)
+
+    code("old")
+    measuring.save(
+        results.folder_of(tmp_path, DATA, method), DATA, 0, Measured({1: np.full(512, 100.0)})
+    )
+    found = results.collect(tmp_path, [DATA], {})["data"]["CartPole wide"]["methods"]
+    assert found[OURS]["0"]["coverage"]["1"] == pytest.approx(0.2)
+    code("new")
+    assert results.collect(tmp_path, [DATA], {})["data"] == {}
+    assert results.folder_of(tmp_path, DATA, Method("cover", method.run)).name == "cover"
 
 
-def test_earlier_measurements_stay_until_there_are_as_many_new_ones(tmp_path):
-    def save(method, code, seed, value):
-        folder = results.folder_of(tmp_path, DATA, Method(method, None, method == OURS), code)
+def test_earlier_measurements_stay_until_there_are_as_many_new_ones(tmp_path, monkeypatch):
+    monkeypatch.setattr(results, "code_fingerprint", lambda *_: "new")
+
+    def save(method, seed, value):
+        folder = results.folder_of(tmp_path, DATA, Method(method, None, method == OURS))
         measuring.save(folder, DATA, seed, Measured({1: np.full(512, value)}))
 
-    save("cover", "old", 0, 100.0)
-    save("cover", "old", 1, 100.0)
-    save(OURS, "old", 0, 100.0)
-    earlier = results.collect(tmp_path, [DATA], "command", "old")
+    def found(earlier):
+        return results.collect(tmp_path, [DATA], earlier)["data"]["CartPole wide"]["methods"]
+
+    for method, seed in (("cover", 0), ("cover", 1), (OURS, 0)):
+        save(method, seed, 100.0)
+    earlier = results.collect(tmp_path, [DATA], {})
     for path in tmp_path.rglob("*.json"):
         path.unlink()
-    save("cover", "new", 0, 300.0)
-    save("generalist", "new", 0, 300.0)
-
-    def found(code):
-        result = results.collect(tmp_path, [DATA], "command", code, earlier)
-        return result["data"]["CartPole wide"]["methods"]
-
-    kept = found("new")
+    save("cover", 0, 300.0)
+    save("generalist", 0, 300.0)
+    kept = found({**earlier, "code": "old"})
     assert kept["cover"]["1"]["coverage"] == pytest.approx({"1": 0.2}), "two seeds, not one"
     assert kept["generalist"]["0"]["coverage"] == pytest.approx({"1": 0.6})
     assert OURS not in kept, "of other code"
-    assert OURS in found("old")
+    assert OURS in found({**earlier, "code": "new"})
     assert not any("near_best" in seed for seeds in kept.values() for seed in seeds.values())
-    save("cover", "new", 1, 300.0)
-    assert found("new")["cover"]["1"]["coverage"] == pytest.approx({"1": 0.6})
+    save("cover", 1, 300.0)
+    assert found(earlier)["cover"]["1"]["coverage"] == pytest.approx({"1": 0.6})
 
 
 def test_near_the_best_of_all_methods():
@@ -168,11 +161,3 @@ def test_near_the_best_of_all_methods():
         "b": {"1": np.array([0.84, 0.1])},
     }
     assert results.near_best(rows) == {"a": {"1": 0.5, "2": 1.0}, "b": {"1": 0.5}}
-
-
-def test_data_sets_have_512_targets():
-    assert [len(data.space) for data in DATA_SETS] == [512] * 6
-    everything = DATA_SETS[-1].space
-    grid = make_family("CartPole").space("everything")
-    assert all(context in grid for context in everything)
-    assert everything.bounds == grid.bounds

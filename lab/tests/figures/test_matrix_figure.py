@@ -1,20 +1,13 @@
 """The figure of a matrix: what it shows, and that it can be read."""
 
 import functools
-import io
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
 from matplotlib.text import Text
-from PIL import Image
 
 from sdmbtl import ContextSpace, Interval
-from sdmbtl.plots import save_figure
-from sdmbtl.plots.colours import BLUE, GREEN, ORANGE
 from sdmbtl_lab.figures import matrix_figure
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 from sdmbtl_lab.matrices.anatomy import anatomy
@@ -103,15 +96,6 @@ def test_no_text_covers_another_or_leaves_the_canvas(name):
             assert not box.padded(-0.5).overlaps(other), (text, other_text)
 
 
-def test_title():
-    figure, found = drawn(CUBE)
-    lowest, highest = found.size.lowest, found.size.highest
-    assert figure._suptitle.get_text() == (
-        f"made-up: 24 contexts, 2 seeds; returns {lowest:.4g} to {highest:.4g} drawn as 0 to 1"
-    )
-    assert "24 contexts, 1 seed;" in drawn(CUBE, seeds=1)[0]._suptitle.get_text()
-
-
 def test_slices_of_a_grid():
     figure, found = drawn(CUBE)
     for title, effect in (("Policies", found.quality), ("Targets", found.difficulty)):
@@ -125,20 +109,6 @@ def test_slices_of_a_grid():
         assert first.get_ylabel() == "length"
         assert [t.get_text() for t in first.get_xticklabels()] == ["0.1", "11"]
         assert [t.get_text() for t in first.get_yticklabels()] == ["0.05", "5"]
-
-
-def test_a_square_is_one_map():
-    figure, _ = drawn(SPACES["square"])
-    (panel,) = [p for p in panels(figure, "Policies") if p.images]
-    assert panel.images[0].get_array().shape == (5, 4)
-
-
-def test_not_too_many_slices(monkeypatch):
-    monkeypatch.setattr("sdmbtl_lab.figures.panels.MOST_SLICES", 3)
-    space = ContextSpace(a=range(4), b=range(4), c=range(4))
-    assert len([p for p in panels(drawn(CUBE)[0], "Policies") if p.images]) == 2
-    shown = [p.get_title() for p in panels(drawn(space)[0], "Policies") if p.images]
-    assert shown == ["c = 0", "c = 2", "c = 3"]
 
 
 @pytest.mark.parametrize("name", ["line", "5d", "list"])
@@ -169,15 +139,6 @@ def test_curves_of_the_difference():
             assert np.allclose(line(panel, label), wanted)
 
 
-def test_the_matrix_itself():
-    figure, found = drawn(CUBE)
-    mean = made(CUBE).matrices.mean()
-    scaled = (mean - found.size.lowest) / (found.size.highest - found.size.lowest)
-    image = titled(figure, "The matrix").images[0]
-    assert np.allclose(image.get_array(), scaled)
-    assert image.get_clim() == (0, 1)
-
-
 def test_run_variance():
     figure, found = drawn(CUBE)
     panel = titled(figure, "Run to run")
@@ -188,53 +149,3 @@ def test_run_variance():
     alone = titled(drawn(CUBE, seeds=1)[0], "Run to run")
     assert alone.texts[0].get_text() == "one seed:\nnothing to compare"
     assert not alone.lines
-
-
-def test_few_policies():
-    figure, found = drawn(CUBE)
-    panel = titled(figure, "Best return")
-    rounds = np.arange(1, 21)
-    assert np.allclose(line(panel, "oracle"), np.column_stack([rounds, found.few_policies.oracle]))
-    assert np.allclose(line(panel, "random"), np.column_stack([rounds, found.few_policies.random]))
-    assert np.allclose(line(panel, "all 24")[:, 1], found.few_policies.everything)
-    multi_task = line(panel, "multi-task, same steps")
-    assert np.allclose(multi_task, [[3, found.few_policies.multi_task[3]]])
-
-
-def test_files_are_small_the_same_each_time_and_keep_the_colours(tmp_path):
-    figure, _ = drawn(CUBE)
-    for name in ("a.png", "b.png"):
-        save_figure(figure, tmp_path / name)
-    content = (tmp_path / "a.png").read_bytes()
-    assert content == (tmp_path / "b.png").read_bytes()
-    assert len(content) < 200_000
-    full = io.BytesIO()
-    figure.savefig(full, format="png", dpi=100)
-    with Image.open(tmp_path / "a.png") as small, Image.open(full) as exact:
-        assert (small.mode, small.size) == ("P", exact.size)
-        reduced = np.asarray(small.convert("RGB"), dtype=int)
-        assert np.abs(reduced - np.asarray(exact.convert("RGB"), dtype=int)).mean() < 2
-        pixels = {tuple(p) for p in reduced.reshape(-1, 3)}
-    for colour in (BLUE, ORANGE, GREEN):
-        assert tuple(round(255 * c) for c in to_rgb(colour)) in pixels
-
-
-def test_nothing_else_imports_matplotlib():
-    program = (
-        "import sys, sdmbtl, sdmbtl_lab.benchmarks, sdmbtl_lab.matrices.anatomy, sdmbtl.cli;"
-        "sys.exit('matplotlib' in sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-
-
-def test_figures_leave_the_state_of_pyplot_alone():
-    program = "import sys, sdmbtl.plots;sys.exit('matplotlib.pyplot' in sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-
-
-def test_matplotlib_is_asked_for(monkeypatch):
-    for name in [n for n in sys.modules if n.startswith("sdmbtl.plots")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ModuleNotFoundError, match=r"pip install 'sdmbtl\[plots\]'"):
-        import sdmbtl.plots  # noqa: F401

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sdmbtl_lab.figures.benchmark_data import benchmark_data
 
 from sdmbtl import ContextSpace, Interval
 from sdmbtl.errors import FigureError
@@ -22,7 +21,6 @@ from sdmbtl_lab.figures import (
     synthetic_figure,
     transfer_figures,
 )
-from sdmbtl_lab.figures.benchmark_figures import choices_figure, score_figure
 from sdmbtl_lab.figures.transfer_figures import mean_transfer, mean_transfer_figure
 from sdmbtl_lab.matrices import TransferDataset, TransferMatrices
 
@@ -106,7 +104,7 @@ def test_a_matrix_is_taken_apart_into_what_it_is_made_of():
 
 def test_a_caption_has_the_number_of_the_papers_figure_where_there_is_one():
     captions = {f.kind: f.caption for f in transfer_figures(data_set(GRID, "cartpole"))}
-    assert captions["transfer-by-dimension"].endswith("Beside Figure 6 of the paper.")
+    assert captions["transfer-by-dimension"].endswith("Compare with Figure 6 of the paper.")
     assert all("paper" not in f.caption for f in transfer_figures(data_set(GRID)))
 
 
@@ -117,7 +115,7 @@ def test_a_name_from_elsewhere_is_no_path():
 
 
 def test_curves_and_scores_are_those_of_the_result():
-    figures = {f.kind: f for f in benchmark_figures(MEASURED, benchmark_data(MEASURED))}
+    figures = {f.kind: f for f in benchmark_figures(MEASURED)}
     assert set(figures) == {"curves", "score", "choices", "policies-to-epsilon", "intervals"}
     lines = {line.get_label(): line for line in figures["curves"].draw().axes[0].lines}
     assert list(lines["m/gp-mbtl"].get_ydata()) == [0.2, 0.4, 0.8]
@@ -128,28 +126,17 @@ def test_curves_and_scores_are_those_of_the_result():
 
 
 def test_rounds_that_were_not_reached_are_not_drawn():
-    figures = {f.kind: f for f in benchmark_figures(MEASURED, benchmark_data(MEASURED))}
+    figures = {f.kind: f for f in benchmark_figures(MEASURED)}
     axes = figures["policies-to-epsilon"].draw().axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["0.02", "0.1"]
     for line in axes.lines:
         np.testing.assert_array_equal(line.get_ydata(), [np.nan, 2.0])
 
 
-def test_what_was_not_measured_is_said():
-    plain = result(random=[0.1, 0.2, 0.3], **{"myopic-oracle": [0.1, 0.2, 0.3]})
-    data = benchmark_data(plain)
-    with pytest.raises(FigureError, match="no choices of 'm/gp-mbtl'"):
-        choices_figure(data, "m/gp-mbtl")
-    with pytest.raises(FigureError, match="no problem enters"):
-        score_figure(data)
-    kinds = {figure.kind for figure in benchmark_figures(plain, data)}
-    assert kinds == {"curves", "policies-to-epsilon", "intervals"}
-
-
 def test_drawn_matrices_are_a_histogram_and_seeds_are_lines():
     found = Distribution("m/gp-mbtl", 12, np.array([0.5, 0.7]), np.linspace(0.4, 0.8, 40))
     planned = distribution_figure("cartpole", lambda: found)
-    assert planned.caption.endswith("Beside Figure 23 of the paper.")
+    assert planned.caption.endswith("Compare with Figure 23 of the paper.")
     (axes,) = planned.draw().axes
     assert [line.get_xdata()[0] for line in axes.lines] == [0.5, 0.7]
     assert sum(bar.get_height() for bar in axes.patches) == 40
@@ -167,12 +154,14 @@ def test_the_synthetic_matrices_are_those_of_the_configurations():
 
 def test_the_cpu_time_of_each_round_in_milliseconds():
     measured = [
-        CpuTime("first", 8, {"m-mbtl": np.array([0.001, 0.002]), "auto": np.array([0.5, 0.25])}),
+        CpuTime(
+            "first", 8, {"m-mbtl": np.array([0.001, 0.002]), "predictive": np.array([0.5, 0.25])}
+        ),
         CpuTime("second", 9, {"m-mbtl": np.array([0.003])}),
     ]
     figure = cpu_time_figure(lambda: measured)
     first, second = figure.draw().axes
     lines = {line.get_label(): list(line.get_ydata()) for line in first.lines}
-    assert lines == {"m-mbtl": [1.0, 2.0], "auto": [500.0, 250.0]}
+    assert lines == {"m-mbtl": [1.0, 2.0], "predictive": [500.0, 250.0]}
     assert second.get_title() == "second, 9 targets"
     assert figure.caption.endswith("Figure 4 of the paper.")

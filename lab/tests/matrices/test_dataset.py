@@ -52,25 +52,10 @@ class TestThereAndBack:
         assert loaded.card == {"name": "mine", "seeds": 2}
         assert loaded.name == "mine"
 
-    def test_without_name_and_multi_task(self, tmp_path):
-        loaded = saved(tmp_path, 1.0)
-        assert loaded.name == "matrix"
-        assert loaded.multi_task == {}
-
     def test_the_same_bytes(self, tmp_path):
         for name, cost in (("one", 1), ("other", 2)):
             dataset(random_returns(0, 1), {6: 0.5}, cost=cost).save(tmp_path / f"{name}.npz")
         assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
-
-    def test_stored_in_two_bytes(self, tmp_path):
-        dataset(random_returns(0, 1), {6: 0.5}).save(tmp_path / "d.npz")
-        _, arrays = load_arrays(tmp_path / "d.npz", kind=KIND, arrays=_ARRAYS)
-        assert arrays["returns"].dtype == arrays["multi_task"].dtype == np.uint16
-        assert arrays["source_returns"].dtype == arrays["episode_variance"].dtype == np.float32
-
-    def test_name_of_the_file(self, tmp_path):
-        with pytest.raises(MatrixError, match=r"an .npz file. Got '.*d.json' instead"):
-            dataset(1.0).save(tmp_path / "d.json")
 
 
 class TestReturnsAsWholeNumbers:
@@ -99,36 +84,9 @@ class TestReturnsAsWholeNumbers:
         order = np.argsort(returns, axis=None)
         assert (np.diff(loaded.ravel()[order]) >= 0).all()
 
-    def test_lowest_and_highest_are_kept(self, tmp_path):
-        returns = random_returns(-1234.5, -3.25)
-        loaded = saved(tmp_path, returns).returns
-        assert loaded.min() == returns.min()
-        assert loaded.max() == pytest.approx(returns.max(), rel=1e-12)
-
     @pytest.mark.parametrize("value", [0.0, 500.0, -200.0, 1 / 3, -1e-300, 1e300, -1.7e308, 5e17])
     def test_constant(self, value, tmp_path):
         assert (saved(tmp_path, value, {6: value}, recipe={"episodes": 10}).returns == value).all()
-
-    def test_multi_task_may_be_beyond_the_others(self, tmp_path):
-        loaded = saved(tmp_path, random_returns(0, 1, 1), {6: -5.0, 12: 7.0})
-        assert loaded.multi_task[6] == pytest.approx(-5.0)
-        assert loaded.multi_task[12] == pytest.approx(7.0)
-
-    @pytest.mark.parametrize("highest", [LARGEST_CODE, LARGEST_CODE + 1])
-    def test_as_many_multiples_as_there_are_codes(self, highest, tmp_path):
-        returns = np.full((2, 4, 4), 1.0)
-        returns[0, 0, :2] = 0, highest
-        loaded = saved(tmp_path, returns).returns
-        assert np.array_equal(loaded, returns) == (highest == LARGEST_CODE)
-        assert np.abs(loaded - returns).max() < 1
-
-    def test_huge_range(self, tmp_path):
-        returns = np.linspace(-8e307, 8e307, 32).reshape(2, 4, 4)
-        loaded = saved(tmp_path, returns).returns
-        assert np.abs(loaded - returns).max() <= 1.6e308 / LARGEST_CODE / 1.9
-        returns = np.linspace(-1, 1, 32).reshape(2, 4, 4) * 1.7e308
-        with pytest.raises(MatrixError, match=r"from -1.7e\+308 to 1.7e\+308 are too far apart"):
-            dataset(returns).save(tmp_path / "d.npz")
 
 
 class TestChecks:
@@ -187,17 +145,5 @@ class TestDamage:
     def test_damaged_arrays(self, name, array, path):
         space, arrays = load_arrays(path, kind=KIND, arrays=_ARRAYS)
         save_arrays(path, kind=KIND, space=space, arrays={**arrays, name: array})
-        with pytest.raises(MatrixError, match="d.npz is damaged"):
+        with pytest.raises(MatrixError, match=r"d\.npz.*damaged"):
             TransferDataset.load(path)
-
-    def test_another_file(self, path):
-        TransferMatrices(SPACE, np.zeros((4, 4))).save(path)
-        with pytest.raises(MatrixError, match="holds matrices; transfer data set"):
-            TransferDataset.load(path)
-        path.write_bytes(b"PK nonsense")
-        with pytest.raises(MatrixError, match="damaged"):
-            TransferDataset.load(path)
-
-    def test_no_file(self, tmp_path):
-        with pytest.raises(FileNotFoundError):
-            TransferDataset.load(tmp_path / "d.npz")

@@ -1,6 +1,5 @@
 """The matrix factory: the numbers are those of the trainer, and the same however it goes."""
 
-import json
 import os
 import shutil
 import signal
@@ -11,15 +10,14 @@ import pytest
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import MatrixError, TrainingError
-from sdmbtl.lock import exclusive
 from sdmbtl.seeds import derived_seed
-from sdmbtl.training import Evaluation, TrainingJob, make_trainer
+from sdmbtl.training import TrainingJob, make_trainer
 from sdmbtl.training.ppo.jax_env import JaxEnvPPO
 from sdmbtl.transfer.storage import load_arrays, save_arrays
-from sdmbtl_lab.matrices import factory, load_matrix, software, units
+from sdmbtl_lab.matrices import factory, load_matrix, units
 from sdmbtl_lab.matrices.matrix_factory import MatrixFactory
 from sdmbtl_lab.matrices.matrix_recipe import MatrixRecipe
-from sdmbtl_lab.matrices.matrix_units import MatrixUnit, matrix_units
+from sdmbtl_lab.matrices.matrix_units import MatrixUnit
 from sdmbtl_lab.matrices.units import ATTEMPTS, KIND, Rows
 
 
@@ -76,11 +74,6 @@ class TestNumbers:
         assert not np.array_equal(other.returns[0], first)
         assert other.multi_task == {}
 
-    def test_one_episode_has_no_variance(self, tmp_path, small_recipe):
-        recipe = small_recipe(episodes=1, multi_task=())
-        dataset = MatrixFactory(tmp_path / "m", recipe).make(1)
-        assert (dataset.episode_variance == 0).all()
-
     def test_what_is_on_disk_is_what_was_returned(self, reference):
         loaded, dataset = load_matrix(reference.path), reference.dataset
         assert np.array_equal(loaded.returns, dataset.returns)  # whole rewards
@@ -99,32 +92,9 @@ class TestNumbers:
         assert cost["evaluation_cpu_seconds"] > 0
         assert card["versions"]["numpy"] == np.__version__
         assert card["python"].startswith("3.")
-        assert "earlier_software" not in card
-
-    def test_cost_is_that_of_all_pieces(self, reference):
-        each = [
-            load_arrays(p, kind=KIND, arrays={"cost": (4,)})[1]["cost"] for p in rows_of(reference)
-        ]
-        assert len(each) == 6
-        training, evaluation, *_ = np.sum(each, axis=0)
-        cost = reference.dataset.card["cost"]
-        assert cost["training_cpu_seconds"] == pytest.approx(training, abs=0.0006)
-        assert cost["evaluation_cpu_seconds"] == pytest.approx(evaluation, abs=0.0006)
-
-
-def rows_of(reference):
-    return sorted(reference.path.glob("rows/*/*.npz"))
 
 
 class TestTheSameHoweverItGoes:
-    def test_layout_that_other_releases_read(self, reference):
-        names = [str(path.relative_to(reference.path)) for path in rows_of(reference)]
-        assert names == [
-            f"rows/seed-{seed}/{name}.npz"
-            for seed in (0, 1)
-            for name in ("00000", "00004", "multi-task-2")
-        ]
-
     def test_several_processes(self, tmp_path, recipe, reference):
         content, done = made(tmp_path / "m", recipe, jobs=2)
         assert content == reference.bytes
@@ -154,19 +124,6 @@ class TestTheSameHoweverItGoes:
         assert len(done) == 5
         assert not list(path.rglob(".*.tmp"))
 
-    def test_interrupted_between_two_pieces(self, tmp_path, recipe, reference):
-        def interrupt(done, total, label):
-            if done >= 8:
-                raise KeyboardInterrupt
-
-        path = tmp_path / "m"
-        with pytest.raises(KeyboardInterrupt):
-            MatrixFactory(path, recipe).make(2, progress=interrupt)
-        content, done = made(path, recipe)
-        assert content == reference.bytes
-        assert done[0] == "seed 0, multi-task with the steps of 2"
-        assert len(done) == 4
-
     def test_seeds_one_after_another(self, tmp_path, recipe, reference):
         path = tmp_path / "m"
         assert len(made(path, recipe, seeds=1)[1]) == 3
@@ -174,14 +131,6 @@ class TestTheSameHoweverItGoes:
         content, done = made(path, recipe, seeds=2)
         assert content == reference.bytes
         assert all(label.startswith("seed 1") for label in done)
-
-    def test_fewer_seeds_than_before(self, begun, recipe, reference):
-        assert made(begun, recipe, seeds=1)[1] == []
-        first = load_matrix(begun)
-        assert np.array_equal(first.returns, reference.dataset.returns[:1])
-        assert first.card["seeds"] == 1
-        assert MatrixFactory(begun, recipe).begun_seeds == 2
-        assert made(begun, recipe, seeds=2) == (reference.bytes, [])
 
     def test_stable_baselines(self, tmp_path):
         space = ContextSpace(length=[0.3, 0.8])
@@ -212,17 +161,6 @@ class TestProgress:
             (14, 20, ""),
             (18, 20, "seed 0, sources 4 to 7"),
             (20, 20, "seed 1, multi-task with the steps of 2"),
-        ]
-
-    def test_longest_first_and_seed_by_seed(self, tmp_path, small_recipe, monkeypatch):
-        todo = []
-        monkeypatch.setattr(
-            factory, "compute_all", lambda f, given, *_: todo.extend(given) or iter(())
-        )
-        with pytest.raises(MatrixError, match="lacks seed 0, sources 0 to 3"):
-            MatrixFactory(tmp_path, small_recipe(multi_task=(9, 2))).make(2)
-        assert [(u.seed, u.weight) for u in todo] == [
-            (seed, weight) for seed in (0, 1) for weight in (9, 4, 4, 2)
         ]
 
 
@@ -268,17 +206,6 @@ class TestDamage:
         assert done == ["seed 0, sources 4 to 7"]
         assert MatrixFactory(begun, recipe).damaged(2) == []
 
-    def test_missing_rows_are_not_damaged(self, begun, recipe):
-        (begun / "rows/seed-0/00004.npz").unlink()
-        assert MatrixFactory(begun, recipe).damaged(2) == []
-
-    def test_leftovers_of_a_killed_process_are_deleted(self, begun, recipe):
-        for name in (".matrix.npz.17.tmp", "rows/seed-1/.00004.npz.17.tmp"):
-            (begun / name).write_bytes(b"half")
-        (begun / "notes.tmp").write_text("mine")
-        made(begun, recipe)
-        assert [path.name for path in begun.rglob("*.tmp")] == ["notes.tmp"]
-
 
 class TestFinished:
     def test_none_yet(self, begun, recipe):
@@ -295,56 +222,11 @@ class TestFinished:
         assert np.array_equal(dataset.returns, reference.dataset.returns[:1])
         assert dataset.name == "mine"
 
-    def test_asking_for_more_than_there_is(self, begun, recipe):
-        with pytest.raises(MatrixError, match="lacks seed 2, sources 0 to 3. Finish making it"):
-            MatrixFactory(begun, recipe).assembled(3)
-
     @pytest.mark.parametrize("seeds", [0, -1, 1.5, True])
     def test_number_of_seeds(self, seeds, begun, recipe):
         for ask in (MatrixFactory(begun, recipe).assembled, MatrixFactory(begun, recipe).make):
             with pytest.raises(MatrixError, match=f"'seeds' must be .* >= 1. Got {seeds}"):
                 ask(seeds)
-
-    def test_number_of_jobs(self, begun, recipe):
-        with pytest.raises(MatrixError, match="'jobs' must be a whole number >= 1. Got 0"):
-            MatrixFactory(begun, recipe).make(1, jobs=0)
-
-
-class TestTakingOver:
-    def test_others_are_added_to_the_seeds_of_a_data_set(
-        self, tmp_path, recipe, reference, monkeypatch
-    ):
-        first = MatrixFactory(tmp_path / "first", recipe).make(1)
-        later = {**software.software(), "python": "9.9"}
-        monkeypatch.setattr(software, "software", lambda: later)
-        factory = MatrixFactory(tmp_path / "both", recipe, name="first")
-        factory.take_over(load_matrix(tmp_path / "first"))
-        assert factory.finished().card == first.card
-        labels = []
-        both = factory.make(2, progress=lambda *step: labels.append(step))
-        assert [label for *_, label in labels] == [
-            "",
-            "seed 1, sources 0 to 3",
-            "seed 1, sources 4 to 7",
-            "seed 1, multi-task with the steps of 2",
-        ]
-        assert np.array_equal(both.returns, reference.dataset.returns)
-        assert np.array_equal(both.multi_task[2], reference.dataset.multi_task[2])
-        assert both.card["python"] == "9.9"
-        assert [e["python"] for e in both.card["earlier_software"]] == [first.card["python"]]
-
-    def test_what_is_there_stays(self, begun, recipe, reference):
-        before = {path: path.read_bytes() for path in begun.rglob("*.npz")}
-        MatrixFactory(begun, recipe).take_over(load_matrix(reference.path))
-        assert {path: path.read_bytes() for path in begun.rglob("*.npz")}.items() >= before.items()
-
-    def test_another_recipe(self, tmp_path, small_recipe, reference):
-        factory = MatrixFactory(tmp_path / "other", small_recipe(episodes=3))
-        with pytest.raises(
-            MatrixError, match="made in another way.*\n  episodes: recorded 2, now 3"
-        ):
-            factory.take_over(load_matrix(reference.path))
-        assert not list(factory.out.glob("rows/*"))
 
 
 class TestTwoProcesses:
@@ -363,14 +245,6 @@ class TestTwoProcesses:
             f"Another process (number {os.getpid()}) is making the matrix in {str(begun)!r}. "
             "Wait until it ends, or stop it."
         )
-
-    def test_a_recipe_is_begun_by_one(self, tmp_path, recipe):
-        with (
-            exclusive(tmp_path / "matrix.lock", doing="testing"),
-            pytest.raises(MatrixError, match="Another process"),
-        ):
-            MatrixFactory(tmp_path, recipe)
-        assert not (tmp_path / "recipe.json").exists()
 
 
 class TestFailures:
@@ -415,17 +289,6 @@ class TestFailures:
         assert "another directory" in message
         assert [p.name for p in path.rglob("*.npz")] == ["00000.npz"]
 
-    def test_returns_that_are_not_finite_are_a_failure(self, tmp_path, recipe, monkeypatch):
-        monkeypatch.setattr(
-            JaxEnvPPO,
-            "evaluate",
-            lambda self, policy, contexts, **_: Evaluation(np.full((8, 2), np.inf)),
-        )
-        with pytest.raises(
-            TrainingError, match=r"on 8 of 8 contexts.*first error: .*return is inf in .*'length'"
-        ):
-            MatrixFactory(tmp_path, recipe).make(1)
-
     def test_a_worker_that_dies(self, begun, recipe, monkeypatch):
         for name in ("00000", "00004"):
             (begun / f"rows/seed-0/{name}.npz").unlink()
@@ -435,76 +298,9 @@ class TestFailures:
         assert "A worker process died, perhaps for lack of memory." in str(caught.value)
         assert f"kept in {str(begun)!r}. Continue with fewer jobs than 2." in str(caught.value)
 
-    @pytest.mark.parametrize("below", ["", "deep/er"])
-    def test_a_directory_that_cannot_be_made(self, below, tmp_path, recipe):
-        (tmp_path / "file").write_text("in the way")
-        with pytest.raises(MatrixError, match="Cannot write to '.*': .*Choose another directory"):
-            MatrixFactory(tmp_path / "file" / below, recipe)
-        with pytest.raises(MatrixError, match="Cannot write to"):
-            MatrixFactory(tmp_path / "file", recipe)
-
-    def test_full_disk(self, small_disk, recipe, reference):
-        path = small_disk / "m"
-        made(path, recipe, seeds=1)
-        ballast = small_disk / "ballast"
-        ballast.write_bytes(bytes(os.statvfs(small_disk).f_bavail * 4096))
-        with pytest.raises(MatrixError) as caught:
-            MatrixFactory(path, recipe).make(2)
-        assert str(caught.value) == (
-            f"Cannot write to {str(path)!r}: No space left on device. Everything finished so far "
-            f"is kept in {str(path)!r}. Make room, or give access, then continue."
-        )
-        assert len(MatrixFactory(path, recipe).finished().matrices) == 1
-        ballast.unlink()
-        assert made(path, recipe)[0] == reference.bytes
-
 
 def die(*_):
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-class TestSoftware:
-    def test_what_worked_on_a_matrix_is_recorded(self, begun, recipe, monkeypatch):
-        before = json.loads((begun / "software.json").read_text())
-        assert before == [software.software()]
-        monkeypatch.setattr(
-            software, "versions", lambda names: {"python": "3.99", **dict.fromkeys(names, "99")}
-        )
-        made(begun, recipe)  # nothing was left to do, so nothing was done with these
-        assert load_matrix(begun).card["versions"]["numpy"] == np.__version__
-        (begun / "rows/seed-0/00004.npz").unlink()
-        made(begun, recipe)
-        card = load_matrix(begun).card
-        assert card["versions"]["numpy"] == "99"
-        assert card["earlier_software"] == before
-
-    def test_a_directory_without_the_record(self, begun, recipe):
-        (begun / "software.json").unlink()
-        card = MatrixFactory(begun, recipe).finished().card
-        assert card["versions"] == {}, "who puts it together need not have made it"
-
-    @pytest.mark.parametrize("text", ["{", "[3]", "5", "[", "\xff"])
-    def test_a_damaged_record(self, text, begun, recipe):
-        (begun / "software.json").write_bytes(text.encode("latin-1"))
-        with pytest.raises(MatrixError, match="software.json is damaged .* delete it to continue"):
-            MatrixFactory(begun, recipe).finished()
-
-    def test_a_package_that_is_missing(self, monkeypatch):
-        monkeypatch.setattr(software, "_PACKAGES", ("numpy", "no-such-package"))
-        assert software.software()["versions"] == {"numpy": np.__version__, "no-such-package": None}
-
-
-class TestUnits:
-    def test_cover_every_source_once(self, small_recipe):
-        found = matrix_units(small_recipe({"chunk": 3}), 5)
-        assert [u.sources for u in found] == [(0, 1, 2), (3, 4, 5), (6, 7), ()]
-        assert [u.n_policies for u in found] == [3, 3, 2, 1]
-        assert [u.weight for u in found] == [3, 3, 2, 2]
-        assert {u.seed for u in found} == {5}
-
-    def test_multi_task_is_as_much_work_as_its_steps(self):
-        assert MatrixUnit(0, multi_task=50).weight == 50
-        assert MatrixUnit(0, multi_task=50).n_policies == 1
 
 
 def test_a_heartbeat_ends_the_work_in_the_middle_of_a_piece(tmp_path, recipe):

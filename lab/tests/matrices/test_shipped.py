@@ -47,14 +47,6 @@ def test_unknown_name():
     )
 
 
-def test_none_in_the_package(shipped):
-    for path in shipped.iterdir():
-        path.unlink()
-    assert matrix_names() == ()
-    with pytest.raises(MatrixError, match="With the package come: none; others are given by"):
-        load_matrix("acrobot")
-
-
 def test_directory_that_is_not_finished(tmp_path):
     (tmp_path / "begun").mkdir()
     with pytest.raises(MatrixError, match="begun' has no matrix.npz; 'sdmbtl matrix' writes it"):
@@ -68,8 +60,3 @@ def test_damaged(shipped):
     (shipped / "cartpole-wide.npz").write_bytes(b"")
     with pytest.raises(MatrixError, match="damaged"):
         load_matrix("cartpole-wide")
-
-
-def test_the_real_folder_is_in_the_package(monkeypatch):
-    monkeypatch.undo()
-    assert shipped_module.folder().parts[-3:] == ("sdmbtl_lab", "matrices", "data")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replace_fields
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -388,7 +389,7 @@ def _named_policy(study: Study, row: Mapping[str, Any]) -> int | Source:
 
 
 def _has_source(study: Study, trial: Trial, source: Source) -> bool:
-    """Return whether a row's source is that of a trial; for a region its centre is enough."""
+    """Return whether a row's source is that of a trial; without a width its centre is enough."""
     if source == Source(source.center):
-        return study.selector.history.has_center(trial, source)
+        source = replace_fields(trial.source, center=source.center)
     return trial in study.selector.history.with_source(source)

@@ -261,14 +261,12 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
     slopes = detection.slopes
     if as_json:
         data = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
-        found = {**data, "unit": rows.scale, **detection.to_dict()}
+        found = {**data, **detection.to_dict()}
         print_json({**found, "slopes": None if slopes is None else slopes.to_dict()})
         return
     console = result_console()
     size = f"{counted(len(rows), 'policy', 'policies')}, {counted(len(rows.space), 'target')}"
     print_lines(console, f"Detected structure: {detection.structure} ({size})")
-    if rows.scale != 1.0:
-        print_lines(console, f"The returns are extreme: figures are in units of {rows.scale:.4g}.")
     for criterion in detection.criteria:
         answer = "holds" if criterion.passed else "does not hold"
         print_lines(console, f'Criterion "{criterion.name}" {answer}: {criterion.explanation}.')

@@ -10,7 +10,6 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.errors import ContextError, FamilyError
@@ -110,23 +109,10 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Take one step in the context in force."""
-        result: Any = self._env.step(action)
-        if not isinstance(result, tuple) or len(result) != 5:
-            raise FamilyError(
-                f"step() of {self.family.name!r} must return observation, reward, terminated, "
-                f"truncated and info. Got {short_text(result)} in the context {self._context}."
-            )
-        observation, reward, terminated, truncated, info = result
-        try:
-            # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
-            reward = float(reward)
-        except (TypeError, ValueError):
-            raise FamilyError(
-                f"The reward of {self.family.name!r} must be a number. Got {short_text(reward)} in "
-                f"the context {self._context}."
-            ) from None
+        observation, reward, terminated, truncated, info = self._env.step(action)
         info = {**info, "context": self._context.copy()}
-        return self._extended(observation), reward, terminated, truncated, info
+        # Some of Gymnasium's rewards are NumPy's float32, which is not a float to trainers.
+        return self._extended(observation), float(reward), terminated, truncated, info
 
     def render(self) -> Any:
         """Draw the environment in force."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import gymnasium
+import numpy as np
+from numpy.typing import NDArray
 
 from sdmbtl.checks import check_float, check_return_range, did_you_mean, short_text
 from sdmbtl.contexts import ContextSpace, Range, SpaceLike, read_space, space_from_ranges
@@ -22,7 +25,7 @@ if TYPE_CHECKING:
 #: Modules of Gymnasium whose worlds keep traces of an episode over a reset.
 _BOX2D = "gymnasium.envs.box2d."
 
-#: What a built environment can be used for; see `EnvironmentFamily`.
+#: Uses of a built environment; see `EnvironmentFamily`.
 BuiltFor = Literal["episode", "context", "space"]
 
 
@@ -41,11 +44,12 @@ class EnvironmentFamily(ABC):
         defaults: Every context feature and its usual value, in order.
         ranges: Named spaces over some of the features; the first is the default one.
         positive: Features that must be above 0.
+        highest: Highest values of features that have one.
         return_range: Lowest and highest return of an episode, for showing coverage as a share.
         training: Settings with which a trainer learns the family, by trainer name.
-        twin: Where its pure functions are, as "module:class", imported when they are asked for.
-        built_for: What one built environment can be used for. "episode": a single one, because
-            its world keeps traces of it over a reset, as Box2D's does. "context" (the default):
+        twin: The class of its pure functions, as "module:class", imported when needed.
+        built_for: Use of one built environment. "episode": a single one, because its world
+            keeps traces of it over a reset, as Box2D's does. "context" (the default):
             all episodes of its context. "space": all contexts, because it takes each of them
             itself, as `reset(options={"context": ...})`. An environment with an attribute
             `built_for` says so itself.
@@ -55,6 +59,7 @@ class EnvironmentFamily(ABC):
     defaults: Mapping[str, float]
     ranges: Mapping[str, Mapping[str, Range]] = {}
     positive: ClassVar[frozenset[str]] = frozenset()
+    highest: ClassVar[Mapping[str, float]] = {}
     return_range: tuple[float, float] | None = None
     training: Mapping[str, Mapping[str, Any]] = {}
     twin: ClassVar[str | None] = None
@@ -85,7 +90,7 @@ class EnvironmentFamily(ABC):
         return None
 
     def use_of(self, env: object) -> BuiltFor:
-        """What an environment that was built can be used for.
+        """Return the use of an environment that was built: see `built_for`.
 
         Raises:
             FamilyError: If it, or the family, says something else than `built_for` may be.
@@ -102,7 +107,7 @@ class EnvironmentFamily(ABC):
         return use
 
     def functional(self) -> FunctionalEnvironment | None:
-        """The same environment as pure functions of arrays, if there is one."""
+        """Return the same environment as pure functions of arrays, if there is one."""
         if self.twin is None:
             return None
         module, _, name = self.twin.partition(":")
@@ -110,7 +115,7 @@ class EnvironmentFamily(ABC):
         return twin
 
     def for_evaluation(self) -> EnvironmentFamily:
-        """The same environments with the episodes that evaluation plays.
+        """Return the same environments with the episodes that evaluation plays.
 
         A family whose episodes are drawn from data, such as years of weather, keeps some of them
         from training and gives them here; of all others it is the family itself.
@@ -118,22 +123,19 @@ class EnvironmentFamily(ABC):
         return self
 
     def options(self) -> dict[str, Any]:
-        """The arguments that a subclass adds to the constructor, as JSON data."""
+        """Return the arguments that a subclass adds to the constructor, as JSON data."""
         return {}
 
     def describe_feature(self, name: str) -> str:
-        """What of the environment a feature is, in words."""
+        """Describe the part of the environment that a feature is."""
         return f"the feature {name!r} of {self.name}"
 
     def made_by(self) -> object:
-        """The class or function whose code makes the environments."""
+        """Return the class or function whose code makes the environments."""
         return type(self)
 
     def data_fingerprints(self) -> dict[str, str]:
-        """Files that the options name -> a hash of what was read from each.
-
-        A study notices by them when such a file was edited.
-        """
+        """Return a hash of each file that the options name, for studies to notice edits."""
         return {}
 
     def settings(self) -> dict[str, Any]:
@@ -146,7 +148,7 @@ class EnvironmentFamily(ABC):
         return {"name": self.name, "options": options}
 
     def space(self, name: str | None = None, levels: int | None = None) -> ContextSpace:
-        """One of the family's context spaces.
+        """Return one of the family's context spaces.
 
         Args:
             name: One of `ranges`; if left out, the default space.
@@ -176,11 +178,10 @@ class EnvironmentFamily(ABC):
         return space_from_ranges(self.ranges[name], levels)
 
     def full_context(self, context: Mapping[str, float]) -> dict[str, float]:
-        """Check a context and fill in the usual values of what it leaves out.
+        """Check a context and fill in the usual values of the features that it leaves out.
 
         Raises:
-            ContextError: If a feature is unknown, not a finite number, or not positive where the
-                physics needs it.
+            ContextError: If a feature is unknown, or its value makes no sense in the physics.
         """
         if not isinstance(context, Mapping):
             raise ContextError(
@@ -188,14 +189,18 @@ class EnvironmentFamily(ABC):
                 f"Got {short_text(context)} instead."
             )
         self._check_features(context)
-        full = dict(self.defaults)
-        for name, value in context.items():
-            full[name] = check_float(name, value, error=ContextError)
-            if name in self.positive and full[name] <= 0:
-                raise ContextError(
-                    f"{name!r} of {self.name} must be above 0. Got {value!r} instead."
-                )
-        return full
+        return {**self.defaults, **{n: self._check_value(n, v) for n, v in context.items()}}
+
+    def check_contexts(self, names: Sequence[str], contexts: NDArray[np.float64]) -> None:
+        """Check (n, D) values of the D features with these names, all at once.
+
+        Raises:
+            ContextError: As `full_context`.
+        """
+        self._check_features(names)
+        for name, column in zip(names, contexts.T, strict=True):
+            for value in (column.min(), column.max()) if len(column) else ():
+                self._check_value(name, value)
 
     def make(
         self,
@@ -208,7 +213,7 @@ class EnvironmentFamily(ABC):
 
         Args:
             context: Features that differ from `defaults`.
-            observe_context: Whether, or in which space, observations end with the context; see
+            observe_context: The space in which observations end with the context; see
                 `ContextualEnv`.
             render_mode: As in Gymnasium.
         """
@@ -230,7 +235,18 @@ class EnvironmentFamily(ABC):
             self.return_range = extras["return_range"]
         return space
 
-    def _check_features(self, names: Mapping[str, float] | tuple[str, ...]) -> None:
+    def _check_value(self, name: str, value: object) -> float:
+        number = check_float(name, value, error=ContextError)
+        if name in self.positive and number <= 0:
+            raise ContextError(f"{name!r} of {self.name} must be above 0. Got {value!r} instead.")
+        if number > self.highest.get(name, math.inf):
+            most = self.highest[name]
+            raise ContextError(
+                f"{name!r} of {self.name} must be at most {most:g}. Got {value!r} instead."
+            )
+        return number
+
+    def _check_features(self, names: Iterable[str]) -> None:
         for name in names:
             if name not in self.defaults:
                 raise ContextError(
@@ -240,7 +256,7 @@ class EnvironmentFamily(ABC):
 
 
 def refuse_places(name: str, extras: Mapping[str, Any]) -> None:
-    """Refuse the file of a space that says what its dimensions are in an environment.
+    """Refuse a space file with paths of dimensions, which are for other environments.
 
     Raises:
         ContextError: If it does.
@@ -264,7 +280,7 @@ def make_variant(
     Args:
         registered: Name of the registered environment, for example "CartPole-v1".
         render_mode: As in Gymnasium.
-        entry_point: What is called instead of the registered class.
+        entry_point: The callable to use instead of the registered class.
         **arguments: Passed to the class.
     """
     spec = copy(gymnasium.spec(registered))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -11,7 +11,6 @@ from gymnasium import spaces
 
 from sdmbtl.contexts import Range
 from sdmbtl.environments.family import EnvironmentFamily, make_variant
-from sdmbtl.errors import ContextError
 
 #: Length of the track, from -1.2 to 0.6; nothing moves further than this in a step.
 TRACK = 1.8
@@ -38,6 +37,7 @@ class MountainCar(EnvironmentFamily):
         },
     }
     positive = frozenset({"max_speed"})
+    highest: ClassVar[Mapping[str, float]] = {"max_speed": TRACK}
     return_range = (-200.0, 0.0)
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
@@ -60,22 +60,8 @@ class MountainCar(EnvironmentFamily):
         },
     }
 
-    def full_context(self, context: Mapping[str, float]) -> dict[str, float]:
-        """Check a context and fill in the usual values of what it leaves out.
-
-        Raises:
-            ContextError: As for every family, and if the speed limit is longer than the track.
-        """
-        full = super().full_context(context)
-        if full["max_speed"] > TRACK:
-            raise ContextError(
-                f"'max_speed' of MountainCar, in a step, is at most {TRACK}, the length of the "
-                f"track. Got {full['max_speed']!r} instead."
-            )
-        return full
-
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """MountainCar-v0 with the context's values."""
+        """Make MountainCar-v0 with the context's values."""
         env = make_variant("MountainCar-v0", render_mode)
         inner: Any = env.unwrapped
         for feature, value in context.items():

@@ -18,9 +18,8 @@ from sdmbtl.environments.contextual import ContextualEnv
 from sdmbtl.environments.factory import FactoryFamily
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.gymnasium_family import PREFIX, GymnasiumFamily
-from sdmbtl.environments.half_cheetah import HalfCheetah
-from sdmbtl.environments.hopper import Hopper
 from sdmbtl.environments.mountain_car import MountainCar
+from sdmbtl.environments.mujoco_families import HalfCheetah, Hopper
 from sdmbtl.environments.pendulum import Pendulum
 from sdmbtl.environments.registered import (
     constructor_arguments,

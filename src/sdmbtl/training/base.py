@@ -83,7 +83,6 @@ class Trainer(ABC):
         )
         self.endless_after = count("endless_after", endless_after)
         self.observe_context = check_bool("observe_context", observe_context, error=TrainerError)
-        self._usable: set[bytes] = set()
         self._warned: set[tuple[int, int]] = set()
 
     # -- for a trainer of your own -------------------------------------------------------------
@@ -279,7 +278,7 @@ class Trainer(ABC):
         return f"{len(job.contexts)} contexts"
 
     def usable_contexts(self, contexts: ArrayLike) -> NDArray[np.float64]:
-        """(n, D) contexts, each checked by the family; the same array is checked once.
+        """Return (n, D) contexts that the family has checked.
 
         Raises:
             TrainerError: If they are not an (n, D) array.
@@ -291,8 +290,5 @@ class Trainer(ABC):
                 f"Contexts have {self.space.n_dimensions} values, in the order "
                 f"{list(self.space.names)}. Got an array of shape {array.shape} instead."
             )
-        if array.tobytes() not in self._usable:
-            for vector in array:
-                self.family.full_context(self.space.context(vector))
-            self._usable.add(array.tobytes())
+        self.family.check_contexts(self.space.names, array)
         return array

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy as np
 
 import sdmbtl
 from sdmbtl.checks import short_text
-from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.errors import TrainerError, TrainingError, failing_line
 
 #: Code in which an error of an environment shows, but not where it is made.
 _LIBRARIES = tuple(str(Path(m.__file__ or "").parent) for m in (sdmbtl, gymnasium, np))
@@ -78,9 +77,9 @@ def check_step(env: gymnasium.Env[Any, Any], result: object) -> None:
 
 def _line_of(error: BaseException, env: object) -> str | None:
     """Return "file:line" of the environment's code: where it raised, or where its step begins."""
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not frame.filename.startswith((*_LIBRARIES, "<")):
-            return f"{frame.filename}:{frame.lineno}"
+    raised = failing_line(error)
+    if raised is not None:
+        return raised
     step = getattr(type(getattr(env, "unwrapped", env)), "step", None)
     try:
         file, (_, line) = inspect.getsourcefile(step), inspect.getsourcelines(step)  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -15,7 +15,7 @@ from sdmbtl.checks import check_float, check_int
 from sdmbtl.contexts import Range, SpaceLike
 from sdmbtl.environments.contextual import SEEDS
 from sdmbtl.environments.family import BuiltFor, EnvironmentFamily
-from sdmbtl.errors import ContextError, FamilyError
+from sdmbtl.errors import FamilyError
 from sdmbtl_traffic.crossing import (
     CROSSINGS,
     LONGEST_LANE,
@@ -88,7 +88,8 @@ class Traffic(EnvironmentFamily):
             "green": Range(4.0, 24.0, 6),
         },
     }
-    positive = frozenset({"inflow", "green", "red", "speed_limit", "lane_length"})
+    positive = frozenset({"inflow", "penetration", "green", "red", "speed_limit", "lane_length"})
+    highest: ClassVar[Mapping[str, float]] = {"penetration": 1.0, "lane_length": LONGEST_LANE}
     training: Mapping[str, Mapping[str, Any]] = {
         "ppo": {
             "total_timesteps": 120_000,
@@ -154,25 +155,6 @@ class Traffic(EnvironmentFamily):
             "patience": 60.0,
         }
         return {name: getattr(self, name) for name in usual if getattr(self, name) != usual[name]}
-
-    def full_context(self, context: Mapping[str, float]) -> dict[str, float]:
-        """Check a context and fill in the usual values of what it leaves out.
-
-        Raises:
-            ContextError: If it is not one; see `EnvironmentFamily.full_context`.
-        """
-        full = super().full_context(context)
-        if not 0 < full["penetration"] <= 1:
-            raise ContextError(
-                "'penetration' of Traffic must be above 0 and at most 1. "
-                f"Got {full['penetration']!r} instead."
-            )
-        if full["lane_length"] > LONGEST_LANE:
-            raise ContextError(
-                f"'lane_length' of Traffic must be at most {LONGEST_LANE} m, the length of the "
-                f"network's roads. Got {full['lane_length']!r} instead."
-            )
-        return full
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
         """The crossing as a Gymnasium environment: one policy acts for all its vehicles."""

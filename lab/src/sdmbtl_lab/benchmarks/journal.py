@@ -1,4 +1,4 @@
-"""Results written down one by one, so that an interrupted benchmark continues where it was."""
+"""Records kept one by one, so that an interrupted benchmark continues."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Work(Protocol):
 class Journal:
     """An append-only file of keyed records, one JSON object a line.
 
-    A torn last line (the process was killed while writing) is dropped. Records that were made
-    with other settings or another version of the code are not used.
+    Damaged lines are dropped: the process may have been killed while writing. Records of other
+    settings or of another version of the code are set aside.
 
     Args:
         path: The file; made if missing. None keeps the records in memory only.
@@ -114,36 +114,28 @@ class Journal:
         """Read the records back; False if there are none that fit."""
         if not path.exists():
             return False
-        lines = read_bytes(path, MAX_TEXT).decode(errors="replace").split("\n")
-        complete, torn = (
-            lines[:-1],
-            lines[-1],
-        )  # behind the last line break there is nothing, or half
-        parsed = [_parsed(line) for line in complete]
-        if not parsed or parsed[0] != json.loads(json.dumps(self.heading)):
+        heading, *lines = read_bytes(path, MAX_TEXT).decode(errors="replace").split("\n")
+        if _parsed(heading) != json.loads(json.dumps(self.heading)):
             aside = path.with_suffix(".old")
             path.replace(aside)
             self.note = f"Results of other data, settings or code are set aside in {aside}."
             return False
-        parsed[1:] = [record if _has_key(record) else None for record in parsed[1:]]
-        damaged = sum(record is None for record in parsed)
-        for record in parsed[1:]:
-            if record is not None:
-                self._records[tuple(record.pop("key"))] = record
-        if torn or damaged:
-            path.write_text("\n".join(w for w, p in zip(complete, parsed, strict=True) if p) + "\n")
+        kept = [heading]
+        for line in lines:
+            record = _parsed(line) or {}
+            key = record.pop("key", None)
+            if isinstance(key, list) and all(isinstance(part, str) for part in key):
+                self._records[tuple(key)] = record
+                kept.append(line)
+        damaged = len([line for line in lines if line]) - len(kept) + 1
         if damaged:
             self.note = f"{damaged} damaged lines were skipped."
+            path.write_text("\n".join(kept) + "\n")
         return True
 
 
-def _has_key(record: Record | None) -> bool:
-    key = None if record is None else record.get("key")
-    return isinstance(key, list) and not any(isinstance(part, dict | list) for part in key)
-
-
 def _parsed(line: str) -> Record | None:
-    """A line of the journal, None if it is damaged."""
+    """Return a line of the journal, None if it is damaged."""
     try:
         record = parse_json(line)
     except (ValueError, LimitError):

@@ -51,11 +51,9 @@ class ConfidenceInterval:
 def interquartile_mean(values: npt.ArrayLike, axis: int = -1) -> FloatArray:
     """Mean of the middle half of the values along an axis.
 
-    The definition is 2 * (integral of the empirical quantile function from 1/4 to 3/4): each of n
-    sorted values carries the mass 1/n, the lowest and the highest quarter of the mass are cut off,
-    and a value that straddles a cut counts with the fraction that remains. For n divisible by four
-    this is `scipy.stats.trim_mean(values, 0.25)`, which for other n cuts whole values only and
-    therefore keeps more than half of the sample.
+    Each of n sorted values carries the mass 1/n; the lowest and the highest quarter of the mass are
+    cut off, and a value that straddles a cut counts with the fraction that remains. For n divisible
+    by four this is `scipy.stats.trim_mean(values, 0.25)`.
 
     Args:
         values: Samples of any shape, finite and not empty.
@@ -72,7 +70,7 @@ def interquartile_mean(values: npt.ArrayLike, axis: int = -1) -> FloatArray:
     >>> float(interquartile_mean([0.0, 1.0, 5.0]))  # weights 1/6, 4/6, 1/6
     1.5
     """
-    sample = _finite(values, "interquartile_mean")
+    sample = _trials(values, "interquartile_mean", ndim=None)
     ordered = np.moveaxis(np.sort(sample, axis=axis), axis, -1)
     size = ordered.shape[-1]
     quarters_kept = np.diff(np.clip(4 * np.arange(size + 1), size, 3 * size))
@@ -196,10 +194,8 @@ def rounds_to_suboptimal(
 ) -> FloatArray:
     """First round in which each curve is epsilon-suboptimal.
 
-    A performance is epsilon-suboptimal when it is at least (1 - epsilon) * reference, where the
-    reference is the best known performance, such as that of all sources trained. Curves are
-    min-max-normalised to 0..1, hence the reference must not be negative: the rule is relative, and
-    below zero a smaller share would ask for more. Rounding in the last digits does not decide.
+    A performance is epsilon-suboptimal when it is at least (1 - epsilon) * reference, up to
+    rounding. Curves are min-max-normalised to 0..1, so the reference must not be negative.
 
     Args:
         curves: Performance after each round, shape (..., K).
@@ -243,22 +239,12 @@ def shares_of_rounds(names: Sequence[Sequence[object]], skip: int = 0) -> dict[s
     return {name: counts[name] / counts.total() for name in sorted(counts)}
 
 
-def _finite(values: npt.ArrayLike, name: str) -> FloatArray:
-    """The values as a float array that is neither empty nor holds NaN or infinity."""
+def _trials(values: npt.ArrayLike, name: str, ndim: int | None = 1) -> FloatArray:
+    """Return finite values as an array, by default one for each matrix, (W,)."""
     sample = np.asarray(values, dtype=np.float64)
-    if sample.size == 0:
-        raise BenchmarkError(f"{name}: there are no values.")
-    bad = sample.size - int(np.isfinite(sample).sum())
-    if bad:
-        raise BenchmarkError(f"{name}: {bad} of {sample.size} values are not finite.")
-    return sample
-
-
-def _trials(values: npt.ArrayLike, name: str) -> FloatArray:
-    """One finite value for each matrix, (W,)."""
-    sample = _finite(values, name)
-    if sample.ndim != 1:
+    if sample.size == 0 or not np.isfinite(sample).all() or ndim not in (None, sample.ndim):
         raise BenchmarkError(
-            f"{name} takes one value for each matrix, shape (W,), but got shape {sample.shape}."
+            f"{name} takes finite numbers, at least one. Got shape {sample.shape} with "
+            f"{int(np.isfinite(sample).sum())} finite ones."
         )
     return sample

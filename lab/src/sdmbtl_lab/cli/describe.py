@@ -129,10 +129,7 @@ def _print_dimensions(found: Anatomy) -> None:
     linear = (found.quality.linear_r2, found.difficulty.linear_r2)
     table.add_row("  R² if linear", *(figure(r2, ".2f") for r2 in linear))
     console().print(table)
-    say(
-        f"R² of h: distance {figure(gap.mountain_r2, '.2f')}, curves of the difference "
-        f"{figure(gap.curves_r2, '.2f')}, any places {figure(gap.positions_r2, '.2f')}"
-    )
+    say(f"R² of a weighted distance for h: {figure(gap.mountain_r2, '.2f')}")
 
 
 def _print_few_policies(found: Anatomy) -> None:

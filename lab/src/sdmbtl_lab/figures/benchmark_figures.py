@@ -65,8 +65,7 @@ def score_figure(result: BenchmarkResult) -> Figure:
     Raises:
         FigureError: If no problem enters the score.
     """
-    scores = {name: score_curve(result, name) for name in without_baselines(result.selectors)}
-    scores = {name: curve for name, curve in scores.items() if not np.isnan(curve).all()}
+    scores = score_curves(result)
     if not scores:
         raise FigureError(f"The benchmark {result.name!r} has no score: no problem enters it.")
     colours = _colours(list(scores))
@@ -84,19 +83,22 @@ def score_figure(result: BenchmarkResult) -> Figure:
     return figure
 
 
-def score_curve(result: BenchmarkResult, selector: str) -> NDArray[np.float64]:
-    """Return the (K,) aggregate for 1..K policies; NaN where no problem enters."""
+def score_curves(result: BenchmarkResult) -> dict[str, NDArray[np.float64]]:
+    """Return selector -> (K,) aggregate for 1..K policies; NaN where no problem enters."""
     rounds = max(problem.rounds for problem in result.problems)
-    means = np.full(rounds, np.nan)
+    names = without_baselines(result.selectors)
+    curves = {name: np.full(rounds, np.nan) for name in names}
     for k in range(1, rounds + 1):
-        scores = [
-            (problem.of(selector).curve[k - 1] - problem.of(RANDOM).curve[k - 1]) / margin
-            for problem in result.entering(k)
-            if (margin := problem.margin_at(k)) is not None and margin > 0
-        ]
-        if scores:
-            means[k - 1] = np.mean(scores)
-    return means
+        entering = [(p, p.margin_at(k) or 0.0) for p in result.entering(k)]
+        for name in names:
+            scores = [
+                (p.of(name).curve[k - 1] - p.of(RANDOM).curve[k - 1]) / margin
+                for p, margin in entering
+                if margin > 0
+            ]
+            if scores:
+                curves[name][k - 1] = np.mean(scores)
+    return {name: curve for name, curve in curves.items() if not np.isnan(curve).all()}
 
 
 def choices_figure(result: BenchmarkResult, selector: str) -> Figure:

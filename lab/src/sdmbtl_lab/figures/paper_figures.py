@@ -108,7 +108,7 @@ def benchmark_figures(result: BenchmarkResult) -> Iterator[PaperFigure]:
         "curves": partial(of_benchmark.curves_figure, result),
         "intervals": partial(of_benchmark.intervals_figure, result, shown, most),
     }
-    if any(result.entering(k) for k in result.policies):
+    if of_benchmark.score_curves(result):
         figures["score"] = partial(of_benchmark.score_figure, result)
     if any(problem.of(DETECTING).strategies for problem in result.problems):
         figures["choices"] = partial(of_benchmark.choices_figure, result, DETECTING)

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MatrixError
-from sdmbtl.seeds import derived_seed
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 
@@ -65,18 +64,11 @@ class TransferMatrices:
         low, high = float(self.returns.min()), float(self.returns.max())
         return TransferMatrices(self.space, min_max(self.returns, low, high))
 
-    def bootstrap(self, n: int, seed: int = 0) -> TransferMatrices:
-        """Make `n` matrices by drawing each row from one of the matrices, with replacement.
+    def resampled(self, seed: int) -> NDArray[np.floating]:
+        """Return an (N, N) matrix whose rows are each drawn from one of the matrices.
 
         Each row is one training run, so the rows of the matrices are exchangeable.
         """
-        if n < 1:
-            raise MatrixError(f"A bootstrap needs n >= 1 matrices. Got n={n} instead.")
-        drawn = [self.resampled(derived_seed(seed, "bootstrap", number)) for number in range(n)]
-        return TransferMatrices(self.space, np.stack(drawn))
-
-    def resampled(self, seed: int) -> NDArray[np.floating]:
-        """(N, N) one matrix with each row from one of the matrices, drawn with replacement."""
         size = len(self.space)
         chosen = np.random.default_rng(seed).integers(len(self), size=size)
         return np.asarray(self.returns[chosen, np.arange(size)])
