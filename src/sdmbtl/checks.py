@@ -94,7 +94,7 @@ def check_return_range(
 
 
 def short_text(value: object, limit: int = 80) -> str:
-    """A value as text for a message, cut if it is long."""
+    """Return a value as text for a message, cut if it is long."""
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
@@ -134,7 +134,7 @@ def known_name(
 
 
 def did_you_mean(given: object, known: Collection[str]) -> str:
-    """A hint at the end of a message, or nothing if no known name is close."""
+    """Return a hint for the end of a message, or "" if no known name is close."""
     by_lower = {name.lower(): name for name in known}
     close = difflib.get_close_matches(str(given).lower(), by_lower, n=1)
     return f" Did you mean {by_lower[close[0]]!r}?" if close else ""

@@ -1,4 +1,4 @@
-"""Reads what docstrings say of arguments: there they are documented, once."""
+"""Descriptions of arguments, read from docstrings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PARAM = re.compile(r"^:param (\w+): ?(.*)$")
 
 
 def read_arguments(described: object) -> dict[str, str]:
-    """The meaning of each argument or attribute, in one line.
+    """Read the meaning of each argument or attribute, in one line.
 
     Args:
         described: A class or a function whose docstring is in the style of Google ("Args:",

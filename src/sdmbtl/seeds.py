@@ -8,12 +8,12 @@ import numpy as np
 
 
 def seed_sequence(seed: int, key: str, *numbers: int) -> np.random.SeedSequence:
-    """The child of a root seed for a purpose (`key`) and its numbers."""
+    """Return the child of a root seed for a purpose (`key`) and its numbers."""
     digest = hashlib.sha256(key.encode()).digest()
     words = [int.from_bytes(digest[i : i + 4], "little") for i in (0, 4)]
     return np.random.SeedSequence(seed, spawn_key=(*words, *numbers))
 
 
 def derived_seed(seed: int, key: str, *numbers: int) -> int:
-    """A seed of 32 bits for a purpose, for libraries that take whole numbers."""
+    """Return a seed of 32 bits for a purpose, for libraries that take whole numbers."""
     return int(seed_sequence(seed, key, *numbers).generate_state(1)[0])

@@ -144,10 +144,6 @@ def test_the_families_of_the_package_pass(name, space):
     check_contextual_env(make_family(name), space)
 
 
-def test_a_function_passes_the_suite_too():
-    check_contextual_env(Ball, SPACE)
-
-
 class UsualContextForgotten(CartPole):
     def make(self, context=None, **arguments):
         return super().make(context or {"length": 0.6}, **arguments)

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from sdmbtl.environments import family_names, make_family
+from sdmbtl.environments import make_family
 from sdmbtl.environments.acrobot import PhysicalAcrobot
 from sdmbtl.environments.bipedal_walker import compile_without, copy_walker_module
 from sdmbtl.errors import ContextError, FamilyError
@@ -51,17 +51,6 @@ def test_the_usual_context_is_gymnasiums(name, original):
         assert first > 50
         ours, theirs = ours[:first], theirs[:first]
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-5 if name == "Acrobot" else 0)
-
-
-@pytest.mark.parametrize(("name", "original"), ORIGINALS.items())
-def test_the_time_limit_and_action_space_are_gymnasiums(name, original):
-    env, spec = make_family(name).make(), gymnasium.spec(original)
-    assert env.action_space == gymnasium.make(original).action_space
-    env.reset(seed=0)
-    inner = env
-    while not isinstance(inner, gymnasium.wrappers.TimeLimit):
-        inner = inner._env if inner is env else inner.env
-    assert inner._max_episode_steps == spec.max_episode_steps
 
 
 # -- CartPole ----------------------------------------------------------------------------
@@ -204,19 +193,6 @@ def test_mountain_car_observations_lie_in_the_space_of_all_contexts():
 # -- BipedalWalker -----------------------------------------------------------------------
 
 
-def test_the_papers_walker_contexts():
-    space = make_family("bipedal-walker").space("paper")
-    assert space.shape == (8, 8, 8)
-    assert space.bounds == {"friction": (0.5, 4.0), "scale": (6.0, 48.0), "gravity": (2.0, 16.0)}
-
-
-def test_the_usual_walker_is_in_the_middle_of_its_contexts():
-    family = make_family("bipedal-walker")
-    space = family.space()
-    assert space.shape == (3, 3, 3)
-    assert space.target(13) == family.defaults
-
-
 def test_a_copy_of_the_walkers_module_is_consistent_and_private():
     from gymnasium.envs.box2d import bipedal_walker as installed
 
@@ -287,17 +263,6 @@ def test_invalid_contexts(context, message):
     assert message in str(error.value)
 
 
-def test_spaces_by_name_and_with_other_levels():
-    family = make_family("cartpole")
-    assert family.space() == family.space("wide")
-    assert family.space(levels=3).shape == (3, 3, 3)
-    assert family.space("forces").names == ("length", "force_mag", "gravity")
-    with pytest.raises(
-        FamilyError, match="no space 'papers'; it has wide, paper, forces, everything. Did you"
-    ):
-        family.space("papers")
-
-
 def test_physics_are_checked():
     with pytest.raises(FamilyError, match="one of 'physical', 'carl'. Got 'real' instead"):
         make_family("cartpole", physics="real")
@@ -312,7 +277,3 @@ def test_without_gymnasium_the_message_says_how_to_install_it():
     code = "import sys; sys.modules['gymnasium'] = None; import sdmbtl.environments"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "pip install 'sdmbtl[environments]'" in done.stderr
-
-
-def test_every_family_is_tested_here():
-    assert set(family_names()) >= set(ORIGINALS)

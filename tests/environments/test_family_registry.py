@@ -192,16 +192,6 @@ def test_a_subclass_of_the_same_name_is_another_family():
 # -- functions of one's own --------------------------------------------------------------
 
 
-def test_functions_are_given_by_name_or_as_they_are():
-    for given in (f"{__name__}:pendulum", pendulum):
-        family = FactoryFamily(given, SPACE)
-        assert family.settings()["name"] == f"{__name__}:pendulum"
-        env = family.make({"gravity": 7.0})
-        assert env._env.unwrapped.g == 7.0
-    assert family.make().context == {"gravity": 10.0}
-    assert family.space() is SPACE
-
-
 def test_modules_of_the_current_directory_are_found(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my_envs_here.py").write_text(

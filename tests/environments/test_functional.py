@@ -123,20 +123,3 @@ def test_contexts_become_vectors_of_all_features(family):
         full = family.full_context(space.context(target))
         np.testing.assert_allclose(vector, list(full.values()), rtol=1e-6)
     assert vectors.dtype == np.float32
-
-
-def after_one_push(physics, **context):
-    family = make_family("CartPole", physics=physics)
-    parameters = jnp.array(list(family.full_context(context).values()))
-    state = jnp.array([0.1, 0.2, 0.05, -0.3])
-    return np.asarray(family.functional().step(state, jnp.int32(1), parameters)[0])
-
-
-def test_the_mass_of_the_cart_does_nothing_only_in_carls_physics():
-    np.testing.assert_array_equal(after_one_push("carl"), after_one_push("carl", masscart=9.0))
-    for feature in ("length", "masspole", "force_mag", "gravity"):
-        changed = after_one_push("carl", **{feature: 3.0})
-        assert not np.array_equal(after_one_push("carl"), changed), feature
-    physical = after_one_push("physical", masscart=9.0)
-    assert not np.array_equal(after_one_push("physical"), physical)
-    np.testing.assert_allclose(after_one_push("carl"), after_one_push("physical"), rtol=1e-6)

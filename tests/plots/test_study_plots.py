@@ -57,9 +57,9 @@ def test_curves_are_those_of_training(tmp_path):
     study = told_study(tmp_path / "mine", policies=0)
     for number in range(3):
         run = TrainingRun(curve=((0, 1.0), (10, 2.0 + number)))
-        asked = study.ask()
+        trial = study.ask().updated(status="failed", run=run)
         with study.log.write_lock():
-            study.log.record(asked.updated(status="failed", run=run))
+            study.log.record(trial)
     axes = study.plot.curves()
     assert [line.get_ydata()[-1] for line in axes.lines] == [2, 3, 4]
     assert len(study.plot.curves(policies=[1]).lines) == 1

@@ -9,6 +9,7 @@ from report_studies import add_policy, told_study
 
 from sdmbtl.errors import StudyError
 from sdmbtl.report.live import LivePage, LiveServer
+from sdmbtl.studies import Study
 
 
 @contextmanager
@@ -31,7 +32,7 @@ def study(tmp_path):
 
 @pytest.fixture
 def server(study):
-    with served(LivePage(study)) as server:
+    with served(LivePage(Study.open(study.path))) as server:
         yield server
 
 

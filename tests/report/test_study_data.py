@@ -108,9 +108,9 @@ def test_long_curves_and_errors_are_cut(tmp_path):
     errors = tuple("x" * 5000 + str(attempt) for attempt in range(120))
     curve = tuple((step, float(step)) for step in range(1000))
     run = TrainingRun(errors=errors, curve=curve)
-    asked = study.ask()
+    trial = study.ask().updated(status="failed", run=run)
     with study.log.write_lock():
-        study.log.record(asked.updated(status="failed", run=run))
+        study.log.record(trial)
     data = study_data(study)
     assert (len(data["failures"]), data["more_failures"]) == (100, 20)
     assert len(data["failures"][0]["error"]) == 2000

@@ -66,13 +66,18 @@ def change_study_file(path, rng):
     change_bytes(path / "study.db", rng)
 
 
+RECORDS = (
+    ("SELECT name, value FROM facts", "UPDATE facts SET value = ? WHERE name = ?"),
+    ("SELECT id, body FROM trials", "UPDATE trials SET body = ? WHERE id = ?"),
+)
+
+
 def change_study_record(path, rng):
     with closing(sqlite3.connect(path / "study.db")) as database, database:
-        table, key, text = [("facts", "name", "value"), ("trials", "id", "body")][rng.integers(2)]
-        rows = database.execute(f"SELECT {key}, {text} FROM {table}").fetchall()
+        read, write = RECORDS[rng.integers(2)]
+        rows = database.execute(read).fetchall()
         which, value = rows[int(rng.integers(len(rows)))]
-        changed = (mutated_text(value, rng), which)
-        database.execute(f"UPDATE {table} SET {text} = ? WHERE {key} = ?", changed)
+        database.execute(write, (mutated_text(value, rng), which))
 
 
 def read_study(path):

@@ -49,9 +49,9 @@ def test_without_pandas_it_is_said_what_to_install(tmp_path, monkeypatch):
 def test_learning_curves_are_in_the_status(tmp_path):
     study = told_study(tmp_path / "mine", policies=1)
     curve = ((0, 1.5), (64, 3.0))
-    asked = study.ask()
+    trial = study.ask().updated(run=TrainingRun(curve=curve))
     with study.log.write_lock():
-        study.log.record(asked.updated(run=TrainingRun(curve=curve)))
+        study.log.record(trial)
     rounds = study.status()["rounds"]
     assert [entry["curve"] for entry in rounds] == [[], [[0, 1.5], [64, 3.0]]]
 

@@ -322,9 +322,9 @@ def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
     monkeypatch.undo()
     monkeypatch.setattr(Faulty, "fault", fault)
     evaluation = trainer.evaluate(policy, space.targets, episodes=1, seed=0)
-    assert set(evaluation.errors) == {0, 1}
-    for goal, error in enumerate(evaluation.errors.values(), start=1):
-        assert f"{{'goal': {goal}.0}}" in error
+    assert evaluation.errors
+    for number, error in evaluation.errors.items():
+        assert f"{{'goal': {number + 1}.0}}" in error
         assert "test_gymnasium_ppo.py:" in error
 
 

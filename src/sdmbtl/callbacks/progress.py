@@ -113,7 +113,8 @@ class RunProgress:
         counted = f"{short_count(event.steps)}/{short_count(event.total_steps)}"
         if event.stage == "compiling":
             trainer = (self._study.configuration.trainer or {"name": ""})["name"]
-            return f"compiling {trainer.upper()} (once, 5–30 s)"
+            is_first = self._done == self._done_before
+            return f"compiling {trainer.upper()}{' (once, 5–30 s)' if is_first else ''}"
         if event.stage == "waiting":
             return "another process works on it"
         if event.stage in ("asked", "failed", "lost", "continued", "training"):

@@ -64,7 +64,7 @@ class Acrobot(EnvironmentFamily):
     }
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """Acrobot-v1 with the context's values."""
+        """Make Acrobot-v1 with the context's values."""
         return make_variant("Acrobot-v1", render_mode, PhysicalAcrobot, context=context)
 
 
@@ -81,14 +81,14 @@ class PhysicalAcrobot(AcrobotEnv):
         self.AVAIL_TORQUE = [-torque, 0.0, torque]
 
     def _terminal(self) -> bool:
-        """Whether the tip is higher than half the reach above the pivot."""
+        """Return True if the tip is higher than half the reach above the pivot."""
         state: Any = self.state
         theta1, theta2 = state[0], state[1]
         height = -self.LINK_LENGTH_1 * cos(theta1) - self.LINK_LENGTH_2 * cos(theta1 + theta2)
         return bool(height > (self.LINK_LENGTH_1 + self.LINK_LENGTH_2) / 2)
 
     def _dsdt(self, s_augmented: NDArray[Any]) -> tuple[float, float, float, float, float]:
-        """Time derivative of (theta1, theta2, speed1, speed2, torque).
+        """Return the time derivative of (theta1, theta2, speed1, speed2, torque).
 
         The equations of motion of two links on a pivot, M(q) q̈ + c(q, q̇) + w(q) = (0, torque).
         """

@@ -89,7 +89,7 @@ class BipedalWalker(EnvironmentFamily):
     }
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """BipedalWalker-v3 with the context's values."""
+        """Make BipedalWalker-v3 with the context's values."""
         walker = make_walker_class(
             context["friction"], context["scale"], drawn=render_mode is not None
         )
@@ -103,12 +103,12 @@ class BipedalWalker(EnvironmentFamily):
 def make_walker_class(
     friction: float, scale: float, *, drawn: bool
 ) -> type[gymnasium.Env[Any, Any]]:
-    """Gymnasium's class with these values, whose episodes do not depend on earlier ones.
+    """Derive Gymnasium's class with these values; its episodes do not depend on earlier ones.
 
     Args:
         friction: Of the ground.
         scale: Pixels per metre.
-        drawn: Whether it can be rendered; if not, it takes about half the time.
+        drawn: True if it can be rendered; if not, it takes about half the time.
     """
     module = copy_walker_module(friction, scale)
     ours = SelfContainedWalker if drawn else LeanWalker
@@ -117,7 +117,7 @@ def make_walker_class(
 
 @lru_cache(maxsize=COPIES)
 def copy_walker_module(friction: float, scale: float) -> ModuleType:
-    """A copy of Gymnasium's module with these values.
+    """Copy Gymnasium's module with these values.
 
     The module reads its globals when a walker is made, reset and moved, and computes others from
     them when it is imported. A copy for each pair of values, executed from its first line, has
@@ -136,7 +136,7 @@ def copy_walker_module(friction: float, scale: float) -> ModuleType:
 
 @lru_cache(maxsize=1)
 def _compile_module() -> tuple[Path, CodeType]:
-    """Where Gymnasium's module is, and its code without the values that differ."""
+    """Find Gymnasium's module and compile it without the values that differ."""
     path = _find_module()
     return path, compile_without(("FRICTION", "SCALE"), path.read_text(encoding="utf-8"), path)
 
@@ -168,7 +168,7 @@ def _assigned_name(statement: ast.stmt) -> str | None:
 
 
 def _find_module() -> Path:
-    """Where Gymnasium's module is."""
+    """Find Gymnasium's module."""
     try:
         with warnings.catch_warnings():
             # Box2D warns while it is imported, and crashes if warnings are errors.

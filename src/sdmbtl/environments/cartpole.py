@@ -98,7 +98,7 @@ class CartPole(EnvironmentFamily):
         self.physics = physics
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """CartPole-v1 with the context's values."""
+        """Make CartPole-v1 with the context's values."""
         env = make_variant("CartPole-v1", render_mode)
         inner: Any = env.unwrapped
         for feature, value in context.items():
@@ -109,5 +109,5 @@ class CartPole(EnvironmentFamily):
         return env
 
     def options(self) -> dict[str, Any]:
-        """The physics."""
+        """Return the physics."""
         return {"physics": self.physics}

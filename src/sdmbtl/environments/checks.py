@@ -316,7 +316,7 @@ def check_settings_make_it_again(family: EnvironmentFamily, space: ContextSpace)
 
 
 def check_returns_are_in_their_range(family: EnvironmentFamily, space: ContextSpace) -> None:
-    """Where a family has a range of returns, random actions stay within it."""
+    """Random actions stay within the range of returns of a family, if it has one."""
     if family.return_range is None or "return_range" in vars(family):
         return  # one that the user gave may be a goal
     low, high = family.return_range

@@ -163,7 +163,7 @@ class ContextualEnv(gymnasium.Env[Any, Any]):
         return space
 
     def _units_of(self, context: Mapping[str, float]) -> NDArray[np.floating[Any]]:
-        """(D,) unit coordinates of a context in the observed space, (0,) without one."""
+        """Return (D,) unit coordinates of a context in the observed space, (0,) without one."""
         if self._observed is None:
             return np.zeros(0)
         units = self._observed.to_unit([context[name] for name in self._observed.names])

@@ -115,7 +115,7 @@ class LeanWalker(SelfContainedWalker):
             joint.maxMotorTorque = torque * strength
 
     def _observe(self, angle: float, position: Any) -> NDArray[np.float32]:
-        """(24,) hull, legs and lidar."""
+        """Return (24,) hull, legs and lidar."""
         frames, hip, knee = self.module.FPS, self.module.SPEED_HIP, self.module.SPEED_KNEE
         velocity = self.hull.linearVelocity
         left_hip, left_knee, right_hip, right_knee = self.joints
@@ -164,7 +164,7 @@ class LeanWalker(SelfContainedWalker):
         self._lidar.set_ground(points, fixtures)
 
     def _draw_heights(self) -> list[float]:
-        """Heights of the ground: stretches that each begin level, after a level start."""
+        """Draw the heights of the ground: stretches that each begin level, after a level start."""
         constants, draw = self.module, self.np_random
         length, middle, scale = constants.TERRAIN_LENGTH, constants.TERRAIN_HEIGHT, constants.SCALE
         shortest, longest = constants.TERRAIN_GRASS // 2, constants.TERRAIN_GRASS
@@ -188,7 +188,7 @@ class LeanWalker(SelfContainedWalker):
 
 @cache
 def _contact_listener_class() -> type[Any]:
-    """What notes the contacts of a walker, as a subclass of Box2D's listener."""
+    """Derive the class that notes the contacts of a walker from Box2D's listener."""
     from Box2D import b2ContactListener
 
     class ContactListener(b2ContactListener):  # type: ignore[misc]  # it has no types
@@ -254,7 +254,7 @@ class Lidar:
         self._edges = edges
 
     def end(self, ray: int, x: float, y: float) -> tuple[float, float]:
-        """Where a ray from (x, y) ends."""
+        """Return the end of a ray from (x, y)."""
         _, _, right, down = self._rays[ray]
         return x + right, y - down
 

@@ -68,7 +68,7 @@ class Pendulum(EnvironmentFamily):
     }
 
     def build(self, context: dict[str, float], render_mode: str | None) -> gymnasium.Env[Any, Any]:
-        """Pendulum-v1 with the context's values."""
+        """Make Pendulum-v1 with the context's values."""
         env = make_variant("Pendulum-v1", render_mode, g=context["gravity"])
         inner: Any = env.unwrapped
         inner.m, inner.l = context["mass"], context["length"]
@@ -84,5 +84,5 @@ class _Command(gymnasium.ActionWrapper[Any, NDArray[np.float32], Any]):
         self._torque = max_torque / FULL_COMMAND
 
     def action(self, action: NDArray[np.float32]) -> NDArray[np.float32]:
-        """(1,) torque of a (1,) command."""
+        """Return the (1,) torque of a (1,) command."""
         return action * self._torque

@@ -87,20 +87,11 @@ def make_family(
         >>> make_family("cartpole", physics="carl").settings()
         {'name': 'CartPole', 'options': {'physics': 'carl'}}
     """
-    if ":" in name and space is None:
-        arguments = ""
-        if name.startswith(PREFIX):
-            known, _ = constructor_arguments(find_registered(name.removeprefix(PREFIX)))
-            shown = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
-            arguments = f" Each is an argument ({shown}) or has the 'path' of an attribute."
-        raise FamilyError(
-            f"The environments of {name!r} need a context space: --space FILE.toml, or space=..., "
-            "a ContextSpace or the path of a TOML file with a table [dimensions.NAME] for each "
-            f"dimension.{arguments}"
-        )
-    if name.startswith(PREFIX):
-        return GymnasiumFamily(name, space, **options)
     if ":" in name:
+        if space is None:
+            raise _missing_space(name)
+        if name.startswith(PREFIX):
+            return GymnasiumFamily(name, space, **options)
         _check_options(name, FactoryFamily, options)
         return FactoryFamily(name, space, **options)
     known_name = _known_name(name)
@@ -211,6 +202,19 @@ def _code_of_registered(name: str, options: Mapping[str, Any]) -> Iterator[str]:
         path = place.get("path") if isinstance(place, Mapping) else place
         if isinstance(path, str) and not path.isidentifier():
             yield f"the attribute {path!r} of {name!r}"
+
+
+def _missing_space(name: str) -> FamilyError:
+    arguments = ""
+    if name.startswith(PREFIX):
+        known, _ = constructor_arguments(find_registered(name.removeprefix(PREFIX)))
+        shown = ", ".join(f"{n}={p.default!r}" for n, p in known.items())
+        arguments = f" Each is an argument ({shown}) or has the 'path' of an attribute."
+    return FamilyError(
+        f"The environments of {name!r} need a context space: --space FILE.toml, or space=..., "
+        "a ContextSpace or the path of a TOML file with a table [dimensions.NAME] for each "
+        f"dimension.{arguments}"
+    )
 
 
 def _check_options(name: str, factory: FamilyFactory, options: Mapping[str, Any]) -> None:

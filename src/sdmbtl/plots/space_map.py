@@ -70,7 +70,7 @@ class SpaceMap:
             part = part if y < x else part.swapaxes(0, 1)  # rows of a picture are up
             return part[np.ix_(orders[y], orders[x])]
 
-        axes.imshow(shown(self._painted()), origin="lower", aspect="auto")  # type: ignore[arg-type]
+        axes.imshow(shown(self._painted()), origin="lower", aspect="auto")
         for up, across in np.argwhere(shown(self.gaps)[..., 0]):
             cell = (across - 0.5, up - 0.5)
             axes.add_patch(

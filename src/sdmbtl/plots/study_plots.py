@@ -57,7 +57,9 @@ class StudyPlots:
         snapshot, policies = self._finished()
         axes = _axes(ax)
         known = snapshot.known_span is not None
-        levels = [100 * p.coverage if p.coverage is not None else p.performance for p in policies]
+        levels = [
+            100 * p.coverage if p.coverage is not None else p.performance or 0.0 for p in policies
+        ]
         at = np.arange(1, len(policies) + 1)
         axes.plot(at, levels, "o-", color=BLUE, ms=5)
         single = snapshot.best_single

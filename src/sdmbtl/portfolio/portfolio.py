@@ -242,7 +242,7 @@ class Portfolio:
     @property
     def means(self) -> NDArray[np.float64]:
         """(k, N) mean return of each policy on each target, NaN where not evaluated."""
-        return self._evaluations.means
+        return np.asarray(self._evaluations.means)
 
     @property
     def best_means(self) -> NDArray[np.float64]:

@@ -120,10 +120,9 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         lines += [f"policy {policy.id}: {text}" for text in policy_problems(policy)]
     useless = [p for p in snapshot.rounds if p.no_better_than_random]
     if useless:
-        lines.append(
-            f"No better than random actions: {_listed(useless)}. Train longer (--steps), or with "
-            "other settings (sdmbtl trainers lists them)."
-        )
+        advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
+        many = 2 * len(useless) >= len(snapshot.finished)  # one may have met unsolvable tasks
+        lines.append(f"No better than random actions: {_listed(useless)}.{advice if many else ''}")
     lines += [
         f"Environments changed after {counted(change['policies'], 'policy', 'policies')}: "
         f"{'; '.join(change['changes'])}"

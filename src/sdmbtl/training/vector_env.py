@@ -27,8 +27,8 @@ class VectorEnv(Protocol):
         max_agents: Slots for agents in each environment.
     """
 
-    observation_space: spaces.Box
-    action_space: spaces.Box
+    observation_space: spaces.Box[Any]
+    action_space: spaces.Box[Any]
     max_agents: int
 
     def env_slots(self, plan: EpisodePlan, arrays: RolloutArrays, num_envs: int) -> EnvSlots:

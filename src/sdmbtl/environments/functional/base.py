@@ -26,7 +26,7 @@ class FunctionalEnvironment(ABC):
     @property
     @abstractmethod
     def actions(self) -> spaces.Discrete | spaces.Box:
-        """As in Gymnasium; a Box has one axis, and the same bounds in each entry."""
+        """Action space as in Gymnasium; a Box has one axis, and one pair of bounds."""
 
     @property
     @abstractmethod
@@ -54,7 +54,7 @@ class FunctionalEnvironment(ABC):
         return np.stack(columns, axis=-1).astype(np.float32)
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same environment, so that compiled functions serve both."""
+        """Compare environments; compiled functions serve equal ones."""
         return type(self) is type(other) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
@@ -62,15 +62,15 @@ class FunctionalEnvironment(ABC):
 
     @abstractmethod
     def reset(self, key: jax.Array, parameters: jax.Array) -> jax.Array:
-        """(S,) the state in which an episode begins; `parameters` is (P,)."""
+        """Draw the (S,) state in which an episode begins; `parameters` is (P,)."""
 
     @abstractmethod
     def step(
         self, state: jax.Array, action: jax.Array, parameters: jax.Array
     ) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """One step from (S,) `state`: the next state, the reward, whether the episode ended."""
+        """Take a step from (S,) `state`: next state, reward, and True if the episode ended."""
 
     def observe(self, state: jax.Array, parameters: jax.Array) -> jax.Array:
-        """(O,) what a policy sees of the state: all of it, unless there is more to say."""
+        """Return the (O,) observation of a state; the state itself, unless overridden."""
         del parameters
         return state

@@ -122,7 +122,7 @@ function drawAxes(svg, width, tall, box, options, { x, y, xLow, xHigh, low, high
   const named =
     options.x.ticks ||
     ticks(xLow, xHigh, Math.floor((width - box.left - box.right) / 48), options.x.integer).map(
-      (at) => ({ at, text: at >= 10000 ? `${number(at / 1000)}k` : number(at) }),
+      (at) => ({ at, text: xHigh >= 10000 ? `${number(at / 1000)}k` : number(at) }),
     );
   for (const { at, text } of named) {
     svg.append(
