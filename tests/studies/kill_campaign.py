@@ -53,7 +53,9 @@ def faults(path):
     found += ["pending trials"] if study.pending else []
     sources = [json.dumps(trial.source.to_dict()) for trial in study.trials]
     found += ["a source was trained twice"] if len(set(sources)) < len(sources) else []
-    found += ["policy files of nothing"] if len(list((path / "policies").glob("0*"))) > BUDGET else []
+    found += (
+        ["policy files of nothing"] if len(list((path / "policies").glob("0*"))) > BUDGET else []
+    )
     return found
 
 
