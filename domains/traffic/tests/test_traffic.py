@@ -99,9 +99,9 @@ def test_a_model_of_emissions_changes_rewards_and_nothing_else():
 @pytest.mark.parametrize(
     ("context", "message"),
     [
-        ({"penetration": 1.5}, "'penetration' of Traffic must be above 0 and at most 1. Got 1.5"),
+        ({"penetration": 1.5}, "'penetration' of Traffic must be at most 1"),
         ({"penetration": 0.0}, "'penetration' of Traffic must be above 0"),
-        ({"lane_length": 500.0}, "'lane_length' of Traffic must be at most 392.8 m"),
+        ({"lane_length": 500.0}, "'lane_length' of Traffic must be at most 392.8"),
         ({"green": 0.0}, "'green' of Traffic must be above 0"),
         ({"gren": 10.0}, "Unknown context feature 'gren'.*Did you mean 'green'"),
     ],
