@@ -14,8 +14,6 @@ from sdmbtl.environments import (
     family_names,
     make_family,
     register_environments,
-    register_family,
-    registry,
 )
 from sdmbtl.environments.cartpole import CartPole
 from sdmbtl.environments.registry import can_be_made_anywhere, code_of_family
@@ -106,17 +104,6 @@ def test_a_space_may_be_a_name_a_file_or_a_space(tmp_path):
         make_family("cartpole", space=3)
 
 
-def test_families_of_ones_own_are_registered(monkeypatch):
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    register_family("Mine", lambda *, mass=1.0: CartPole("carl"))
-    assert make_family("mine", mass=2.0).physics == "carl"
-    assert "Mine" in family_names()
-    with pytest.raises(FamilyError, match="'cart-pole' already"):
-        register_family("cart-pole", CartPole)
-    with pytest.raises(FamilyError, match="no ':'"):
-        register_family("a:b", CartPole)
-
-
 def test_gymnasium_makes_them():
     register_environments()  # a second time: nothing happens
     env = gymnasium.make("sdmbtl/CartPole-v0", context={"length": 2.0}, physics="carl")
@@ -179,14 +166,6 @@ def test_a_broken_plugin_is_named_in_one_line_and_stops_no_other(points):
     assert "Broken" not in names
     with pytest.raises(FamilyError, match="'Broken' is of a plug-in"):
         make_family("broken")
-
-
-def test_a_subclass_of_the_same_name_is_another_family():
-    class Mine(CartPole):
-        pass
-
-    assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
-    assert not can_be_made_anywhere(Mine())
 
 
 # -- functions of one's own --------------------------------------------------------------
