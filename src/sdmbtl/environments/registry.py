@@ -139,7 +139,7 @@ def register_environments() -> None:
 def make_environment(
     family: str,
     context: Mapping[str, float] | None = None,
-    observe_context: bool | str | ContextSpace = False,
+    observe_context: bool | ContextSpace = False,
     render_mode: str | None = None,
     **options: Any,
 ) -> ContextualEnv:
