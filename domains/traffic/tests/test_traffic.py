@@ -18,6 +18,7 @@ def family():
     return Traffic(horizon=90.0, warm_up=10, max_vehicles=12)
 
 
+@pytest.mark.slow
 def test_it_is_what_selection_needs():
     report = check_contextual_env(Traffic(horizon=150.0))
     assert set(report.first_difference) == {"inflow", "penetration", "green"}
