@@ -10,16 +10,17 @@ import typer
 from typer.core import TyperGroup
 
 from sdmbtl.cli import app
+from sdmbtl.cli.output import help_row
 
 if TYPE_CHECKING:
     from typer._click import Command
 
-#: Where a page wants the commands.
+#: Mark that the commands replace in a page.
 MARK = "<!-- every command, inserted by make docs -->"
 
 
 def command_pages() -> str:
-    """A section for each panel of `sdmbtl --help`, with a section for each command."""
+    """Return a section for each panel of `sdmbtl --help`, with a section for each command."""
     panels: dict[str, list[str]] = {}
     root = typer.Context(typer.main.get_command(app), info_name="sdmbtl")
     for panel, command, context in _commands(root):
@@ -32,39 +33,38 @@ def command_pages() -> str:
 def _commands(
     parent: typer.Context, panel: str = ""
 ) -> Iterator[tuple[str, Command, typer.Context]]:
-    """Every command with its panel and context; those of a group stand in the group's panel."""
+    """Yield every command with its panel and context; those of a group share its panel."""
     if not isinstance(parent.command, TyperGroup):
         return
     for name, command in parent.command.commands.items():
         context = typer.Context(command, info_name=name, parent=parent)
-        # A command has a panel of its own, or is in a group that has one.
         own = panel or str(getattr(command, "rich_help_panel", ""))
         yield own, command, context
         yield from _commands(context, own)
 
 
 def _describe(command: Command, context: typer.Context) -> str:
-    """Heading, usage, what it does, and a table of what it takes."""
+    """Return heading, usage, description, and a table of options."""
     usage = " ".join(command.get_usage(context).split()).removeprefix("Usage: ")
     parts = [f"### {context.command_path}", f"```text\n{usage}\n```", _as_markdown(command.help)]
-    records = [param.get_help_record(context) for param in command.params]
-    rows = [f"| `{_cell(names)}` | {_cell(text)} |" for names, text in filter(None, records)]
+    records = [help_row(parameter) for parameter in command.params]
+    rows = [f"| `{_cell(names)}` | {_cell(text)} |" for names, text in records]
     if rows:
         parts.append("\n".join(["| option | meaning |", "| --- | --- |", *rows]))
     return "\n\n".join(parts)
 
 
 def _as_markdown(text: str | None) -> str:
-    """A help text: paragraphs, whose lines end where they may."""
+    """Return a help text as paragraphs of one line."""
     paragraphs = (text or "").replace("\b", "").split("\n\n")
     return "\n\n".join(_plain(" ".join(paragraph.split())) for paragraph in paragraphs)
 
 
 def _cell(text: str) -> str:
-    """One line, in which no bar ends the cell."""
+    """Return a text in one line, with bars escaped."""
     return " ".join(text.split()).replace("|", "\\|")
 
 
 def _plain(text: str) -> str:
-    """Text in which nothing is markup but code."""
+    """Return a text with markup escaped, except for code."""
     return re.sub(r"([<>*_\[\]])", r"\\\1", text)

@@ -7,7 +7,7 @@
 {'length': 0.6, 'mass': 1.0}
 """
 
-from sdmbtl.contexts import ContextSpace, Interval, Levels
+from sdmbtl.contexts import ContextSpace, Interval, Levels, Source
 from sdmbtl.errors import SdmbtlError
 from sdmbtl.selectors import (
     Selector,
@@ -31,6 +31,7 @@ __all__ = [
     "SdmbtlError",
     "Selector",
     "SobolHoeffding",
+    "Source",
     "Trial",
     "__version__",
     "make_selector",

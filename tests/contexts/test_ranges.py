@@ -34,11 +34,11 @@ def test_a_single_level_lies_in_the_middle():
     [
         ((2.0, 1.0, 3), "needs low < high. Got low=2, high=1"),
         ((1.0, 1.0, 3), "needs low < high"),
-        ((0.0, 1.0, 3, "log"), "needs low > 0. Got low=0 instead. Use scale='linear'"),
+        ((0.0, 1.0, 3, "log"), "values above 0. Got 0 instead. Use scale='linear'"),
         ((0.0, 1.0, 0), "'levels' must be a whole number >= 1. Got 0"),
         ((0.0, float("inf"), 2), "'high' must be a finite number"),
         (("a", 1.0, 2), "'low' must be a finite number. Got 'a'"),
-        ((0.0, 1.0, 2, "cubic"), "'linear' or 'log'. Got 'cubic'"),
+        ((0.0, 1.0, 2, "cubic"), "Got 'cubic' instead"),
     ],
 )
 def test_ranges_that_are_none(arguments, message):
@@ -100,9 +100,9 @@ def test_a_file_gives_values_ranges_and_returns(tmp_path):
         ("[dimensions.a]\nvalues = [1]\nscale = 'cubic'", "Got 'cubic' instead"),
         ("[dimensions.a]\nlow = 1\nhigh = 2", "'levels' is missing. Or give 'values'"),
         ("[dimensions.a]\nlow = 3\nhigh = 2\nlevels = 2", "[dimensions.a]: A range of 2 levels"),
-        ("[dimensions.a]\nvalues = [1]\n[returns]\nmin = 0", "'max' is missing"),
+        ("[dimensions.a]\nvalues = [1]\n[returns]\nmin = 0", "'min' and 'max'"),
         ("[dimensions.a]\nvalues = [1]\n[returns]\nmin = 2\nmax = 1", "below the highest. Got 2"),
-        ("[dimensions.a]\nvalues = [1]\n[returns]\nlow = 1", "no 'low'"),
+        ("[dimensions.a]\nvalues = [1]\n[returns]\nlow = 1", "'min' and 'max'"),
         ("returns = 3\n[dimensions.a]\nvalues = [1]", "'min' and 'max'. Got 3"),
     ],
 )
@@ -118,7 +118,7 @@ def test_missing_and_binary_files(tmp_path):
     with pytest.raises(ContextError, match="nowhere.toml' cannot be read: No such file"):
         load_space(tmp_path / "nowhere.toml")
     (tmp_path / "b.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ContextError, match="this is not UTF-8 text, so it is not a TOML file"):
+    with pytest.raises(ContextError, match="not valid TOML"):
         load_space(tmp_path / "b.toml")
 
 

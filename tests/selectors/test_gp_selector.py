@@ -170,8 +170,8 @@ def test_pending_sources_are_expected_to_cover():
 @pytest.mark.parametrize(
     ("option", "text"),
     [
-        ({"best": "guess"}, "'best' of GPSelector must be one of 'real', 'modelled'"),
-        ({"slopes": "steep"}, "'slopes' of GPSelector must be one of"),
+        ({"best": "guess"}, "Unknown best 'guess'; known: real, modelled"),
+        ({"slopes": "steep"}, "Unknown slopes 'steep'"),
         ({"exploration": -1.0}, "'exploration' must be a finite number >= 0"),
         ({"fixed_slope": float("nan")}, "'fixed_slope'"),
         ({"first_rounds": 0}, "'first_rounds'"),

@@ -36,7 +36,7 @@ class TestTargetsToEvaluate:
         selector, matrix = PredictiveSelector(GRID), mountain(noise=0.2)
         run_rounds(selector, matrix, 4)
         trial = selector.ask()
-        model = selector._verdict(selector.history).model
+        model = selector._choose_model(selector.history).model
         prediction = model.predict(GRID.unit_targets[[trial.index]], slice(None))
         expected = predicted_improvement(prediction, selector.rows.best)[0]
         top = np.argsort(-expected)[:4]

@@ -82,11 +82,11 @@ class TestChoice:
         choice = selector._choose_model(selector.history)
         free = selector.history.free_targets()
         best = np.full(N, 1e3)  # nothing improves: every gain is the same
-        index, gain, row = selector._largest_gain(selector.history, choice, best, free)
+        gains, index, row = selector._compare_sources(selector.history, choice, best, free)
         prediction = choice.model.predict(GRID.unit_targets[index][None], slice(None))
         assert index != np.flatnonzero(free)[0]
         np.testing.assert_array_equal(row, predicted_improvement(prediction, best)[0])
-        assert gain == pytest.approx(row.mean())
+        assert gains[index] == pytest.approx(row.mean())
 
     def test_if_no_model_predicts_the_choice_is_random_and_says_so(self):
         chosen = []

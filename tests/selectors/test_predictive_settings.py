@@ -54,7 +54,7 @@ class TestModels:
             (["plateau", "plateau"], "Models must have different names"),
             ([{"name": "plateau", "reaches": [0.4, 0.2]}], "'reaches' must be .* ascending"),
             ([{"name": "plateau", "starts": [0.3]}], "'starts' must be among the reaches"),
-            ([{"name": "plateau", "far_share": 1}], "'far_share' must be below 1"),
+            ([{"name": "plateau", "far_share": 1}], "'far_share' at least 0"),
             ([{"name": "plateau", "sweeps": 0}], "'sweeps' must be a whole number >= 1"),
             ([{"name": "additive", "ridge": "small"}], "'ridge' must be a finite number"),
         ],

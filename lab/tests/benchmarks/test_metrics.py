@@ -46,9 +46,9 @@ class TestInterquartileMean:
         assert interquartile_mean(values) == pytest.approx(expected)
 
     def test_refuses_what_has_no_middle(self):
-        with pytest.raises(BenchmarkError, match="there are no values"):
+        with pytest.raises(BenchmarkError, match=r"shape \(0,\)"):
             interquartile_mean([])
-        with pytest.raises(BenchmarkError, match="2 of 3 values are not finite"):
+        with pytest.raises(BenchmarkError, match="with 1 finite"):
             interquartile_mean([1.0, np.nan, np.inf])
 
 
@@ -74,9 +74,9 @@ class TestBootstrap:
         assert bootstrap_interval(values, np.max).high == 1000.0
 
     def test_errors(self):
-        with pytest.raises(BenchmarkError, match=r"got shape \(2, 3\)"):
+        with pytest.raises(BenchmarkError, match=r"shape \(2, 3\)"):
             bootstrap_interval(np.zeros((2, 3)))
-        with pytest.raises(BenchmarkError, match="1 of 2 values are not finite"):
+        with pytest.raises(BenchmarkError, match="with 1 finite"):
             bootstrap_interval([1.0, np.nan])
 
 
@@ -115,7 +115,7 @@ class TestAggregatedPerformance:
     def test_errors(self):
         with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*does not matter there"):
             aggregated_performance({"a": [1]}, {"a": 0.5}, {"a": 0.5})
-        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*there are no values"):
+        with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*shape \(0,\)"):
             aggregated_performance({"a": []}, RANDOM, ORACLE)
         with pytest.raises(BenchmarkError, match=r"Configuration 'a'.*shape \(2, 3\)"):
             aggregated_performance({"a": np.ones((2, 3))}, RANDOM, ORACLE)

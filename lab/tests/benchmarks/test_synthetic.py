@@ -90,6 +90,7 @@ def test_random_and_oracle_reproduce_the_paper_without_noise():
         assert oracle == pytest.approx(printed.values["myopic-oracle"].mean, abs=0.001)
 
 
+@pytest.mark.slow
 def test_labels_of_the_five_dimensional_table():
     """The oracle tells which printed row belongs to which definition."""
     table = published_table(5, 5)

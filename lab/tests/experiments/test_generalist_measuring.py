@@ -69,6 +69,7 @@ def test_chunks_are_equal(jobs, preferred, chunk):
     assert jobs % chunk == 0
 
 
+@pytest.mark.slow
 def test_shorter_runs_are_the_beginning_of_longer_ones():
     family = make_family("CartPole")
     space = family.space("wide")

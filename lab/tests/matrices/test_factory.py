@@ -241,10 +241,8 @@ class TestTwoProcesses:
             assert len(MatrixFactory(begun, recipe).finished().matrices) in (1, 2)
 
         assert MatrixFactory(begun, recipe).make(2, progress=meanwhile).card["seeds"] == 2
-        assert messages[0] == (
-            f"Another process (number {os.getpid()}) is making the matrix in {str(begun)!r}. "
-            "Wait until it ends, or stop it."
-        )
+        assert "Another process" in messages[0]
+        assert str(os.getpid()) in messages[0]
 
 
 class TestFailures:

@@ -147,7 +147,7 @@ def tell(
     row: Annotated[
         str | None,
         typer.Argument(
-            metavar="[ROW.json]",
+            metavar="ROW.json",
             help="Return on each target (null: not evaluated), or a list of episodes for each, "
             "or lines of 'ask' with \"returns\" added; - for the standard input.",
             show_default=False,
@@ -311,13 +311,9 @@ def _tell_rows(
             named = _named_policy(study, row)
             if how["repeat"] and isinstance(named, int):
                 named = study.trials[named].source
+            options: TellOptions = {**how, "source_return": row.get("source_return")}
             trial = study.tell(
-                named,
-                row["returns"],
-                error=error,
-                lease=row.get("lease"),
-                source_return=row.get("source_return"),
-                **how,
+                named, row["returns"], error=error, lease=row.get("lease"), **options
             )
             attached = {**row.get("attributes", {}), **attributes}
             if attached and not any(trial is known for known in before):

@@ -73,10 +73,10 @@ def _describe_family(family: EnvironmentFamily) -> dict[str, Any]:
 
 def trainers(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="Trainer, for its settings.")
+        str | None, typer.Argument(metavar="NAME", help="Trainer, for its settings.")
     ] = None,
     env: Annotated[
-        str | None, typer.Argument(metavar="[ENV]", help="Family, for recommended settings.")
+        str | None, typer.Argument(metavar="ENV", help="Family, for recommended settings.")
     ] = None,
     space: Annotated[
         str | None,

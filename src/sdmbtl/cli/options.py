@@ -272,7 +272,7 @@ def to_options(settings: StopSettings | ExecutionSettings) -> str:
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command an option for each field of the dataclasses among its parameters."""
     hints = get_type_hints(command, include_extras=True)
-    groups = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
     parameters = []
     for parameter in inspect.signature(command).parameters.values():
         if parameter.name in groups:
@@ -329,7 +329,7 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
     table = data.get("run", {})
     if not isinstance(table, Mapping):
         raise ArgumentError(f"{path}: [run] is a table. Got {short_text(table)} instead.")
-    known = {}
+    known: dict[str, str] = {}
     for parameter in context.command.params:
         words = [word.lstrip("-") for word in parameter.opts if word.startswith("--")]
         known |= dict.fromkeys(words or [str(parameter.name)], str(parameter.name))

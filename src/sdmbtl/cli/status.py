@@ -250,14 +250,12 @@ def _print_models(snapshot: StudySnapshot) -> None:
 
 def _show_structure(study: Study, *, as_json: bool) -> None:
     """Print the structure of the returns as the paper detects it."""
-    from sdmbtl.selectors import StructureDetectionSelector
     from sdmbtl.transfer.detection import MountainDetector
 
     selector = study.selector
     rows = selector.rows
-    by_structure = isinstance(selector, StructureDetectionSelector)
-    detector = selector.detector if by_structure else MountainDetector()
-    detection = detector.detect(rows)
+    detector = getattr(selector, "detector", None)  # of selectors that choose by structure
+    detection = (detector or MountainDetector()).detect(rows)
     slopes = detection.slopes
     if as_json:
         data = {"path": str(study.path), "policies": len(rows), "targets": len(rows.space)}
@@ -281,5 +279,5 @@ def _show_structure(study: Study, *, as_json: bool) -> None:
             values = (figure(float(left), "+.4g"), figure(float(right), "+.4g"))
             table.add_row(Text(name), *(values if known else ("not known", "not known")))
         console.print(table)
-    if not by_structure:
+    if detector is None:
         print_lines(console, "", f"The selector {selector.name} does not choose by structure.")

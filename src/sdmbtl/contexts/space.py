@@ -125,11 +125,6 @@ class ContextSpace:
         """D, the number of dimensions."""
         return len(self.dimensions)
 
-    @property
-    def n_targets(self) -> int:
-        """N, the number of targets; also `len(space)`."""
-        return len(self.targets)
-
     def __len__(self) -> int:
         return len(self.targets)
 
@@ -207,7 +202,9 @@ class ContextSpace:
 
     def _vector(self, context: ContextLike) -> NDArray[np.float64]:
         """Turn a context into a vector; an array is one already, checked where it came in."""
-        return context if isinstance(context, np.ndarray) else self.vector(context)
+        if isinstance(context, np.ndarray):
+            return np.asarray(context, dtype=np.float64)
+        return self.vector(context)
 
     def context(self, vector: ArrayLike) -> dict[str, float]:
         """Turn a (D,) vector into a context by name."""
@@ -444,32 +441,29 @@ class ContextSpace:
         return columns
 
     def _check_distinct(self) -> None:
-        if self.is_grid:
-            for name, d in self.dimensions.items():
-                close = np.flatnonzero(np.diff(d.knot_units) <= SAME_CONTEXT)
-                if len(close):
-                    below, above = d.knots[close[0] : close[0] + 2]
-                    raise ContextError(
-                        f"Dimension {name!r}: {below:g} and {above:g} are the same on a "
-                        f"{d.scale} scale from {d.low:g} to {d.high:g}. Use scale='steps' or "
-                        "'log', or drop one of them."
-                    )
+        if not self.is_grid:
+            check_distinct(self)
             return
-        check_distinct(self)
+        for name, d in self.dimensions.items():
+            close = np.flatnonzero(np.diff(d.knot_units) <= SAME_CONTEXT)
+            if len(close):
+                below, above = d.knots[close[0] : close[0] + 2]
+                raise ContextError(
+                    f"Dimension {name!r}: {below:g} and {above:g} are the same on a {d.scale} "
+                    f"scale from {d.low:g} to {d.high:g}. Use scale='steps' or 'log', or drop one "
+                    "of them."
+                )
 
     def _check_names(self, context: Mapping[str, float]) -> None:
-        for name in context:
-            if name not in self.dimensions:
-                raise ContextError(
-                    f"Unknown dimension {name!r}; this space has {list(self.names)}."
-                    f"{did_you_mean(name, self.names)}"
-                )
+        unknown = [name for name in context if name not in self.dimensions]
+        if unknown:
+            raise ContextError(
+                f"Unknown dimension {unknown[0]!r}; this space has {list(self.names)}."
+                f"{did_you_mean(unknown[0], self.names)}"
+            )
         missing = [name for name in self.names if name not in context]
         if missing:
-            raise ContextError(
-                f"A context needs every dimension. {shown_context(context) or 'An empty one'} "
-                f"has no {missing[0]!r}."
-            )
+            raise ContextError(f"A context needs every dimension. {missing[0]!r} is missing.")
 
     def _keeps_constants(self, vector: NDArray[np.float64]) -> bool:
         """Return whether dimensions of a single value have it; unit coordinates cannot tell."""

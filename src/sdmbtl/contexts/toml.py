@@ -123,10 +123,13 @@ def _space(tables: object, targets: object) -> ContextSpace:
             f"contexts. Got {short_text(targets)} instead."
         )
     _check_keys("[targets]", targets, ("sample", "seed", "list"))
-    if "list" in targets:
-        return ContextSpace(targets["list"], **dimensions)
-    seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
-    return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
+    try:
+        if "list" in targets:
+            return ContextSpace(targets["list"], **dimensions)
+        seed = check_int("seed", targets.get("seed", 0), low=0, error=ContextError)
+        return ContextSpace.sample(targets["sample"], seed=seed, **dimensions)
+    except ContextError as error:
+        raise ContextError(f"[targets]: {error}") from None
 
 
 def _dimensions(tables: object, *, is_grid: bool) -> dict[str, object]:

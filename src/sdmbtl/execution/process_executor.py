@@ -177,20 +177,20 @@ class _Worker:
                     return content
                 if kind == "error":
                     raise rebuild_error(content)
-                if kind == "begun":  # the start of the process does not count
+                if kind == "begun":  # the start of the process, and imports, do not count
                     begun = time.monotonic()
                 elif on_report is not None:
                     on_report(content)
             elif time_limit is not None and time.monotonic() - begun > time_limit:
                 raise WorkerLostError(
                     f"The run did not end within {duration(time_limit)} and was stopped: it hangs, "
-                    "or needs a higher limit (--run-limit, run_limit).",
+                    "or needs a higher limit (run_limit, --executor-option time_limit=SECONDS).",
                     "time",
                 )
             elif memory_limit is not None and _memory_of(self.pid) > memory_limit:
                 raise WorkerLostError(
                     f"The worker used more than {memory_limit / 2**30:.2g} GiB of memory and was "
-                    "stopped (--memory-limit, memory_limit).",
+                    "stopped (--executor-option memory_limit=BYTES).",
                     "memory",
                 )
 

@@ -152,7 +152,7 @@ class RayExecutor(Executor):
             limit = duration(self.time_limit or 0.0)
             return WorkerLostError(
                 f"The run did not end within {limit} and was stopped: it hangs, or needs a higher "
-                "limit (--run-limit, run_limit).",
+                "limit (run_limit, --executor-option time_limit=SECONDS).",
                 "time",
             )
         if isinstance(error, exceptions.OutOfMemoryError):

@@ -117,19 +117,19 @@ class GPSelector(Selector):
             return mean_improvement(gap.advantages(bounds, best, units), len(units))
 
         choice = refine_choice(history, gains, gains_of) or choice
-        own, spread = (float(values[0]) for values in process.predict(choice.unit[None]))
-        above = own + gap.change(choice.unit[None])[0] - best
+        there, spread = (float(values[0]) for values in process.predict(choice.unit[None]))
+        above = there + gap.change(choice.unit[None])[0] - best
         expected = history.bound_gain(float(expected_improvement(above).mean()), float(best.mean()))
         return Proposal(
             choice.source,
             self.name,
             f"Training here is predicted to raise {rise_in_words(expected, history.return_range)}. "
             f"By the upper confidence bound it gains most: {choice.gain:.3g} in return. On its "
-            f"own context the policy should get {own:.4g} ± {spread:.4g}.",
+            f"own context the policy should get {there:.4g} ± {spread:.4g}.",
             numbers={
                 "expected_gain": expected,
                 "upper_bound_gain": choice.gain,
-                "mean": own,
+                "mean": there,
                 "deviation": spread,
             },
         )

@@ -246,7 +246,7 @@ class Trainer(ABC):
             if job.parent is not None and not self.starts_from_parent:
                 raise TrainerError(
                     f"The trainer {self.name!r} cannot start from another policy. Train from "
-                    "scratch (init='scratch', --init scratch), or use the trainer 'ppo'."
+                    "scratch (init='scratch'), or use the trainer 'ppo'."
                 )
             alike.setdefault(job.shape, []).append(number)
         return [

@@ -86,7 +86,7 @@ class ObservedRows:
     ) -> ObservedRows:
         """Return these rows and one more."""
         own = [np.nan if source_return is None else source_return]
-        one = ObservedRows(self.space, [source], [row], own)
+        one = ObservedRows(self.space, [self.space.vector(source)], [as_row(row, self.space)], own)
         arrays = [np.concatenate([getattr(self, n), getattr(one, n)]) for n in _ARRAYS]
         return self._of(arrays)
 
@@ -253,9 +253,9 @@ def _usable(array: NDArray[np.float64], space: ContextSpace) -> NDArray[np.float
 
 def _numbers(given: Any, space: ContextSpace) -> NDArray[np.float64]:
     """Return a copy as floats, NaN for None and for what is masked."""
+    if hasattr(given, "index") and hasattr(given, "to_numpy"):  # of pandas, not imported here
+        return _by_index(given, space)
     try:
-        if hasattr(given, "index") and hasattr(given, "to_numpy"):  # of pandas, not imported here
-            return _by_index(given, space)
         if isinstance(given, np.ma.MaskedArray):
             return np.array(np.ma.filled(given.astype(np.float64), np.nan))
         # Lists as they are: a truth value among numbers would become 1.
@@ -281,19 +281,20 @@ def _is_number(value: object) -> bool:
 def _by_index(series: Any, space: ContextSpace) -> NDArray[np.float64]:
     """Put a pandas object in the order of the targets, NaN for those that it leaves out."""
     names, labels = list(series.index.names), series.index.tolist()
+    targets: list[Any] = labels
     if set(names) == set(space.names):
         contexts = [dict(zip(names, np.atleast_1d(label), strict=True)) for label in labels]
         targets = [space.find(context) for context in contexts]
         fits = None not in targets and len(set(targets)) == len(targets)
     else:
-        targets, fits = labels, sorted(labels) == list(range(len(space)))
+        fits = set(labels) == set(range(len(space))) and len(labels) == len(space)
     if not fits:
         raise RowError(
             f"The index of a row must have the levels {list(space.names)}, each target once, or "
             f"the numbers 0 to {len(space) - 1} of the targets. Got {short_text(series.index)}. "
             "Set such an index, or pass .to_numpy() if the order is that of the targets."
         )
-    values = series.to_numpy(dtype=np.float64)
+    values = _numbers(series.to_numpy(), space)
     row = np.full((len(space), *values.shape[1:]), np.nan)
     row[np.array(targets, dtype=np.intp)] = values
     return row

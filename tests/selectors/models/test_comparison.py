@@ -218,16 +218,6 @@ class TestVerdict:
         again.watch(rows)
         assert again.choose().name == "b"
 
-    @pytest.mark.parametrize(("error", "chosen"), [(1.9, "first"), (2.1, "second")])
-    def test_far_larger_errors_are_out_of_the_question(self, error, chosen):
-        comparison = contest_of(Scripted("first", [0.0] * 4), Scripted("second", [0.0] * 4))
-        comparison.watch(line_rows([0.0] * 4))
-        comparison.records["first"] = TrackRecord((outcome(score=0.9, error=error**2),))
-        comparison.records["second"] = TrackRecord((outcome(score=0.1, error=1.0),))
-        choice = comparison.choose()
-        assert choice.name == chosen
-        assert choice.scores == {"first": 0.9, "second": 0.1}
-
     def test_says_which_models_were_passed_over_and_why(self):
         comparison = contest_of(*(Scripted(name, [0.0] * 4) for name in "abcd"))
         comparison.watch(line_rows([0.0] * 4))

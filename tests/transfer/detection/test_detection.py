@@ -84,13 +84,6 @@ class TestMountainDetector:
         assert detection.structure == MOUNTAIN
         np.testing.assert_allclose(detection.slopes.left, [DOWN] * 3, atol=0.5)
 
-    def test_where_the_bias_matters(self):
-        space = ContextSpace(a=range(9))
-        rows = synthetic((1.0,), (-3.0,), (0.0,), space=space, sources=space.targets[[2, 6]])
-        ours = MountainDetector((SlopeCriterion(symmetry=None),)).detect(rows)
-        paper = MountainDetector((SlopeCriterion("relative", symmetry=None),)).detect(rows)
-        assert (ours.structure, paper.structure) == (NO_STRUCTURE, MOUNTAIN)
-
     def test_description(self):
         assert MountainDetector().structures == (MOUNTAIN, NO_STRUCTURE)
         assert MountainDetector.min_rows == 2
@@ -185,9 +178,7 @@ class TestSlopeCriterion:
         result = SlopeCriterion().evaluate(rows)
         assert result.value == 1.0
         assert result.passed
-        assert result.explanation == (
-            "performance falls on both sides in every dimension (a); nothing is known about b, c"
-        )
+        assert result.explanation == ("performance falls on both sides in a, is not known in b, c")
 
 
 class Fixed(Criterion):
