@@ -87,6 +87,7 @@ def make_family(
         >>> make_family("cartpole", physics="carl").settings()
         {'name': 'CartPole', 'options': {'physics': 'carl'}}
     """
+    name = str(name)  # a value of another type is an unknown name
     if ":" in name:
         if space is None:
             raise _missing_space(name)
