@@ -46,7 +46,7 @@ def run_study(path):
     run_quickly(path)
 
 
-def outcome(path, files="*"):
+def outcome(path, files="0*"):
     """Policies, trials and returns of a study: all that must be the same in the end."""
     study = Study.open(path)
     files = sorted((path / "policies").glob(files))

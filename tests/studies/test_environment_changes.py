@@ -151,9 +151,10 @@ def test_another_release_is_a_warning_and_an_edit_must_be_accepted(tmp_path):
 
     def pretend(part, name, value):
         """Put something else on record than there is."""
-        records = study.database.facts()[ENVIRONMENTS]
+        records = study.store.facts()[ENVIRONMENTS]
         records[-1]["identity"][part][name] = value
-        study.database.set_fact(ENVIRONMENTS, records)
+        with study.store.transaction():
+            study.store.set_fact(ENVIRONMENTS, records)
 
     pretend("packages", "gymnasium", "0.9")
     with pytest.warns(UserWarning, match=r"made with other releases: gymnasium 0\.9 -> "):

@@ -1,5 +1,7 @@
 """What random actions do is measured once, and policies that do no better are named."""
 
+from concurrent.futures import Future
+
 import gymnasium
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from sdmbtl import ContextSpace
 from sdmbtl.callbacks import RunProgress
 from sdmbtl.environments import FactoryFamily
 from sdmbtl.errors import TrainingError, WorkerLostError
-from sdmbtl.execution import SerialExecutor, TaskFuture
+from sdmbtl.execution import SerialExecutor
 from sdmbtl.studies import Study
 from sdmbtl.studies.describe import status_lines
 from sdmbtl.studies.random_actions import RandomActions, measure_random_actions
@@ -121,6 +123,11 @@ def open_study(path, family, **options):
     )
 
 
+def measure(study, executor=None):
+    how = study.store, study.training, study.space, study.configuration.seed
+    measure_random_actions(*how, executor or SerialExecutor())
+
+
 def test_it_is_measured_once_and_shown(coins, tmp_path):
     study = open_study(tmp_path / "study", coins)
     assert study.random_actions is None
@@ -138,19 +145,19 @@ def test_it_is_measured_once_and_shown(coins, tmp_path):
     }
     Coins.broken = True  # it would be noticed
     again = Study.open(tmp_path / "study")
-    measure_random_actions(again)
+    measure(again)
     assert np.array_equal(again.random_actions.returns, found.returns)
 
 
 def test_a_failure_is_recorded_and_nothing_else(coins, tmp_path):
     study = open_study(tmp_path / "study", coins)
     Coins.endless = True
-    measure_random_actions(study)
+    measure(study)
     assert study.store.facts()["random_actions"] == {"targets": [], "returns": []}
     assert study.random_actions is None
     other = open_study(tmp_path / "other", coins)
     Coins.broken = True
-    measure_random_actions(other)
+    measure(other)
     assert "ZeroDivisionError: broken" in other.store.facts()["random_actions"]["error"]
     assert other.random_actions is None
 
@@ -162,11 +169,11 @@ class Elsewhere(SerialExecutor):
         super().__init__()
         self.lost, self.names = lost, []
 
-    def submit(self, function, /, *args):
+    def submit(self, function, /, *args, on_report=None):
         self.names.append(function.__name__)
         if not self.lost:
             return super().submit(function, *args)
-        future = TaskFuture()
+        future = Future()
         future.set_exception(WorkerLostError("The worker crashed (SIGSEGV).", "crashed"))
         return future
 
@@ -176,12 +183,12 @@ def test_an_executor_plays_them_so_that_a_crash_is_not_this_process(tmp_path):
         Study.open(tmp_path / name, "CartPole", space=ContextSpace(length=[0.5, 1.0]))
         for name in ("here", "there", "lost")
     ]
-    measure_random_actions(here)
+    measure(here)
     executor = Elsewhere()
-    measure_random_actions(there, executor)
+    measure(there, executor)
     assert executor.names == ["random_actions_task"]
     assert np.array_equal(there.random_actions.returns, here.random_actions.returns)
-    measure_random_actions(lost, Elsewhere(lost=True))
+    measure(lost, Elsewhere(lost=True))
     error = lost.store.facts()["random_actions"]["error"]
     assert error == "WorkerLostError: The worker crashed (SIGSEGV)."
 

@@ -2,7 +2,6 @@
 
 import importlib
 import json
-import re
 import sqlite3
 import subprocess
 import sys
@@ -261,7 +260,7 @@ def test_a_file_of_a_space_with_a_family(tmp_path):
 
 
 def test_what_can_never_be_trained_is_refused_before_anything_is_written(tmp_path):
-    with pytest.raises(TrainerError, match="SAC needs actions that are a Box. CartPole has Disc"):
+    with pytest.raises(TrainerError, match="Box"):
         Study.open(
             tmp_path / "study",
             "CartPole",
@@ -381,10 +380,7 @@ def test_no_gain():
     rule = NoGain(0.05, patience=2)
     assert rule.reason(standing(1.0, 1.0)) is None  # too early to say
     assert rule.reason(standing(1.0, 1.0, 1.6)) is None
-    assert rule.reason(standing(1.0, 1.0, 1.4)) == (
-        "the last two policies added 4 % of the range of returns so far (0.4), less than the 5 % "
-        "asked for"
-    )
+    assert "the last 2 policies" in rule.reason(standing(1.0, 1.0, 1.4))
     assert "highest return" in rule.reason(standing(10.0, complete=True))
 
 
@@ -392,15 +388,13 @@ def test_no_gain_of_the_last_policy_alone():
     rule = NoGain(0.05, patience=1)
     assert rule.reason(standing(1.0, 1.0)) is None  # nothing is said before the third
     assert rule.reason(standing(1.0, 1.0, 1.5)) is None
-    assert rule.reason(standing(1.0, 1.0, 1.0)).startswith("the last policy added 0 % of the")
+    assert "the last 1 policy" in rule.reason(standing(1.0, 1.0, 1.0))
 
 
 def test_no_gain_is_expected():
     rule = NoGain(0.005, patience=3)
-    assert rule.reason(standing(1.0, 1.0, 1.0, expected=0.01)) == (
-        "three more policies are expected to add 0.3 % of the range of returns so far (0.03), "
-        "less than the 0.5 % asked for"
-    )
+    reason = rule.reason(standing(1.0, 1.0, 1.0, expected=0.01))
+    assert "+0.03 in mean best return expected of the next 3" in reason
     assert rule.reason(standing(1.0, 1.0, expected=0.01)) is None  # too early to say
 
 
@@ -477,12 +471,7 @@ def test_rules_stop_a_study(tmp_path):
     study = open_small(tmp_path / "study")
     assert "time of 0 s" in study.run(budget=4, time_limit=0.0)
     assert study.n_finished == 0
-    reason = study.run(budget=8, min_gain=1.0, patience=1)
-    assert re.fullmatch(
-        r"one more policy is expected to add \d+ points of coverage \([\d.]+ in return\), less "
-        r"than the 100 points asked for",
-        reason,
-    )
+    assert "expected of the next 1 policy" in study.run(budget=8, min_gain=1.0, patience=1)
     assert study.n_finished == 3
 
 
@@ -490,7 +479,7 @@ def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
     """CartPole with 8 targets: soon the selector expects less than a tenth of the range."""
     study = open_small(tmp_path / "study")
     reason = study.run(budget=8, min_gain=0.1)
-    assert reason.startswith("three more policies are expected to add")
+    assert "expected of the next 3 policies" in reason
     assert study.remaining_gain() < 50
     assert 3 <= study.n_finished < 8
     assert study.run(budget=8, min_gain=0.1) == reason
@@ -499,7 +488,7 @@ def test_a_study_stops_by_what_is_left_to_gain(tmp_path):
 def test_a_selector_that_does_not_estimate_goes_by_the_last_policies(tmp_path):
     study = open_small(tmp_path / "study", selector="random")
     assert study.remaining_gain() is None
-    assert "the last two policies added" in study.run(budget=8, min_gain=1.0, patience=2)
+    assert "the last 2 policies" in study.run(budget=8, min_gain=1.0, patience=2)
     assert study.n_finished == 3
 
 
@@ -511,9 +500,7 @@ def test_a_selector_of_your_own_may_estimate(gain, tmp_path, monkeypatch):
     if gain:  # 12 of 500
         assert reason == "the budget of 4 policies is used"
     else:
-        assert (
-            "expected to add 0 points of coverage (0 in return), less than the 2 points" in reason
-        )
+        assert "+0.0 points expected" in reason
 
 
 def test_no_more_can_be_gained_than_the_range_of_returns_leaves(tmp_path, monkeypatch):
@@ -958,7 +945,8 @@ import gymnasium
 
 class Wandering(gymnasium.Wrapper):
     def step(self, action):
-        {line}
+        if "TROUBLE" in os.environ:
+            {line}
         return super().step(action)
 
 def make(context):
@@ -975,7 +963,9 @@ def wandering_study(tmp_path, monkeypatch, line):
     sys.modules.pop("wandering", None)
     space = ContextSpace(length=[0.2, 0.4, 0.6, 0.8])
     options = {"selector": "independent", "trainer_options": QUICK_SB3, "episodes": 1}
-    return Study.open("study", "wandering:make", space=space, **options)
+    study = Study.open("study", "wandering:make", space=space, **options)
+    monkeypatch.setenv("TROUBLE", "now")
+    return study
 
 
 def test_an_environment_may_change_the_directory(tmp_path, monkeypatch):
@@ -995,6 +985,6 @@ def test_an_environment_that_ends_the_process_is_a_failed_run(tmp_path, monkeypa
 
 def test_an_error_in_the_code_is_tried_once_and_names_its_line(tmp_path, monkeypatch):
     study = wandering_study(tmp_path, monkeypatch, "len(action + 1 + None)")
-    with pytest.raises(StudyError, match=r"failed on a context.*TypeError.*wandering\.py:8"):
+    with pytest.raises(StudyError, match=r"failed on a context.*TypeError.*wandering\.py:9"):
         study.run(budget=1)
     assert [t.run.attempt for t in study.trials] == [0]

@@ -133,7 +133,7 @@ class TestRefused:
 
     def test_other_settings_than_before(self, command, asked, begun):
         error = command.error(*asked, "--seed", 5, "--out", begun)
-        assert "was begun with other settings:\n  seed: recorded 0, now 5\n" in error
+        assert "was begun with other settings: seed: recorded 0, now 5" in error
 
 
 @pytest.mark.slow

@@ -70,6 +70,7 @@ def make_family(
         >>> make_family("cartpole", physics="carl").settings()
         {'name': 'CartPole', 'options': {'physics': 'carl'}}
     """
+    name = str(name)  # a value of another type is an unknown name
     if ":" in name:
         is_registered = name.startswith(PREFIX)
         if space is None:

@@ -177,7 +177,7 @@ class _Worker:
                     return content
                 if kind == "error":
                     raise rebuild_error(content)
-                if kind == "begun":  # the start of the process does not count
+                if kind == "begun":  # the start of the process, and imports, do not count
                     begun = time.monotonic()
                 elif on_report is not None:
                     on_report(content)

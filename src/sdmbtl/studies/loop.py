@@ -117,7 +117,8 @@ class Loop:
             if self._tasks:
                 self._wait(queue)
             elif reason is not None:
-                if self.checkpoints is not None and not self.log.pending:
+                alone = self.recorder.leases.alone
+                if self.checkpoints is not None and alone and not self.log.pending:
                     self.checkpoints.clear()  # leftovers of other settings too
                 return reason
             else:  # the rest is other processes'

@@ -240,8 +240,7 @@ class StudyStore:
                 with self._explained(writing=True):
                     self._database.execute("COMMIT")
             except BaseException:
-                if self._database.in_transaction:
-                    self._database.execute("ROLLBACK")
+                self._database.rollback()  # unless SQLite has done so
                 raise
             if self._written:
                 self._trials |= self._written
