@@ -16,7 +16,7 @@ from sdmbtl.training import (
     make_trainer,
     train,
 )
-from sdmbtl.training.tasks import job_to_data, train_task
+from sdmbtl.training.tasks import train_task
 
 
 class KilledError(Exception):
@@ -208,10 +208,9 @@ def test_checkpoints_of_all_that_was_trained_are_deleted(tmp_path):
 
 def test_a_machine_without_the_study_keeps_no_checkpoints(tmp_path):
     made = jax_env()
-    spec, (job,) = TrainerSpec.of(made).to_dict(), map(job_to_data, jobs_for(made, 1))
     for study, kept in (("missing", 0), ("there", 1)):
         folder = tmp_path / study / "checkpoints"
         if kept:
             folder.parent.mkdir()
-        train_task(spec, [job], (str(folder), 0.0))
+        train_task(TrainerSpec.of(made), jobs_for(made, 1), Checkpoints(folder, 0.0))
         assert len([*folder.glob("*.npz")]) == kept

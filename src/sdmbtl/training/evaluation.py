@@ -101,7 +101,7 @@ def evaluate(
 
     if not trainer.evaluates_on_host or not can_be_made_anywhere(trainer.family):
         helpers = None
-    shared = spec.to_dict(), policy_bytes(policy), vectors, episodes, seed
+    shared = spec, policy_bytes(policy), vectors, episodes, seed
     try:
         for part, played in _play_parts(numbers, episodes, play, helpers, shared, report):
             whole.returns[list(part)] = played.returns[list(part)]
@@ -193,7 +193,7 @@ def _play_part(
 
 
 def _play_elsewhere(
-    spec: dict[str, Any],
+    spec: TrainerSpec,
     policy: bytes,
     contexts: NDArray[np.float64],
     episodes: int,
@@ -201,8 +201,7 @@ def _play_elsewhere(
     only: Sequence[int],
 ) -> Evaluation:
     """Evaluate in a helper, which makes trainer and policy once."""
-    trainer = TrainerSpec.from_dict(spec).make_trainer()
-    return _play_part(trainer, load_once(policy), contexts, episodes, seed, only)
+    return _play_part(spec.make_trainer(), load_once(policy), contexts, episodes, seed, only)
 
 
 @lru_cache(maxsize=1)

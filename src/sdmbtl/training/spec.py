@@ -60,6 +60,10 @@ class TrainerSpec:
             ) from None
         return cls(**plain, trainer=trainer.name, live=trainer)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travel to another process without the trainer of this one."""
+        return TrainerSpec, (self.environment, self.space, self.trainer, self.settings)
+
     def to_dict(self) -> dict[str, Any]:
         """The specification as JSON data."""
         names = ("environment", "space", "trainer", "settings")
