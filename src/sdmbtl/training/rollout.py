@@ -76,9 +76,9 @@ def evaluate_in_gymnasium(
     for key, value in rollout.returns.items():
         returns[key] = value
     errors = {}
-    for number, (_, error, env) in sorted(rollout.errors.items()):
+    for number, (_, error) in sorted(rollout.errors.items()):
         returns[number] = np.nan
-        errors[number] = str(environment_error(space.context(contexts[number]), error, env))
+        errors[number] = str(environment_error(space.context(contexts[number]), error))
     return Evaluation(returns, errors)
 
 
@@ -113,7 +113,7 @@ class _Rollout:
 
     A slot goes on with the same context for as long as there are episodes of it, so that one
     environment can serve for several. At first every slot has its own context. `returns` are by
-    context and episode; `errors` by context: the first episode that failed, why, and where.
+    context and episode; `errors` by context: the first episode that failed, and its error.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class _Rollout:
         seed: int,
     ) -> None:
         self.returns: dict[tuple[int, int], float] = {}
-        self.errors: dict[int, tuple[int, BaseException, object]] = {}
+        self.errors: dict[int, tuple[int, BaseException]] = {}
         self._make, self._episodes, self._seed = make, episodes, seed
         self._left = dict.fromkeys(numbers, episodes)  # not begun yet
         self._open = dict.fromkeys(numbers, 0)  # begun, and not ended
@@ -182,7 +182,7 @@ class _Rollout:
         except TrainerError:
             raise
         except ENVIRONMENT_FAILURES as error:
-            self._fail(slot.number, slot.episode, error, slot.env.inner)
+            self._fail(slot.number, slot.episode, error)
             return True
         return False
 
@@ -210,7 +210,7 @@ class _Rollout:
             except TrainerError:
                 raise
             except ENVIRONMENT_FAILURES as error:
-                self._fail(number, episode, error, None if env is None else env.inner)
+                self._fail(number, episode, error)
                 if env is not None:
                     _close(env)
             env, following = None, self._choose_next()
@@ -233,12 +233,12 @@ class _Rollout:
         self._open[number] -= 1
         self._done += not self._left[number] and not self._open[number]
 
-    def _fail(self, number: int, episode: int, error: BaseException, env: object) -> None:
+    def _fail(self, number: int, episode: int, error: BaseException) -> None:
         """Note an episode that failed: no more are begun on its context."""
         # Of several episodes the first counts: which one ends first depends on the slots.
         known = self.errors.get(number)
         if known is None or episode < known[0]:
-            self.errors[number] = episode, error, env
+            self.errors[number] = episode, error
         self._left[number] = 0
         self._end(number)
 

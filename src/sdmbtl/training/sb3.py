@@ -266,12 +266,6 @@ class SB3Trainer(Trainer):
             watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
         )
 
-    def failed(self, job: TrainingJob, cause: str) -> TrainingError:
-        """Return the error for a training run that failed."""
-        return TrainingError(
-            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}."
-        )
-
     def policy_of(self, model: BaseAlgorithm) -> SB3Policy:
         """Copy the policy of a model of this trainer as it is now."""
         return SB3Policy.from_model(model, self.policy, self.hyperparameters.get("policy_kwargs"))
@@ -385,12 +379,12 @@ class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
         """Start an episode on another context."""
         number = int(self._generator.integers(len(self._contexts)))
         self._context = self._space.context(self._contexts[number])
-        with name_context_in_errors(self._context, self.env):
+        with name_context_in_errors(self._context):
             return self.env.reset(seed=seed, options={**(options or {}), "context": self._context})
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Take one step."""
-        with name_context_in_errors(self._context, self.env):
+        with name_context_in_errors(self._context):
             return self.env.step(action)
 
 

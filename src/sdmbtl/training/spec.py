@@ -7,7 +7,7 @@ A specification can be written to a file or sent to another process or machine, 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -103,7 +103,6 @@ def train(
     jobs: Sequence[TrainingJob],
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-    finished: Callable[[dict[int, Training | Failure]], None] | None = None,
 ) -> list[Training | Failure]:
     """Train one policy for each job.
 
@@ -115,8 +114,6 @@ def train(
         progress: Called now and then; what it raises passes through.
         checkpoints: Files from which killed runs continue; for the caller to delete, with
             `delete_checkpoints`, when what was trained is on record.
-        finished: Called with the results of jobs that were trained side by side, by their places in
-            the list, as soon as these are there; what it raises passes through.
 
     Returns:
         For each job the training run, or why it failed. If several jobs that were trained together
@@ -130,10 +127,7 @@ def train(
     for numbers in spec.make_trainer().chunks(jobs):
         chunk = [jobs[number] for number in numbers]
         trained = _try_jobs(spec, checkpoints, chunk, joint.part(len(chunk)))
-        done = dict(zip(numbers, trained, strict=True))
-        results |= done
-        if finished is not None:
-            finished(done)
+        results |= zip(numbers, trained, strict=True)
     return [results[number] for number in range(len(jobs))]
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sdmbtl.contexts.observation import append_context
 from sdmbtl.environments.functional import FunctionalEnvironment
-from sdmbtl.training.ppo.distributions import Categorical, Distribution, Gaussian
+from sdmbtl.training.ppo.distributions import Categorical, Gaussian
 from sdmbtl.training.ppo.learner import (
     Optimiser,
     Trajectory,
@@ -309,7 +309,7 @@ def _take_rows(rows: jax.Array, index: jax.Array) -> jax.Array:
     return rows[index]
 
 
-def _distribution_of(actions: spaces.Discrete | spaces.Box) -> Distribution:
+def _distribution_of(actions: spaces.Discrete | spaces.Box) -> Categorical | Gaussian:
     if isinstance(actions, spaces.Discrete):
         return Categorical(int(actions.n))
     return Gaussian(actions.shape[0], (float(actions.low[0]), float(actions.high[0])))

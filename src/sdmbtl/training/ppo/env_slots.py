@@ -219,7 +219,7 @@ class _GymnasiumSlot:
         except TrainerError:
             raise
         except ENVIRONMENT_FAILURES as error:
-            raise environment_error(self._context, error, self._env) from error
+            raise environment_error(self._context, error) from error
         truncated = truncated or len(self.state.actions) >= self._limit
         arrays.terminated[t, slot] = terminated
         arrays.truncated[t, slot] = truncated and not terminated
@@ -239,7 +239,7 @@ class _GymnasiumSlot:
         plan = self._plan
         vector, seed = plan.draw(self._slot, self.state.episode)
         context = plan.family.full_context(plan.space.context(vector))
-        with name_context_in_errors(context, self._env):
+        with name_context_in_errors(context):
             use = None if self._env is None else plan.family.use_of(self._env)
             if use is None or use == "episode" or (use == "context" and context != self._context):
                 self.close()

@@ -13,7 +13,7 @@ import numpy as np
 from sdmbtl.checks import check_bool, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
-from sdmbtl.errors import PolicyError, TrainerError, TrainingError
+from sdmbtl.errors import PolicyError, TrainerError
 from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
 from sdmbtl.policies.flattening import FlatActions, FlatObservations
 from sdmbtl.policies.mlp import ReturnStatistics
@@ -315,7 +315,7 @@ class GymnasiumPPO(Trainer):
         )
         steps = state.iteration * settings.batch_size
         if not all(np.isfinite(array).all() for array in policy.arrays().values()):
-            raise self._failed(job, f"weights are not finite after {steps} steps")
+            raise self.failed(job, f"weights are not finite after {steps} steps")
         # Some contexts, evenly among all, and the same episodes each time: otherwise these, and
         # not the policy, would decide which one is the best.
         number = min(len(job.contexts), MOST_EVALUATED)
@@ -326,16 +326,10 @@ class GymnasiumPPO(Trainer):
         )
         mean_return = float(played.complete().mean())
         if not math.isfinite(mean_return):
-            raise self._failed(job, f"the mean return is {mean_return} after {steps} steps")
+            raise self.failed(job, f"the mean return is {mean_return} after {steps} steps")
         state.curve.append((steps, mean_return))
         if mean_return >= state.best_return:  # of equally good ones the one trained longer
             state.best, state.best_return = policy, mean_return
-
-    def _failed(self, job: TrainingJob, cause: str) -> TrainingError:
-        return TrainingError(
-            f"The training run on {self.shown(job)} with seed {job.seed} failed: {cause}. A "
-            "smaller learning_rate may help."
-        )
 
 
 @dataclass

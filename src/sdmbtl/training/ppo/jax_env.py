@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import fields
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Literal
 
 import jax
@@ -17,7 +17,7 @@ from sdmbtl.checks import check_int, known_options
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.environments.functional import FunctionalEnvironment
-from sdmbtl.errors import TrainerError, TrainingError
+from sdmbtl.errors import TrainerError
 from sdmbtl.policies import Policy
 from sdmbtl.training.base import Trainer
 from sdmbtl.training.checkpoint import Checkpoint, Snapshot
@@ -134,9 +134,16 @@ class JaxEnvPPO(Trainer):
                 steps, latest = done * size * len(jobs), float(curve[-1][1].mean())
                 progress(Report(steps, total, latest, stage, evaluations))
 
+        def take_snapshot() -> Snapshot:
+            """Return everything that the chunk needs to continue."""
+            data = {"iterations": done, "curve": [[at, means.tolist()] for at, means in curve]}
+            return Snapshot(data, arrays_of(states, "states"))
+
         saved = None if checkpoint is None else checkpoint.load()
         if saved is not None:
-            states, curve, done = _restore(saved, states)
+            states = from_arrays(states, "states", saved.arrays)
+            curve = [(steps, np.array(means)) for steps, means in saved.data["curve"]]
+            done = saved.data["iterations"]
             report("continued")
         elif jobs[0].parent is not None:
             states, means = self._ppo.evaluate(states, tasks)
@@ -147,8 +154,7 @@ class JaxEnvPPO(Trainer):
                 states, tasks, jnp.arange(first, done), jnp.int32(iterations)
             )
             curve.append((done * size, np.asarray(means, dtype=np.float64)))
-            take = partial(_take_snapshot, states, curve, done)
-            with nullcontext() if checkpoint is None else checkpoint.kept(take):
+            with nullcontext() if checkpoint is None else checkpoint.kept(take_snapshot):
                 report()
         return [
             self._make_training(states, number, job, iterations * size, curve)
@@ -218,10 +224,7 @@ class JaxEnvPPO(Trainer):
         if not all(
             np.isfinite(x).all() for x in jax.tree.leaves((best_return, weights, obs_stats))
         ):
-            raise TrainingError(
-                f"The training run on {self.shown(job)} with seed {job.seed} gave returns or "
-                "weights that are not finite. A smaller learning_rate may help."
-            )
+            raise self.failed(job, "returns or weights are not finite")
         return Training(
             policy=self.form.make_policy(weights, obs_stats),
             steps=steps,
@@ -231,22 +234,6 @@ class JaxEnvPPO(Trainer):
 
 
 _Curve = list[tuple[int, NDArray[np.float64]]]
-
-
-def _take_snapshot(states: TrainState, curve: _Curve, iterations: int) -> Snapshot:
-    """Return everything that a chunk needs to continue after some iterations."""
-    data = {
-        "iterations": iterations,
-        "curve": [[steps, returns.tolist()] for steps, returns in curve],
-    }
-    return Snapshot(data, arrays_of(states, "states"))
-
-
-def _restore(saved: Snapshot, begun: TrainState) -> tuple[TrainState, _Curve, int]:
-    """Read states, curve and iterations from a snapshot, in the form of new states."""
-    states = from_arrays(begun, "states", saved.arrays)
-    curve = [(int(steps), np.array(returns)) for steps, returns in saved.data["curve"]]
-    return states, curve, int(saved.data["iterations"])
 
 
 @lru_cache(maxsize=8)
