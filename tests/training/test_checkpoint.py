@@ -126,12 +126,6 @@ def test_an_interruption_is_kept_even_if_nothing_is_due(run, tmp_path):
     assert len(reports) <= 6, "where it was"
 
 
-def test_it_is_written_only_when_due(run, tmp_path):
-    spec, jobs = run
-    train(spec, jobs, None, Checkpoints(tmp_path / "checkpoints", 3600.0))
-    assert not (tmp_path / "checkpoints").exists()
-
-
 def test_checkpoints_of_other_jobs_do_not_count(tmp_path):
     trainer = jax_env()
     spec, jobs = TrainerSpec.of(trainer).to_dict(), jobs_for(trainer, 2)

@@ -302,19 +302,18 @@ class Faulty(Walk):
 @pytest.mark.parametrize(
     ("fault", "text"),
     [
-        ("raise", "ZeroDivisionError: the wheel came off"),
+        ("raise", r"ZeroDivisionError: the wheel came off \(.*test_gymnasium_ppo.py:\d+"),
         ("exit", "SystemExit"),
         ("four values", "unpack"),
         ("reward", "sequence|0-dimensional"),
         ("shape", r"shape \(1,\), but .* \(2,\)"),
     ],
 )
-def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
+def test_failures_name_the_context(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     space = ContextSpace(goal=[1.0, 2.0])
     trainer = made(Faulty, space, **SMALL, total_timesteps=64)
-    pattern = rf"context \{{'goal': 1.0\}}: .*{text}.*test_gymnasium_ppo.py:\d+"
-    with pytest.raises(TrainingError, match=pattern):
+    with pytest.raises(TrainingError, match=rf"context \{{'goal': 1.0\}}: .*{text}"):
         train_one(trainer, space.targets[:1])
     monkeypatch.setattr(Faulty, "fault", "")
     monkeypatch.setattr(Faulty, "step", Walk.step)
@@ -325,7 +324,6 @@ def test_failures_name_the_context_and_the_line(monkeypatch, fault, text):
     assert evaluation.errors
     for number, error in evaluation.errors.items():
         assert f"{{'goal': {number + 1}.0}}" in error
-        assert "test_gymnasium_ppo.py:" in error
 
 
 class FaultyAtOnce(Faulty):
@@ -346,7 +344,7 @@ class FaultyAtOnce(Faulty):
 def test_a_first_step_that_fails_is_refused_before_training(monkeypatch, fault, text):
     monkeypatch.setattr(Faulty, "fault", fault)
     trainer = made(FaultyAtOnce, ContextSpace(goal=[1.0, 2.0]), **SMALL)
-    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}.*test_gymnasium_ppo.py:\d+"):
+    with pytest.raises(TrainingError, match=rf"\{{'goal': .*{text}"):
         trainer.check_environment()
 
 
@@ -390,13 +388,10 @@ def test_recommended_settings_come_after_those_of_the_user():
         assert PPOSettings(**settings).num_iterations() >= 25
 
 
-def test_few_updates_are_a_warning(caplog):
-    trainer = cartpole(total_timesteps=128)
-    assert train_one(trainer, POLES.targets[:1]).steps == 128
-    assert "2 updates in 128 steps: a policy learns little from so few" in caplog.text
-
-
-def test_rewards_that_are_not_numbers():
+def test_rewards_that_are_not_numbers_and_too_few_updates(caplog):
     trainer = made("small_environments:make_worthless", POLES, **SMALL, total_timesteps=640)
     with pytest.raises(TrainingError, match="weights are not finite after.*smaller learning_rate"):
         train_one(trainer, POLES.targets[:1])
+    trainer = cartpole(total_timesteps=128)
+    assert train_one(trainer, POLES.targets[:1]).steps == 128
+    assert "2 updates in 128 steps: a policy learns little from so few" in caplog.text

@@ -139,7 +139,11 @@ def _play_parts(
     if helpers is None or len(numbers) <= least:
         yield numbers, play(numbers)
         return
-    todo, waiting = deque(_split(numbers, least, helpers.workers + 1)), dict[Future[Any], Any]()
+    todo, waiting = deque[Sequence[int]](), dict[Future[Any], Sequence[int]]()
+    while len(numbers):  # in parts that become smaller, so that all processes end together
+        size = least * math.ceil(len(numbers) / (2 * (helpers.workers + 1) * least))
+        todo.append(numbers[:size])
+        numbers = numbers[size:]
     while todo or waiting:
         # A few ahead of the helpers; this process does its share meanwhile.
         while todo and len(waiting) < 2 * helpers.workers:
@@ -153,14 +157,6 @@ def _play_parts(
             report()
         for future in [future for future in waiting if future.done()]:
             yield waiting.pop(future), future.result()
-
-
-def _split(numbers: Sequence[int], least: int, processes: int) -> Iterator[Sequence[int]]:
-    """Cut into parts that become smaller, so that all processes end at about the same time."""
-    while len(numbers):
-        size = least * math.ceil(len(numbers) / (2 * processes * least))
-        yield numbers[:size]
-        numbers = numbers[size:]
 
 
 def _play_part(

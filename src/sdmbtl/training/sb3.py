@@ -34,6 +34,7 @@ from sdmbtl.errors import PolicyError, TrainerError, TrainingError
 from sdmbtl.policies import Policy
 from sdmbtl.policies.sb3 import SB3Policy, algorithm_class, classes_from_names, policy_class_of
 from sdmbtl.training.base import Trainer
+from sdmbtl.training.best_policy import BestPolicy
 from sdmbtl.training.checkpoint import Checkpoint
 from sdmbtl.training.environment_errors import name_context_in_errors
 from sdmbtl.training.job import Evaluation, Training, TrainingJob
@@ -55,9 +56,6 @@ _CLEANRL_NAMES = {
 LEAST_UPDATES = 25
 #: Off-policy algorithms take at most this share of the steps before they learn.
 LEARNING_STARTS = 0.1
-#: At most this many contexts of a job are evaluated during training, drawn once, and in at most
-#: this many episodes: on regions, evaluations took longer than training.
-MOST_EVALUATED = 64
 #: Evaluations in a training run, and seconds between reports of progress.
 EVALUATIONS, REPORT_EVERY = 10, 0.2
 
@@ -84,8 +82,7 @@ class SB3Trainer(Trainer):
         norm_reward: Normalise rewards by running statistics in training; if left out, for
             algorithms that learn from rollouts.
         eval_every: Steps between two evaluations; a tenth of the steps if left out.
-        eval_episodes: Episodes on each context in an evaluation; fewer, at least one, if that
-            would be more than 64 in all.
+        eval_episodes: Episodes of such an evaluation; the best policy is kept.
         max_episode_steps: Time limit of an episode, in addition to the environment's own.
         endless_after: Steps after which an episode of an evaluation is taken to never end, which
             is an error.
@@ -245,26 +242,25 @@ class SB3Trainer(Trainer):
         for_training, for_contexts, for_evaluation = (
             int(seed) for seed in np.random.SeedSequence(job.seed).generate_state(3)
         )
+        watcher = _Watcher(self, job, total, for_evaluation, progress)
         with _isolated(for_training):
             environments = self._environments(job, for_contexts)
             try:
                 model = self._model(environments, for_training, total)
                 if job.parent is not None:
                     self._start_from_parent(model, job.parent)
-                watcher = _Watcher(self, job, total, for_evaluation, progress)
-                try:
-                    model.learn(total, callback=watcher)
-                    watcher.evaluate()
-                except (TrainerError, TrainingError):
-                    raise
-                except Exception as error:
-                    raise self.failed(job, f"{type(error).__name__}: {error}") from error
+                model.learn(total, callback=watcher)
+                watcher.evaluate()
+            except (TrainerError, TrainingError):
+                raise
+            except Exception as error:
+                raise self.failed(job, f"{type(error).__name__}: {error}") from error
             finally:
                 environments.close()
-        watcher.report(watcher.best_return)
-        return Training(
-            watcher.best_policy, model.num_timesteps, watcher.best_return, watcher.curve
-        )
+        best = watcher.best
+        watcher.report(best.mean_return)
+        assert best.policy is not None  # noqa: S101 (the last policy is evaluated)
+        return Training(best.policy, model.num_timesteps, best.mean_return, best.curve)
 
     def policy_of(self, model: BaseAlgorithm) -> SB3Policy:
         """Copy the policy of a model of this trainer as it is now."""
@@ -389,9 +385,7 @@ class OneContextEachEpisode(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class _Watcher(BaseCallback):
-    """Evaluates the policy during training and keeps the best one."""
-
-    best_policy: SB3Policy
+    """Evaluates the policy during training, and reports progress."""
 
     def __init__(
         self,
@@ -402,47 +396,24 @@ class _Watcher(BaseCallback):
         progress: Progress | None,
     ) -> None:
         super().__init__()
-        self.best_return = -math.inf
-        self.curve: list[tuple[int, float]] = []
+        self.best = BestPolicy()
         self._trainer, self._job, self._progress = trainer, job, progress
         self._total, self._seed = total, seed
-        rows = np.arange(len(job.contexts))
-        if len(rows) > MOST_EVALUATED:
-            rows = np.random.default_rng(seed).choice(len(rows), MOST_EVALUATED, replace=False)
-        self._contexts = job.contexts[np.sort(rows)]
-        self._episodes = max(1, min(trainer.eval_episodes, MOST_EVALUATED // len(rows)))
         self._eval_every = trainer.eval_every or max(1, total // EVALUATIONS)
-        self._next_evaluation = self._reported_evaluations = 0
-        self._next_report = 0.0
+        self._next_evaluation, self._next_report = 0, 0.0
 
     def evaluate(self) -> None:
-        """Play the policy as it is now, and keep it if it is the best.
-
-        Raises:
-            TrainingError: If its weights or its returns are not finite.
-        """
-        trainer, steps = self._trainer, f"after {self.num_timesteps} steps"
-        policy = trainer.policy_of(self.model)
-        if not all(np.isfinite(array).all() for array in policy.arrays().values()):
-            raise trainer.failed(self._job, f"weights are not finite {steps}")
-        evaluation = trainer.play(
-            trainer.family, policy, self._contexts, episodes=self._episodes, seed=self._seed
-        )
-        mean = float(evaluation.complete().mean())
-        if not math.isfinite(mean):
-            raise trainer.failed(self._job, f"the mean return is {mean} {steps}")
-        self.curve.append((self.num_timesteps, mean))
-        if mean >= self.best_return:
-            self.best_policy, self.best_return = policy, mean
+        """Play the policy as it is now, and keep it if it is the best."""
+        trainer, steps = self._trainer, self.num_timesteps
+        policy, episodes = trainer.policy_of(self.model), trainer.eval_episodes
+        self.best.consider(trainer, self._job, policy, steps, episodes=episodes, seed=self._seed)
 
     def report(self, mean_return: float) -> None:
         """Report progress, with the evaluations that were not reported yet."""
-        new = tuple(self.curve[self._reported_evaluations :])
-        self._reported_evaluations = len(self.curve)
         if self._progress is not None:
             # Some algorithms finish an episode or a population after the last step.
             total = max(self._total, self.num_timesteps)
-            metrics = {"mean_return": self._latest_return()}
+            new, metrics = self.best.take_new_evaluations(), {"mean_return": self._latest_return()}
             self._progress(
                 Report(self.num_timesteps, total, mean_return, evaluations=new, metrics=metrics)
             )

@@ -169,25 +169,22 @@ class PolicyForm:
 
     def check_policy(self, policy: Policy, does: str) -> MlpPolicy:
         """Refuse a policy of another form; `does` is what the trainer does with its own."""
-        sizes = (self.n_inputs, *self.settings.hidden_sizes, self.n_outputs)
-        shapes = list(pairwise(sizes))
-        if not isinstance(policy, MlpPolicy) or [w.shape for w in policy.weights] != shapes:
-            got = (
-                f"one with layers {[len(policy.shift), *[len(b) for b in policy.biases]]}"
-                if isinstance(policy, MlpPolicy)
-                else repr(policy)
-            )
-            raise TrainerError(
-                f"This trainer {does} its own policies, with layers {list(sizes)}. "
-                f"Got {got} instead. Make the trainer with the settings of that policy."
-            )
         norm_obs = self.settings.norm_obs
-        if (policy.limit is not None) != norm_obs:
-            raise TrainerError(
-                f"This trainer {does} policies with norm_obs {norm_obs}. Got one with norm_obs "
-                f"{not norm_obs} instead. Make the trainer with the settings of that policy."
-            )
-        return policy
+        sizes = [self.n_inputs, *self.settings.hidden_sizes, self.n_outputs]
+        wanted = f"layers {sizes} and norm_obs {norm_obs}"
+        if not isinstance(policy, MlpPolicy):
+            got = repr(policy)
+        elif [w.shape for w in policy.weights] == list(pairwise(sizes)) and norm_obs == (
+            policy.limit is not None
+        ):
+            return policy
+        else:
+            layers = [len(policy.shift), *[len(b) for b in policy.biases]]
+            got = f"one with layers {layers} and norm_obs {policy.limit is not None}"
+        raise TrainerError(
+            f"This trainer {does} its own policies, with {wanted}. Got {got} instead. Make the "
+            "trainer with the settings of that policy."
+        )
 
 
 def _as_layers(arrays: Iterable[tuple[NDArray[Any], NDArray[Any]]]) -> Layers:
