@@ -143,14 +143,8 @@ def test_an_action_with_one_possible_value_can_be_trained_further():
     parent = train_one(trainer, POLES.targets)
     assert parent.policy.act(np.zeros(2, np.float32))[1] == 3.0
     child = train_one(trainer, POLES.targets, 3, parent=parent.policy)
-    assert child.source_return >= parent.source_return
-
-
-def test_nothing_worse_than_the_parent_is_returned(trained):
-    child = train_one(cartpole(learning_rate=0.3), POLES.targets, 3, parent=trained[1].policy)
-    assert child.curve[0][0] == 0
-    assert child.source_return == max(value for _, value in child.curve)
-    assert min(value for _, value in child.curve[1:]) < child.curve[0][1], "training ruined it"
+    assert child.curve[0][0] == 0, "the parent is evaluated first"
+    assert child.source_return >= child.curve[0][1]
 
 
 # -- spaces ------------------------------------------------------------------------------

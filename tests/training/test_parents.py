@@ -6,7 +6,7 @@ import pytest
 from sdmbtl import ContextSpace
 from sdmbtl.environments import make_family
 from sdmbtl.errors import TrainerError
-from sdmbtl.policies import MlpPolicy, policy_bytes, policy_from_bytes
+from sdmbtl.policies import policy_bytes, policy_from_bytes
 from sdmbtl.training import TrainingJob, make_trainer
 
 # The settings of other tests too: most of the time goes into compiling.
@@ -123,16 +123,6 @@ def test_a_parent_that_does_not_fit(parent):
     seeing = cartpole(observe_context=True)
     with pytest.raises(TrainerError, match=r"layers \[6, 64, 64, 2\]"):
         seeing.train([TrainingJob(SPACE.targets, 0, parent=parent.policy)])
-    layers = [np.zeros(pair, np.float32) for pair in ((4, 64), (64, 64), (64, 2))]
-    odd = MlpPolicy(
-        layers,
-        [np.zeros(64), np.zeros(64), np.zeros(2)],
-        np.zeros(4),
-        np.ones(4),
-        critic=[(np.zeros((4, 1)), np.zeros(1))],
-    )
-    with pytest.raises(TrainerError, match="another critic"):
-        cartpole().train([TrainingJob(SPACE.targets, 0, parent=odd)])
 
 
 def test_jobs_of_several_shapes_come_back_in_order(parent):

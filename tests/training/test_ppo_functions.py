@@ -240,12 +240,6 @@ def test_unusable_settings(settings, text):
         PPOSettings(**settings)
 
 
-def test_iterations_are_rounded_up():
-    assert PPOSettings(total_timesteps=2049).num_iterations() == 2
-    assert PPOSettings(total_timesteps=2048).num_iterations() == 1
-    assert PPOSettings(total_timesteps=2048).num_iterations(4097) == 3
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_samples_are_those_who_acted_one_agent_after_another(seed):
     rng = np.random.default_rng(seed)

@@ -64,15 +64,6 @@ def test_recommended_settings_are_for_their_algorithm():
     assert other.algorithm_arguments(100_000) == {"buffer_size": 50, "learning_starts": 100}
 
 
-def test_unknown_options():
-    with pytest.raises(
-        TrainerError, match="'num_stepps'; 'sb3' with PPO has.*Did you mean 'num_steps'"
-    ):
-        made(num_stepps=3)
-    with pytest.raises(TrainerError, match="Unknown option 'family_name'"):
-        made(family_name=3)
-
-
 @pytest.mark.parametrize(("name", "package"), [("sb3", "stable_baselines3"), ("ppo", "jax")])
 def test_missing_packages(name, package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)

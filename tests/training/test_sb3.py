@@ -65,10 +65,6 @@ def test_it_learns_to_balance():
     assert [steps for steps, _ in training.curve] == [256, 5_120, 10_240, 15_104]
     returns = trainer.evaluate(training.policy, space.targets, episodes=10, seed=3).complete()
     assert returns.mean() > 100, "chance actions balance for about 22 steps"
-    again = policy_from_bytes(policy_bytes(training.policy))
-    np.testing.assert_array_equal(
-        trainer.evaluate(again, space.targets, episodes=10, seed=3).complete(), returns
-    )
 
 
 @pytest.mark.parametrize(
@@ -131,7 +127,6 @@ class Noted(gymnasium.Env):
     action_space = spaces.Discrete(2)
     resets: list = []  # noqa: RUF012
     failure = None
-    reward = 1.0
 
     def __init__(self, context):
         # Some environments draw from the global generator when they are made.
@@ -147,14 +142,13 @@ class Noted(gymnasium.Env):
         self.steps += 1
         if Noted.failure is not None and len(Noted.resets) > 4:
             raise Noted.failure
-        return np.zeros(2, np.float32), Noted.reward, False, self.steps == 5, {}
+        return np.zeros(2, np.float32), 1.0, False, self.steps == 5, {}
 
 
 @pytest.fixture
 def noted(monkeypatch):
     monkeypatch.setattr(Noted, "resets", [])
     monkeypatch.setattr(Noted, "failure", None)
-    monkeypatch.setattr(Noted, "reward", 1.0)
     return FactoryFamily(lambda c: Noted(c), ContextSpace(a=[0.0, 1.0, 2.0]))
 
 

@@ -221,11 +221,8 @@ class SB3Policy(Policy):
         observed = space_from_json(description["observation_space"])
         normalization = None
         if constants is not None:
-            normalization = Normalization(
-                arrays[_MEAN], arrays[_VARIANCE], **constants, seen=float(arrays[_SEEN][0])
-            )
-            if not normalization.mean.shape == normalization.variance.shape == observed.shape:
-                raise PolicyError("Statistics of observations have another shape than these.")
+            mean, variance = (arrays[name].reshape(observed.shape) for name in (_MEAN, _VARIANCE))
+            normalization = Normalization(mean, variance, **constants, seen=float(arrays[_SEEN][0]))
         return cls(
             description["algorithm"],
             description["policy"],

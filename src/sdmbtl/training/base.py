@@ -173,14 +173,7 @@ class Trainer(ABC):
     def play(
         self, family: EnvironmentFamily, policy: Policy, contexts: ArrayLike, **how: Any
     ) -> Evaluation:
-        """Play a policy in a family's environments: those of training may have other episodes.
-
-        Args:
-            family: The environments, with the spaces of this trainer's.
-            policy: The policy.
-            contexts: (n, D) contexts.
-            **how: As for `evaluate`.
-        """
+        """Play a policy as `evaluate` does, in a family with the spaces of this trainer's."""
         vector_env = self.vector_env(family)
         play = partial(evaluate_in_gymnasium, family) if vector_env is None else vector_env.evaluate
         return play(

@@ -42,21 +42,7 @@ def evaluate_in_gymnasium(
     only: Sequence[int] | None = None,
     progress: EvaluationProgress | None = None,
 ) -> Evaluation:
-    """Play a policy on contexts.
-
-    Args:
-        family: The environments.
-        policy: Any policy for the family's observations.
-        space: The space in which the context is observed.
-        contexts: (n, D) contexts in the order of the space's dimensions.
-        observe_context: Append the context to observations.
-        episodes: Number of episodes on each context.
-        seed: With the position of the context and the number of the episode, it sets the start
-            of each episode.
-        max_episode_steps: Time limit of an episode; None for none.
-        endless_after: Steps after which an episode that has not ended has failed.
-        only: Positions of the contexts to play on; all of them if left out.
-        progress: Called when all episodes on a context are played.
+    """Play a policy on contexts, with the arguments of `Trainer.evaluate` and of a trainer.
 
     Returns:
         (n, episodes) returns, NaN or infinite where the environment gave that. A context on which

@@ -23,11 +23,7 @@ def train_task(
 ) -> list[Training | Failure]:
     """Train policies together; see `train`.
 
-    Args:
-        spec: Environments, space, trainer and settings.
-        jobs: The policies.
-        checkpoints: Checkpoints in a study's directory; None for none. A machine without that
-            directory keeps none: nobody would delete them.
+    A machine without the study's directory keeps no checkpoints: nobody would delete them.
     """
     if checkpoints is not None and not checkpoints.folder.parent.is_dir():
         checkpoints = None
@@ -50,16 +46,7 @@ def evaluate_task(
     seed: int,
     helpers: EvaluationHelpers | None = None,
 ) -> dict[str, Any]:
-    """Evaluate a policy on some contexts; see `evaluate`.
-
-    Args:
-        spec: Specification it was trained with.
-        policy: Bytes of a policy file.
-        contexts: (n, D) all contexts. The episodes on a context follow from its number among them.
-        numbers: Numbers of those to evaluate.
-        episodes: Number of episodes on each.
-        seed: As for `evaluate`.
-        helpers: Processes that take a share, if this is not one of them.
+    """Evaluate a policy, given as bytes of its file, on the contexts with these numbers.
 
     Returns:
         "returns", (len(numbers), episodes), and "errors" by the number of the context.

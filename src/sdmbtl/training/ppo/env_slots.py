@@ -55,14 +55,7 @@ class RolloutArrays(NamedTuple):
 
     @classmethod
     def allocate(cls, steps: int, slots: int, inputs: int, actions: FlatActions) -> RolloutArrays:
-        """Allocate the arrays.
-
-        Args:
-            steps: T, steps of each environment.
-            slots: S, number of slots.
-            inputs: I, entries of an observation as the networks see it.
-            actions: The actions.
-        """
+        """Allocate arrays for T steps in S slots, with I inputs of the networks."""
         is_continuous = actions.sizes is None
         choices = actions.n_outputs if actions.sizes is None else len(actions.sizes)
         return cls(

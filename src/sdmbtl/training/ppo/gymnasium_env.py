@@ -196,9 +196,7 @@ class GymnasiumPPO(Trainer):
     ) -> list[Training]:
         """Train one policy for each job; a chunk is a single one. The same job, the same policy.
 
-        A policy that starts from a parent has its weights, its critic and its statistics, but
-        explores as one from scratch. The parent itself is the first candidate for the best policy:
-        nothing worse is returned, by the evaluations during training.
+        The parent of a policy is the first candidate for the best one.
         """
         return [self._train_one(job, progress, checkpoint) for job in jobs]
 

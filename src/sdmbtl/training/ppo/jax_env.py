@@ -45,7 +45,7 @@ class JaxEnvPPO(Trainer):
         **settings: Of `PPOSettings`.
 
     Raises:
-        TrainerError: If the family has no JAX twin, or a setting is unusable.
+        TrainerError: If a setting is unusable.
     """
 
     name = "ppo"
@@ -67,11 +67,7 @@ class JaxEnvPPO(Trainer):
             family, space, observe_context=observe_context, max_episode_steps=max_episode_steps
         )
         environment = family.functional()
-        if environment is None:
-            raise TrainerError(
-                f"{family.name} has no JAX twin, so it cannot be trained in batches. Use "
-                "GymnasiumPPO, as the trainer 'ppo' does."
-            )
+        assert environment is not None  # noqa: S101 (`find_ppo_form` has looked)
         self.chunk = check_int("chunk", chunk, low=1, error=TrainerError)
         known = [f.name for f in fields(PPOSettings)]
         known_options(self.name, settings, [*known, *self.own_settings()], error=TrainerError)
@@ -108,9 +104,7 @@ class JaxEnvPPO(Trainer):
         The same chunk gives the same policies. In another chunk a policy comes out a little
         different: the rounding of products depends on how many are computed at once.
 
-        A policy that starts from a parent has its weights, its critic and its statistics of the
-        observations, but explores as one from scratch. The parent itself is the first candidate
-        for the best policy: nothing worse is returned, by the evaluations during training.
+        The parent of a policy is the first candidate for the best one.
         """
         settings, size = self.ppo_settings, self.ppo_settings.batch_size
         tasks = self._stacked_tasks(jobs)
@@ -205,13 +199,6 @@ class JaxEnvPPO(Trainer):
         return Tasks(parameters, seen.astype(np.float32))  # type: ignore[arg-type]
 
     def _stacked_tasks(self, jobs: Sequence[TrainingJob]) -> Tasks:
-        shapes = {job.shape for job in jobs}
-        if len(shapes) != 1:
-            raise TrainerError(
-                "Jobs that are trained side by side need the same number of contexts and of "
-                "steps, and all a parent or none. Got (contexts, steps, parent) = "
-                f"{sorted(shapes, key=str)} instead. train() groups them."
-            )
         each = [self._tasks(job.contexts) for job in jobs]
         return Tasks(*[jnp.asarray(np.stack(x)) for x in zip(*each, strict=True)])
 

@@ -60,14 +60,9 @@ class PolicyForm:
         settings: PPOSettings,
         action_scale: tuple[NDArray[np.float32], NDArray[np.float32]] | None,
     ) -> Self:
-        """Return the form for an environment's spaces; they are kept only where they are needed.
+        """Return the form for an environment's spaces, kept only where they are needed.
 
-        Args:
-            observations: Observations of the environment.
-            actions: Its actions.
-            n_coordinates: Number of context coordinates that a policy sees.
-            settings: The settings.
-            action_scale: See the attribute.
+        A policy sees `n_coordinates` context coordinates after the observation.
         """
         space, bounds = actions.space, None
         match space:
@@ -152,12 +147,6 @@ class PolicyForm:
             *actor, (last, bias) = weights.actor
             weights = weights._replace(
                 actor=[*actor, (last / half_width, (bias - centre) / half_width)]
-            )
-        fits = [w.shape for w, _ in own.critic] == [w.shape for w, _ in fresh.critic]
-        if own.critic and not fits:
-            raise TrainerError(
-                "The parent was trained with another critic, so training cannot start from it. "
-                "Make the trainer with its settings, or start from scratch."
             )
         # An exported policy does not say how much was seen: take as much as is usual.
         usual = settings.num_iterations() * settings.batch_size
