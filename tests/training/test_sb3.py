@@ -198,6 +198,7 @@ def test_interrupts_pass_and_leave_the_generators(noted):
         ({"seed": 5}, "Unknown option 'seed'"),
         ({"target_kl": float("nan")}, "must be JSON data"),
         ({"algorithm": "SAC", "num_steps": 3}, "'num_steps'; 'sb3' with SAC has"),
+        ({"norm_obs": 1}, "'norm_obs' must be true or false"),
         ({"policy_kwargs": {"activation_fn": torch.nn.ReLU}}, "must be JSON data"),
         ({"policy_kwargs": {"activation_fn": "ReLU"}}, "Unknown class 'ReLU'.*'torch.nn.ReLU'"),
     ],

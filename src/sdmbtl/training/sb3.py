@@ -27,7 +27,7 @@ from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.preprocessing import is_image_space
 from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecMonitor, VecNormalize
 
-from sdmbtl.checks import check_int, known_name, short_text
+from sdmbtl.checks import check_bool, check_int, known_name, short_text
 from sdmbtl.contexts import ContextSpace
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import PolicyError, TrainerError, TrainingError
@@ -130,6 +130,9 @@ class SB3Trainer(Trainer):
             raise TrainerError(str(error)) from None
         self.algorithm, self.policy = algorithm, policy
         self.is_on_policy = issubclass(algorithm_class(algorithm), OnPolicyAlgorithm)
+        for name, wanted in (("norm_obs", norm_obs), ("norm_reward", norm_reward)):
+            if wanted is not None:
+                check_bool(name, wanted, error=TrainerError)
         self.norm_obs, self.norm_reward = norm_obs, norm_reward
         count = partial(check_int, low=1, error=TrainerError)
         self.total_timesteps = count("total_timesteps", total_timesteps)
