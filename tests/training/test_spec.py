@@ -1,6 +1,7 @@
 """Training specified by data: there and back, failures as values, who raises what."""
 
 import json
+from copy import copy
 
 import numpy as np
 import pytest
@@ -67,7 +68,7 @@ def test_there_and_back():
     spec = TrainerSpec.of(trainer)
     assert spec.make_trainer() is trainer
     assert spec.make_family() is family
-    again = TrainerSpec.from_dict(json.loads(json.dumps(spec.to_dict())))
+    again = TrainerSpec(**json.loads(json.dumps(spec.to_dict())))
     assert again == spec
     made = again.make_trainer()
     assert made is again.make_trainer(), "made once"
@@ -75,8 +76,6 @@ def test_there_and_back():
     assert made.settings() == trainer.settings()
     assert made.space == SPACE
     assert made.family.settings()["options"]["physics"] == "carl"
-    with pytest.raises(TrainerError, match="does not specify a training run"):
-        TrainerSpec.from_dict({"trainer": "sb3"})
 
 
 def test_settings_must_be_data():
@@ -93,7 +92,7 @@ def test_environments_that_only_this_process_has():
     assert spec.environment["importable"] is False
     assert spec.make_trainer() is trainer
     with pytest.raises(FamilyError, match="<lambda>', which cannot be imported by name"):
-        TrainerSpec.from_dict(spec.to_dict()).make_trainer()
+        copy(spec).make_trainer()  # as another process gets it
 
 
 def test_the_one_that_fails_is_found():

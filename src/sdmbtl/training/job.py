@@ -85,11 +85,6 @@ class Failure:
     error: str
     attempt: int = 0
 
-    @classmethod
-    def of(cls, error: BaseException, attempt: int) -> Failure:
-        """Describe the error with which an attempt ended."""
-        return cls(f"{type(error).__name__}: {error}", attempt)
-
 
 @dataclass(frozen=True)
 class Evaluation:

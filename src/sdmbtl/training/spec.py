@@ -7,7 +7,7 @@ A specification can be written to a file or sent to another process or machine, 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any
@@ -68,18 +68,6 @@ class TrainerSpec:
         """The specification as JSON data."""
         names = ("environment", "space", "trainer", "settings")
         return {name: getattr(self, name) for name in names}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> TrainerSpec:
-        """Read it back.
-
-        Raises:
-            TrainerError: If it is something else.
-        """
-        try:
-            return cls(**data)
-        except TypeError as error:
-            raise TrainerError(f"This does not specify a training run: {error}.") from None
 
     def make_family(self) -> EnvironmentFamily:
         """The environments: made once in each process.
@@ -157,7 +145,7 @@ def _try_jobs(
         raise
     except ENVIRONMENT_FAILURES as error:
         if len(jobs) == 1:
-            return [Failure.of(error, jobs[0].attempt)]
+            return [Failure(f"{type(error).__name__}: {error}", jobs[0].attempt)]
     alone = partial(_try_jobs, spec, checkpoints)
     return [result for job in jobs for result in alone([job], progress)]
 
@@ -184,6 +172,6 @@ def _make_family(environment: str, space: str) -> EnvironmentFamily:
 
 @lru_cache(maxsize=4)
 def _make_trainer(text: str) -> Trainer:
-    spec = TrainerSpec.from_dict(json.loads(text))
+    spec = TrainerSpec(**json.loads(text))
     space = ContextSpace.from_dict(spec.space)
     return trainer_from_settings(spec.trainer, spec.make_family(), space, spec.settings)
