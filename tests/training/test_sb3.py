@@ -329,7 +329,7 @@ def test_where_observations_and_rewards_are_normalised(space, policy, algorithm,
     environments.close()
 
 
-def test_off_policy_algorithms_begin_to_learn_in_time():
+def test_off_policy_algorithms_begin_to_learn_in_time(caplog):
     small = {"algorithm": "DQN", "buffer_size": 100, "eval_episodes": 1, **SMALL}
     trainer = cartpole(total_timesteps=60, **small)
     assert trainer.algorithm_arguments(60)["learning_starts"] == 6
@@ -337,6 +337,9 @@ def test_off_policy_algorithms_begin_to_learn_in_time():
     (training,) = trainer.train([JOB])
     assert training.steps == 60
     assert training.curve[0][0] == 8, "it learns every 4 steps, from the 6th on"
+    assert not caplog.text
+    cartpole(total_timesteps=60, learning_starts=60, **small).train([JOB])
+    assert "0 updates in 60 steps" in caplog.text
 
 
 # -- starting from a parent ----------------------------------------------------------------

@@ -253,6 +253,8 @@ class SB3Trainer(Trainer):
                 if job.parent is not None:
                     self._start_from_parent(model, job.parent)
                 model.learn(total, callback=watcher)
+                if not model._n_updates:  # as with learning_starts above the number of steps
+                    self.warn_of_few_updates(0, total)
                 watcher.evaluate()
             except (TrainerError, TrainingError):
                 raise
