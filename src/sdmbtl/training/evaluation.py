@@ -188,16 +188,9 @@ def _play_part(
     return Evaluation(returns, errors)
 
 
-def _play_elsewhere(
-    spec: TrainerSpec,
-    policy: bytes,
-    contexts: NDArray[np.float64],
-    episodes: int,
-    seed: int,
-    only: Sequence[int],
-) -> Evaluation:
-    """Evaluate in a helper, which makes trainer and policy once."""
-    return _play_part(spec.make_trainer(), load_once(policy), contexts, episodes, seed, only)
+def _play_elsewhere(spec: TrainerSpec, policy: bytes, *how: Any) -> Evaluation:
+    """Evaluate in a helper, which makes trainer and policy once; `how` as for `_play_part`."""
+    return _play_part(spec.make_trainer(), load_once(policy), *how)
 
 
 @lru_cache(maxsize=1)

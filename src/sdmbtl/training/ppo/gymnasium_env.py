@@ -131,8 +131,8 @@ class GymnasiumPPO(Trainer):
         self._learner = compile_learner(
             self.ppo_settings,
             Gaussian(self._actions.n_outputs) if sizes is None else MultiCategorical(sizes),
-            self.norm_reward,
-            self.vector_env(family) is not None,
+            norm_reward=self.norm_reward,
+            has_empty_slots=self.vector_env(family) is not None,
         )
 
     def _read_spaces(self) -> str | None:
