@@ -78,7 +78,7 @@ VALUES = {
         "--set": ("gama=0.9", "gamma=high", "gamma=nan", "total_timesteps=-1", "num_envs=0"),
         "--option": ("gravity=1",),
     },
-    ("ask", "{study}"): {"-n": ("0", *WHOLE), "--lease": ("soon",), "--attribute": ("job",)},
+    ("ask", "{study}"): {"-n": ("0", *WHOLE), "--lease": ("soon",)},
     ("ask", "{new}", "--space", "{good.toml}"): {
         "--seed": ("-1", *WHOLE),
         "--selector": ("atuo",),
