@@ -38,7 +38,7 @@ class Stage:
         (root / "folder").mkdir()
         (root / "file").write_text("[1, 2]")
         (root / "binary").write_bytes(b"\xff\xfe\x00\x01" * 9)
-        (root / "good.toml").write_text("[dimensions.a]\nvalues = [1, 2]\n")
+        (root / "good.toml").write_text("[dimensions.length]\nvalues = [1, 2]\n")
 
     def contents(self):
         """Return the hash of every file but locks and the input of a case."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sdmbtl.cli.options import JsonOption
-from sdmbtl.cli.output import print_json, say
+from sdmbtl.cli.output import ArgumentError, print_json, say
 from sdmbtl.cli.parsing import make_family_from
 from sdmbtl.errors import TrainerError
 
@@ -101,6 +101,8 @@ def trainers(
             say(f"{trainer['name']}\n{_wrap(trainer['purpose'])}\n")
         say("sdmbtl trainers NAME lists the settings of one, and with ENV those recommended.")
         return
+    if env is None and space is not None:
+        raise ArgumentError(f"--space {space} is for an environment. Give ENV after NAME.")
     family = None if env is None else make_family_from(env, space, None, None)
     found = list_settings(recommended_trainer() if name == AUTO else name, family, algorithm)
     if as_json:
