@@ -1,6 +1,9 @@
 """Locks: waited for, held by one, and nothing but a lock is ever opened."""
 
 import os
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -31,18 +34,30 @@ def test_a_lock_that_is_held_is_refused_with_who_holds_it(tmp_path):
         pass
 
 
+FORKING = """
+import os, sys, time
+from pathlib import Path
+from sdmbtl.lock import exclusive
+with exclusive(Path(sys.argv[1]), doing="counting"):
+    child = os.fork()
+    if not child:
+        os.close(1)
+        os.close(2)
+        time.sleep(600)
+    print(child, flush=True)
+    os._exit(0)
+"""
+
+
 def test_a_forked_child_does_not_hold_the_lock_of_its_parent(tmp_path):
-    receiving, sending = os.pipe()
-    with lock(tmp_path / "a.lock"):
-        child = os.fork()
-        if not child:
-            os.read(receiving, 1)
-            os._exit(0)
-    with lock(tmp_path / "a.lock"):  # although the child lives
-        os.write(sending, b"x")
-    os.waitpid(child, 0)
-    os.close(receiving)
-    os.close(sending)
+    place = str(tmp_path / "a.lock")
+    forked = subprocess.run([sys.executable, "-c", FORKING, place], capture_output=True)
+    child = int(forked.stdout)
+    try:
+        with lock(tmp_path / "a.lock"):
+            os.kill(child, 0)
+    finally:
+        os.kill(child, signal.SIGKILL)
 
 
 def test_who_waits_gets_it(tmp_path):
