@@ -113,9 +113,9 @@ NAMES = [
 def command_cases():
     for command, options in VALUES.items():
         for option, values in options.items():
-            yield from (
-                ((*command, option, value), value.partition("=")[0][:25]) for value in values
-            )
+            for value in values:
+                named = "" if option == "--context" else value.partition("=")[0][:25]
+                yield (*command, option, value), named
     for name in OPEN:
         for place in ("{missing}", "{file}", "{folder}", "{binary}"):
             yield (name, place), place

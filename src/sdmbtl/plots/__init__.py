@@ -11,7 +11,7 @@ except ModuleNotFoundError as _error:
         name="matplotlib",
     ) from None
 
-from sdmbtl.plots.files import save_axes, save_figure
+from sdmbtl.plots.files import save_axes
 from sdmbtl.plots.portfolio_figure import portfolio_figure
 from sdmbtl.plots.study_plots import StudyPlots
 
@@ -19,5 +19,4 @@ __all__ = [
     "StudyPlots",
     "portfolio_figure",
     "save_axes",
-    "save_figure",
 ]

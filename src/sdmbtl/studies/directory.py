@@ -78,7 +78,7 @@ def _make_directory(path: Path) -> None:
     if path.exists() and not (
         path.is_dir()
         and {p.name for p in path.iterdir() if not p.name.startswith(".study.")} <= {"policies"}
-        and not any(path.glob("policies/*"))
+        and not list(path.glob("policies/*"))
     ):
         raise StudyError(
             f"{str(path)!r} exists and is not a study. Choose a new directory, or an empty one."
