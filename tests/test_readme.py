@@ -57,8 +57,12 @@ SHORTER = {
 }
 #: Values that replace those of an option.
 VALUES = {
-    "--budget": "3", "--total-steps": "9000", "--seeds": "1", "--data": "bipedal-walker",
-    "--levels": "3", "--samples": "5",
+    "--budget": "3",
+    "--total-steps": "9000",
+    "--seeds": "1",
+    "--data": "bipedal-walker",
+    "--levels": "3",
+    "--samples": "5",
 }
 
 

@@ -13,7 +13,7 @@ except ModuleNotFoundError as _error:
         name="matplotlib",
     ) from None
 
-from sdmbtl.plots.files import save_axes, save_figure
+from sdmbtl.plots.files import save_axes
 from sdmbtl.plots.portfolio_figure import portfolio_figure
 from sdmbtl.plots.study_plots import StudyPlots
 
@@ -21,5 +21,4 @@ __all__ = [
     "StudyPlots",
     "portfolio_figure",
     "save_axes",
-    "save_figure",
 ]

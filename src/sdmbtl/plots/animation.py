@@ -115,11 +115,9 @@ def _join(pictures: list[Picture]) -> Picture:
     padded = []
     for number, picture in enumerate(pictures):
         gap = GAP if number else 0
-        size = (height + gap, width, 3) if below else (height, width + gap, 3)
-        page = np.full(size, 255, np.uint8)
-        top, left = (gap, 0) if below else (0, gap)
-        page[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-        padded.append(page)
+        rows = (gap if below else 0, height - picture.shape[0])
+        columns = (0 if below else gap, width - picture.shape[1])
+        padded.append(np.pad(picture, (rows, columns, (0, 0)), constant_values=255))
     return np.concatenate(padded, axis=0 if below else 1)
 
 
