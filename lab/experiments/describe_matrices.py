@@ -20,8 +20,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from experiment import ROOT, markdown_table
 from sdmbtl.json_data import as_json
-from sdmbtl.plots import save_figure
 from sdmbtl_lab.figures import matrix_figure
+from sdmbtl_lab.figures.files import save_matrix_figure
 from sdmbtl_lab.matrices import TransferDataset, load_matrix, matrix_names
 from sdmbtl_lab.matrices.anatomy import anatomy
 
@@ -57,7 +57,7 @@ def measure_all(names: Iterable[str], figures: Path) -> list[dict[str, Any]]:
     for name in names:
         dataset = load_matrix(name)
         found = anatomy(dataset)
-        save_figure(matrix_figure(dataset, found), figures / f"matrix-{dataset.name}.png")
+        save_matrix_figure(matrix_figure(dataset, found), figures / f"matrix-{dataset.name}.png")
         print(dataset.name, flush=True)
         results.append(
             {

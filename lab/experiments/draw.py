@@ -26,19 +26,19 @@ from numpy.typing import NDArray
 from experiment import FIGURES
 from sdmbtl.environments import EnvironmentFamily, make_family
 from sdmbtl.files import write_atomically
-from sdmbtl.plots import save_figure
 from sdmbtl.policies import Policy
 from sdmbtl.training import TrainingJob, make_trainer
 
+#: Dots per inch of the figures.
+RESOLUTION = 100
 #: Year of the season that is drawn; no policy was trained on it.
 YEAR = 2008
 #: Seconds at which the animation of the crossing begins and ends, its seed, and the pixel rows.
 BEGIN, END, SEED, ROWS = 134.0, 194.0, 8, slice(90, 210)
-#: Picture of a report -> parts of the page on it, its height, and whether it is dark.
+#: Picture of a report -> parts of the page on it, the figure among them, and its height.
 PICTURES = {
-    "report-headline": ("h1, .lead, .cards, #coverage", 970, False),
-    "report-space": ("#space", 940, False),
-    "report-space-dark": ("#space", 940, True),
+    "report-headline": ("h1, .lead, .tiles, .summary", "#coverage", 690),
+    "report-space": ("#figures", "#space", 760),
 }
 WIDTH, COLOURS = 1180, 160
 
@@ -49,7 +49,7 @@ def draw_coverage() -> None:
     from generalists.figure import coverage_figure
 
     path = FIGURES / "coverage-against-steps.png"
-    save_figure(coverage_figure(Comparison.load()), path, reduced=False)
+    coverage_figure(Comparison.load()).savefig(path, dpi=RESOLUTION)
 
 
 def train_usual(family: EnvironmentFamily) -> Policy:
@@ -65,7 +65,7 @@ def draw_season() -> None:
 
     family: Any = make_family("Crop")
     season = play_season(train_usual(family), family)
-    save_figure(season_figure(season), FIGURES / "crop-season.png", reduced=False)
+    season_figure(season).savefig(FIGURES / "crop-season.png", dpi=RESOLUTION)
 
 
 def play_season(policy: Policy, family: Any) -> Any:
@@ -150,12 +150,10 @@ def draw_report(study: Path) -> None:
     page = re.sub(r"<meta http-equiv=.*?>", "", page, count=1)  # it would forbid further styles
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "report.html"
-        for name, (shown, height, dark) in PICTURES.items():
-            style = f".bar, footer, main > :not({shown}) {{ display: none }}"
-            style += " section { margin-top: 2rem }"
-            text = page.replace("</head>", f"<style>{style}</style></head>", 1)
-            theme = "dark" if dark else "light"
-            file.write_text(text.replace("<html", f'<html data-theme="{theme}"', 1))
+        for name, (parts, drawn, height) in PICTURES.items():
+            style = f"#live, footer, main > :not({parts}, #figures), #figures > :not({drawn})"
+            style += " { display: none } section { margin-top: 2rem }"
+            file.write_text(page.replace("</head>", f"<style>{style}</style></head>", 1))
             write_atomically(FIGURES / f"{name}.png", photograph(file.as_uri(), height, folder))
 
 

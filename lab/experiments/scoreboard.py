@@ -16,7 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
-from sdmbtl_lab.cli.bar import WorkBar
 
 from experiment import RESULTS
 from sdmbtl_lab.benchmarks import (
@@ -26,6 +25,8 @@ from sdmbtl_lab.benchmarks import (
     real_benchmark,
     synthetic_benchmark,
 )
+from sdmbtl_lab.benchmarks.paper_tables import paper_tables
+from sdmbtl_lab.cli.progress import WorkBar
 from variations import CHECK, DEVELOPMENT
 
 FOLDER = RESULTS / "selectors"
@@ -105,7 +106,7 @@ def main() -> None:
             run_part(benchmark, given.out, given.jobs)
         path = given.out / f"{part}.json"
         if path.exists():
-            for table in BenchmarkResult.load(path).tables():
+            for table in paper_tables(BenchmarkResult.load(path)):
                 sys.stdout.write(table.to_text(Console().width))
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sdmbtl.contexts import ContextSpace
+    from sdmbtl.selectors import Trial
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -173,3 +178,11 @@ def rise_in_words(gain: float, return_range: tuple[float, float] | None) -> str:
         return f"the mean best return by {gain:.3g}"
     low, high = return_range
     return f"coverage by {points(gain / (high - low))}"
+
+
+def trained_on(space: ContextSpace, trials: Sequence[Trial], trial: Trial) -> str:
+    """Name the source of a policy, and whether it continues a policy of the whole space."""
+    words = space.describe(trial.source.where)
+    if trial.parent is None or not space.is_whole(trial.source):
+        return words
+    return f"{words}, continued" if space.is_whole(trials[trial.parent].source) else words

@@ -166,8 +166,6 @@ def test_observed_contexts_are_unit_coordinates():
 
 def test_contexts_can_be_observed_in_another_space():
     family = make_family("cartpole")
-    by_name, _ = family.make({"gravity": 1.0}, observe_context="forces").reset(seed=0)
-    assert by_name[6] == 0.0
     space = ContextSpace(gravity=[0.0, 10.0])
     given, _ = family.make({"gravity": 5.0}, observe_context=space).reset(seed=0)
     assert given[4:].tolist() == [0.5]
@@ -175,12 +173,8 @@ def test_contexts_can_be_observed_in_another_space():
 
 def test_contexts_that_cannot_be_observed():
     family = make_family("cartpole")
-    with pytest.raises(FamilyError, match="no space 'papr'"):
-        family.make(observe_context="papr")
-    with pytest.raises(ContextError, match="a space with 'wind'; CartPole has"):
+    with pytest.raises(ContextError, match="'wind'; CartPole has"):
         family.make(observe_context=ContextSpace(wind=[0.0, 1.0]))
-    with pytest.raises(FamilyError, match="Got 3 instead"):
-        family.make(observe_context=3)
 
     def discrete(context):
         env = Recorder(context)
@@ -247,7 +241,7 @@ def test_a_family_of_ones_own_needs_build_alone():
     assert Mine().make({"a": 2.0}).context == {"a": 2.0}
     assert Mine().functional() is None
     assert Mine().settings() == {"name": "mine", "options": {}}
-    with pytest.raises(FamilyError, match="'mine' has no space of its own. Give one: space="):
+    with pytest.raises(FamilyError, match="'mine' has no space of its own"):
         Mine().space()
     assert Mine(space=ContextSpace(a=[1.0, 2.0])).space().shape == (2,)
 

@@ -69,7 +69,7 @@ STUDY = (
     *(("portfolio", "@", "--export", "exported"), ("portfolio", "@", "--context", "length=0.3")),
     ("run", "CartPole", "--space", "space.toml", "--out", "@"),
     *(("status", "@", "--json"), ("doctor", "@", "--json"), ("doctor", "@", "--repair")),
-    *(("status", "@", "--show", show) for show in ("models", "targets", "curves", "structure")),
+    *(("status", "@", "--show", show) for show in ("targets", "curves", "structure")),
     *(("ask", "@"), ("tell", "@", "row.json", "--id", "0", "--replace")),
 )
 PPO = {"name": "ppo", "settings": {}}
@@ -229,8 +229,8 @@ def portfolio_case(name, change=None, *, member=None, **manifest):
 
 def with_returns(content):
     def change(place):
-        (place / "returns.npz").write_bytes(content)
         digest = hashlib.sha256(content).hexdigest()
+        (place / f"returns-{digest[:16]}.npz").write_bytes(content)
         path = place / "portfolio.json"
         path.write_text(json.dumps(json.loads(path.read_text()) | {"returns_sha256": digest}))
 
@@ -247,8 +247,8 @@ PORTFOLIOS = [
     portfolio_case("a family", family={"name": "canary:make", "options": {}}),
     portfolio_case("a format", format=ESCAPES),
     portfolio_case("members that are none", members=ESCAPES),
-    portfolio_case("an absolute path", member={"file": "/etc/passwd"}),
-    portfolio_case("a path upwards", member={"file": "policies/../../../etc/passwd"}),
+    portfolio_case("an absolute path", member={"sha256": "/etc/passwd"}),
+    portfolio_case("a path upwards", member={"sha256": "../../../etc/passwd"}),
     portfolio_case("a context", member={"context": {ESCAPES: 1.0}}),
     portfolio_case("pickled returns", with_returns(pickled_arrays())),
     portfolio_case("no manifest", lambda place: (place / "portfolio.json").write_text("[" * 99)),

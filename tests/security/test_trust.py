@@ -7,12 +7,13 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
+import gymnasium
 import pytest
 from command_runner import Command
+from gymnasium.envs.registration import EnvSpec
 
 from sdmbtl import ContextSpace
-from sdmbtl.environments import make_family
-from sdmbtl.environments.registry import code_of_family, register_family
+from sdmbtl.environments.registry import code_of_family
 from sdmbtl.errors import StudyError
 from sdmbtl.studies import Study
 from sdmbtl.training import spec
@@ -224,12 +225,7 @@ def test_code_of_a_family(name, options, found):
     assert code_of_family({"name": name, "options": options}) == found
 
 
-def test_environments_and_families_that_a_process_registered(monkeypatch):
-    import gymnasium
-
-    from sdmbtl.environments import registry
-
-    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
-    monkeypatch.setattr(gymnasium.envs.registration, "registry", dict(gymnasium.registry))
-    register_family("Own", make_family)
-    assert "which this process registered" in code_of_family({"name": "own", "options": {}})[0]
+def test_environments_that_a_process_registered(monkeypatch):
+    monkeypatch.setitem(gymnasium.registry, "Own-v0", EnvSpec("Own-v0", entry_point="own:make"))
+    (found,) = code_of_family({"name": "gym:Own-v0", "options": {}})
+    assert "made by own:make" in found

@@ -54,7 +54,7 @@ def test_intervals_are_those_of_student(methods):
     low, high = scipy.stats.t.interval(0.95, 2, np.mean(values), scipy.stats.sem(values))
     assert found.mean == pytest.approx((low + high) / 2)
     assert found.half_width == pytest.approx((high - low) / 2)
-    assert str(Estimate.of([0.5])) == "0.5"
+    assert str(Estimate(0.5, np.nan)) == "0.5"
 
 
 def test_the_best_is_named_with_how_far_it_is_ahead(methods):

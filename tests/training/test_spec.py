@@ -8,6 +8,7 @@ import pytest
 
 from sdmbtl import ContextSpace
 from sdmbtl.environments import FactoryFamily, make_family
+from sdmbtl.environments.registry import can_be_made_anywhere
 from sdmbtl.errors import FamilyError, TrainerError, TrainingError
 from sdmbtl.policies import MlpPolicy
 from sdmbtl.training import (
@@ -172,3 +173,12 @@ def test_jobs_do_not_change():
     assert job.contexts.tolist() == [[1.0]]
     with pytest.raises(ValueError, match="read-only"):
         job.contexts[0] = 2.0
+
+
+def test_a_subclass_is_not_known_elsewhere():
+    assert can_be_made_anywhere(make_family("cartpole", physics="carl"))
+
+    class Mine(type(make_family("cartpole"))):
+        """Has the name of its parent, and is another one."""
+
+    assert not can_be_made_anywhere(Mine())

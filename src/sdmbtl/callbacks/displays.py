@@ -7,11 +7,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from uuid import uuid4
 
-from sdmbtl.callbacks.event import Event, Stage
+from sdmbtl.callbacks.event import Callback, Event, Stage
 from sdmbtl.callbacks.progress import RunProgress
 from sdmbtl.checks import short_text
 from sdmbtl.errors import StudyError
@@ -26,15 +27,6 @@ BAR_WIDTH = 24
 UPDATE_EVERY = 0.5
 
 logger = logging.getLogger("sdmbtl")
-
-
-class Display(Protocol):
-    """A callback that shows a run; entered and left with it."""
-
-    def __enter__(self) -> Self: ...
-    def __exit__(self, *_: object) -> None: ...
-    def __call__(self, event: Event) -> None:
-        """Show an event."""
 
 
 class LineDisplay:
@@ -129,7 +121,7 @@ def make_displays(
     log_every: float | None = 30.0,
     budget: int | None = None,
     time_limit: float | None = None,
-) -> list[Display]:
+) -> list[Callback]:
     """Make the displays of a run: lines for `logging` if that is set up, and a visible one.
 
     Args:
@@ -151,12 +143,11 @@ def make_displays(
         raise StudyError(
             f"'log_every' must be a number of seconds above 0, or None. Got {log_every!r} instead."
         )
-    logs = logger.isEnabledFor(logging.INFO)
-    displays: list[Display] = []
-    if logs:
+    displays: list[Callback] = []
+    if logger.isEnabledFor(logging.INFO):
         lines = RunProgress(study, budget, time_limit)
         displays.append(LineDisplay(lines, logger.info, log_every))
-    if progress is False or (progress == "auto" and logs):
+    if progress is False or (progress == "auto" and displays):
         return displays
     shown = RunProgress(study, budget, time_limit)
     ipython = sys.modules.get("IPython")  # a process of a notebook has imported it
@@ -170,9 +161,5 @@ def make_displays(
         if console.is_interactive:
             return [*displays, TerminalDisplay(shown, console)]
     if progress is True:
-        displays.append(LineDisplay(shown, _print, log_every))
+        displays.append(LineDisplay(shown, partial(print, file=sys.stderr, flush=True), log_every))
     return displays
-
-
-def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -7,7 +7,15 @@ import time
 from typing import TYPE_CHECKING
 
 from sdmbtl.callbacks.event import Event
-from sdmbtl.wording import clock, coverage_text, figure, gain_figure, printable, short_count
+from sdmbtl.wording import (
+    clock,
+    coverage_text,
+    figure,
+    gain_figure,
+    printable,
+    short_count,
+    trained_on,
+)
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
@@ -75,24 +83,24 @@ class RunProgress:
 
     def _finished(self, trial: Trial, now: float) -> str:
         """Return the row of a finished policy."""
-        gain, self._performance = (
-            self._study.performance - self._performance,
-            self._study.performance,
-        )
+        before, self._performance = self._performance, self._study.performance
+        gain = self._performance - before
         self._done, self._latest = self._done + 1, now
         steps = None if trial.run is None else trial.run.steps
         known = self._study.return_range
         span = None if known is None else known[1] - known[0]
-        added = "" if math.isnan(gain) else gain_figure(gain, span)
-        return _row(str(trial.id), *self._source(trial), _count(steps), self._level(), added)
+        coverage = self._study.share(self._performance)
+        return _row(
+            str(trial.id),
+            *self._source(trial),
+            "" if steps is None else short_count(steps),
+            figure(self._performance) if coverage is None else coverage_text(coverage),
+            "" if math.isnan(gain) else gain_figure(gain, span),
+        )
 
     def _source(self, trial: Trial) -> tuple[str, str]:
         parent = "–" if trial.parent is None else str(trial.parent)
-        return self._study.space.describe(trial.source.where), parent
-
-    def _level(self) -> str:
-        coverage = self._study.share(self._performance)
-        return figure(self._performance) if coverage is None else coverage_text(coverage)
+        return trained_on(self._study.space, self._study.trials, trial), parent
 
     # -- the current activity ------------------------------------------------------------------
 
@@ -179,10 +187,6 @@ def _row(number: str, source: str, parent: str, steps: str, level: str, gain: st
         source = f"{source[: SOURCE_WIDTH - 1]}…"
     cells = f"{number:>3}  {printable(source):<{SOURCE_WIDTH}}  {parent:>4}  {steps:>6}"
     return f"{cells}  {level:>9}  {gain:>6}".rstrip()
-
-
-def _count(steps: int | None) -> str:
-    return "" if steps is None else short_count(steps)
 
 
 def _earlier_pace(study: Study) -> float | None:

@@ -1,17 +1,19 @@
 """Figures. Needs Matplotlib: `pip install 'sdmbtl[plots]'`."""
 
+from sdmbtl.errors import MissingPackageError as _MissingPackageError
+
 try:
     import matplotlib as _matplotlib  # noqa: F401, ICN001 - first of all, for the message
 except ModuleNotFoundError as _error:
     if _error.name != "matplotlib":
         raise
-    raise ModuleNotFoundError(
+    raise _MissingPackageError(
         "Figures need Matplotlib, which is not installed. Install it with: "
         "pip install 'sdmbtl[plots]'",
         name="matplotlib",
     ) from None
 
-from sdmbtl.plots.files import save_axes, save_figure
+from sdmbtl.plots.files import save_axes
 from sdmbtl.plots.portfolio_figure import portfolio_figure
 from sdmbtl.plots.study_plots import StudyPlots
 
@@ -19,5 +21,4 @@ __all__ = [
     "StudyPlots",
     "portfolio_figure",
     "save_axes",
-    "save_figure",
 ]

@@ -1,4 +1,4 @@
-"""Episodes as pictures: side by side in a GIF file, or in a window.
+"""Episodes as pictures, side by side in a GIF file.
 
 Needs Pillow, which Matplotlib brings: `pip install 'sdmbtl[plots]'`.
 """
@@ -77,25 +77,6 @@ def film_episode(
             total, step, is_over = total + reward, step + 1, terminated or truncated
 
 
-def show_episode(
-    family: EnvironmentFamily, actor: Actor, context: Mapping[str, float], seed: int
-) -> float:
-    """Play an episode in a window of the environment's own, and return the sum of rewards.
-
-    Raises:
-        FamilyError: If the environment has no window.
-    """
-    with closing(family.make(context, render_mode="human")) as env:
-        if "human" not in env.metadata.get("render_modes", ()):
-            raise FamilyError(f"{family.name} has no window. Write a file instead: --out play.gif")
-        observation, _ = env.reset(seed=seed)
-        total, is_over = 0.0, False
-        while not is_over:
-            observation, reward, terminated, truncated, _ = env.step(actor.act(observation))
-            total, is_over = total + reward, terminated or truncated
-    return total
-
-
 def film_side_by_side(episodes: Mapping[str, Iterable[Shot]]) -> Iterator[Picture]:
     """Join pictures of several episodes; one that has ended keeps its last picture.
 
@@ -134,11 +115,9 @@ def _join(pictures: list[Picture]) -> Picture:
     padded = []
     for number, picture in enumerate(pictures):
         gap = GAP if number else 0
-        size = (height + gap, width, 3) if below else (height, width + gap, 3)
-        page = np.full(size, 255, np.uint8)
-        top, left = (gap, 0) if below else (0, gap)
-        page[top : top + picture.shape[0], left : left + picture.shape[1]] = picture
-        padded.append(page)
+        rows = (gap if below else 0, height - picture.shape[0])
+        columns = (0 if below else gap, width - picture.shape[1])
+        padded.append(np.pad(picture, (rows, columns, (0, 0)), constant_values=255))
     return np.concatenate(padded, axis=0 if below else 1)
 
 

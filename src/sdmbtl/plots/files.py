@@ -6,17 +6,12 @@ import io
 from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from PIL import Image
 
 from sdmbtl.errors import FigureError
 from sdmbtl.files import write_atomically
-from sdmbtl.plots.colours import palette
 
 #: Dots per inch.
-RESOLUTION = 100
-
-
+RESOLUTION = 150
 #: Formats by the ending of a file.
 FORMATS = ("pdf", "png", "svg")
 
@@ -35,31 +30,5 @@ def save_axes(axes: Axes, path: Path) -> None:
             f"The name of a figure must end with one of {known}. Got {path.name!r} instead."
         )
     drawn = io.BytesIO()
-    figure.savefig(drawn, format=kind, dpi=RESOLUTION * 1.5)
+    figure.savefig(drawn, format=kind, dpi=RESOLUTION)
     write_atomically(path, drawn.getvalue())
-
-
-def save_figure(figure: Figure, path: Path, *, reduced: bool = True) -> None:
-    """Write a figure as a PNG file.
-
-    The same figure gives the same bytes.
-
-    Args:
-        figure: The figure.
-        path: The file.
-        reduced: With the palette of the matrix figures, a third as large as with all colours.
-    """
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format="png", dpi=RESOLUTION)
-    if not reduced:
-        write_atomically(path, drawn.getvalue())
-        return
-    drawn.seek(0)
-    colours = Image.new("P", (1, 1))
-    # A palette of the image's own would spend itself on the maps and change the lines' colours.
-    colours.putpalette(palette().tobytes())
-    with Image.open(drawn) as image:
-        indexed = image.convert("RGB").quantize(palette=colours, dither=Image.Dither.NONE)
-    small = io.BytesIO()
-    indexed.save(small, format="png", optimize=True)
-    write_atomically(path, small.getvalue())

@@ -21,16 +21,14 @@ from sdmbtl.wording import counted, coverage_text
 
 #: At most this many slices of a grid stand side by side.
 MOST_SLICES = 4
-#: With regions, at most this many of these are for specialists; the others lie evenly.
-MOST_OF_SPECIALISTS = 2
 SLICE, CURVE, HEIGHT = 2.3, 3.3, 3.5
 
 
 def portfolio_figure(portfolio: Portfolio) -> Figure:
     """Draw a portfolio whose targets are a grid of two dimensions or more.
 
-    Slices along the first dimension, through the sources of the policies that serve most targets,
-    show the next two, the others at the middle of their values. The colour is the policy that
+    Even slices along the first dimension show the next two, the others at the middle of their
+    values. The colour is the policy that
     serves a target; badly covered targets are hatched. Stars are the contexts and boxes the
     regions that these policies were trained on. Next to them, the coverage with the first
     policies, by environment steps where they are known.
@@ -53,7 +51,10 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     low = np.zeros(len(space), bool) if gaps.limit is None else expected < gaps.limit
     sources = {member.id: member.source for member in portfolio}
     found = SpaceMap(space, portfolio.best_policies, low, sources)
-    slices = _slices(found)
+    slices: list[int | None] = [None]
+    if space.n_dimensions > 2:
+        even = np.linspace(0, space.shape[0] - 1, MOST_SLICES).round().astype(int)
+        slices = np.unique(even).tolist()
     figure = Figure(figsize=(SLICE * len(slices) + CURVE, HEIGHT), layout="constrained")
     *maps, curve = figure.subplots(
         1, len(slices) + 1, width_ratios=[SLICE] * len(slices) + [CURVE], squeeze=False
@@ -74,29 +75,6 @@ def portfolio_figure(portfolio: Portfolio) -> Figure:
     _draw_legend(figure, found)
     _draw_curve(curve, portfolio)
     return figure
-
-
-def _slices(found: SpaceMap) -> list[int | None]:
-    """Return levels of the first dimension, in ascending order; of two dimensions [None].
-
-    First those of the points or of the specialists that serve most targets, then others as far
-    from all these as possible.
-    """
-    space = found.space
-    if space.n_dimensions == 2:
-        return [None]
-    specialists = [found.sources[n] for n in found.served if not space.is_whole(found.sources[n])]
-    only_points = all(source.is_point for source in found.sources.values())
-    nearest = [space.targets[space.nearest(source.vector), 0] for source in specialists]
-    places = np.searchsorted(np.unique(space.targets[:, 0]), nearest).tolist()
-    chosen = list(dict.fromkeys(places))[: MOST_SLICES if only_points else MOST_OF_SPECIALISTS]
-    rest = np.setdiff1d(np.arange(space.shape[0]), chosen)
-    while len(rest) and len(chosen) < MOST_SLICES:
-        # Nothing is far from nothing: the first slice of all is the lowest.
-        away = np.abs(rest[:, None] - np.array(chosen)).min(axis=1, initial=space.shape[0])
-        chosen.append(int(rest[away.argmax()]))
-        rest = np.setdiff1d(rest, chosen)
-    return [*sorted(chosen)]
 
 
 def _draw_legend(figure: Figure, found: SpaceMap) -> None:
@@ -125,7 +103,11 @@ def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
         levels.append(0.0 if covered is None else 100 * covered.mean)
     shares = np.array(levels)
     whole = np.array([portfolio.space.is_whole(m.source) for m in portfolio])
-    steps = _steps(portfolio)
+    taken = [m.source.steps for m in portfolio if m.source.steps is not None]
+    parents = {member.source.parent for member in portfolio} - {None}
+    # Where a parent was left out, its steps are not known.
+    is_known = len(taken) == len(portfolio) and parents <= {m.id for m in portfolio}
+    steps = taken if is_known else None
     at = np.arange(1, len(shares) + 1) if steps is None else np.cumsum(steps) / 1000
     axes.plot(at, shares, "-", color="black", lw=1.2)
     if whole.any():
@@ -145,15 +127,3 @@ def _draw_curve(axes: Axes, portfolio: Portfolio) -> None:
     axes.set_title(f"{policies} {coverage_text(shares[-1] / 100)}", fontsize=10)
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=8)
-
-
-def _steps(portfolio: Portfolio) -> list[int] | None:
-    """Return the environment steps of each policy; None if they are not known completely.
-
-    They are not where the steps of one are not known, nor where a parent was left out.
-    """
-    sources = [m.source for m in portfolio]
-    ids = {None, *(m.id for m in portfolio)}
-    steps = [s.steps for s in sources if s.steps is not None]
-    complete = len(steps) == len(sources) and all(s.parent in ids for s in sources)
-    return steps if complete else None

@@ -5,8 +5,7 @@ Everything is drawn on figures of its own, never through pyplot: nothing global 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -32,7 +31,6 @@ SIZE = (6.4, 4.2)
 MOST_LABELLED = 14
 
 Floats = NDArray[np.float64]
-Order = Literal["best", "listed"]
 
 
 class StudyPlots:
@@ -75,52 +73,43 @@ class StudyPlots:
             axes.set_title(f"{covered} {coverage_text(snapshot.coverage)}")
         return _plain(axes)
 
-    def curves(self, ax: Axes | None = None, *, policies: Iterable[int] | None = None) -> Axes:
+    def curves(self, ax: Axes | None = None) -> Axes:
         """Draw the learning curves: mean return on the training contexts against the steps.
 
         Args:
             ax: Where to draw; on a figure of its own if left out.
-            policies: Ids of the policies; all if left out.
 
         Raises:
             StudyError: If there are none.
         """
-        wanted = None if policies is None else set(policies)
-        chosen = [
-            (trial.id, np.array(trial.run.curve))
-            for trial in self._study.trials
-            if trial.run is not None and trial.run.curve and (wanted is None or trial.id in wanted)
-        ]
-        if not chosen:
-            which = "" if wanted is None else " of these policies"
+        curves = {t.id: np.array(t.run.curve) for t in self._study.trials if t.run and t.run.curve}
+        if not curves:
             raise StudyError(
-                f"The study in {str(self._study.path)!r} has no learning curves{which}. Those that "
+                f"The study in {str(self._study.path)!r} has no learning curves. Policies that "
                 "are trained here have one once they are trained."
             )
         axes = _axes(ax)
-        for number, curve in chosen:
+        for number, curve in curves.items():
             colour = policy_colour(number)
             axes.plot(curve[:, 0], curve[:, 1], ".-", color=colour, label=f"policy {number}")
-            if len(chosen) <= MOST_LABELLED:
+            if len(curves) <= MOST_LABELLED:
                 axes.annotate(f" {number}", curve[-1], va="center", size=8, weight="bold")
         axes.set_xlabel("environment steps")
         axes.set_ylabel("mean return where it is trained")
         return _plain(axes)
 
-    def rows(self, ax: Axes | None = None, *, order: Order = "best") -> Axes:
-        """Draw every policy on every target, as a heat map.
+    def rows(self, ax: Axes | None = None) -> Axes:
+        """Draw every policy on every target, by the best return on each, as a heat map.
 
         Args:
             ax: Where to draw; on a figure of its own if left out.
-            order: Of the targets: by the "best" return on each, or as "listed".
 
         Raises:
             StudyError: If no policy is finished.
         """
-        known_name("order", order, ("best", "listed"), error=StudyError)
         self._finished()
         seen = self._study.selector.rows
-        columns = np.argsort(seen.best, kind="stable") if order == "best" else slice(None)
+        columns = np.argsort(seen.best, kind="stable")
         axes = _axes(ax)
         low, high = self._study.return_range or (None, None)
         image = axes.imshow(
@@ -135,10 +124,8 @@ class StudyPlots:
         shown = np.unique(np.linspace(0, len(ids) - 1, min(len(ids), 20)).round().astype(int))
         axes.set_yticks(shown, [ids[i] for i in shown])
         axes.set_ylabel("policy")
-        axes.set_xlabel("targets by best return" if order == "best" else "targets as listed")
-        figure = axes.get_figure()
-        if figure is not None:
-            figure.colorbar(image, ax=axes, label="return")
+        axes.set_xlabel("targets by best return")
+        axes.figure.colorbar(image, ax=axes, label="return")
         return axes
 
     def map(

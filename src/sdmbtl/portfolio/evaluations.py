@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,8 +61,7 @@ class Estimate:
         return float(self.predicted[0] - self.selection_bias)
 
 
-@dataclass(frozen=True)
-class _Prediction:
+class _Prediction(NamedTuple):
     """One member's return in a context, from its episodes on targets nearby.
 
     Attributes:
@@ -88,8 +88,12 @@ class Evaluations:
         self, space: ContextSpace, returns: Sequence[Array], width: float | None = None
     ) -> None:
         self.space = space
+        longest = max(given.shape[1] for given in returns)
         #: (k, N, E) episodes, the known ones first, NaN behind them.
-        self.episodes = _stacked(returns)
+        self.episodes = np.full((len(returns), len(space), longest), np.nan)
+        for episodes, given in zip(self.episodes, returns, strict=True):
+            order = np.argsort(np.isnan(given), axis=1, kind="stable")
+            episodes[:, : given.shape[1]] = np.take_along_axis(given, order, axis=1)
         known = ~np.isnan(self.episodes)
         #: (k, N) number of episodes, (k, N) their mean, (k, N) squared deviations from it.
         self.counts = known.sum(axis=2)
@@ -141,17 +145,25 @@ class Evaluations:
         """
         away = np.abs(self.space.unit_targets - np.clip(unit, 0.0, 1.0))
         distance = np.round(away @ self.space.steps, 9)
-        predictions = [self._predict(position, distance) for position in self._rivals(distance)]
+        evaluated = self.counts > 0
+        nearest = distance == distance[evaluated.any(axis=0)].min()
+        rivals = np.flatnonzero(evaluated[:, nearest].any(axis=1)).tolist()
+        predictions = [self._predict(position, distance) for position in rivals]
         predicted = np.array([p.weights @ self.means[p.position, p.targets] for p in predictions])
         order = np.argsort(-predicted, kind="stable")
         winner = predictions[order[0]]
-        noise, degrees = self._noise(winner)
+        position, targets, weights = winner
         flattery = self._selection_bias(predictions, int(order[0]))
         interpolation = self._interpolation_error(winner, distance)
-        far = self.width * (self._beyond(winner.position, unit) + jump)
+        noise, degrees = self._noise(winner)
+        of_mean = noise * (weights**2 / self.counts[position, targets]).sum()
+        disagreement = weights @ (self.means[position, targets] - predicted[order[0]]) ** 2
+        known = self.space.unit_targets[evaluated[position]]
+        beyond = np.abs(unit - np.clip(unit, known.min(axis=0), known.max(axis=0))).sum()
+        far = self.width * (beyond + jump)
         # A correction is about as uncertain as it is large.
-        variance = self._variance(winner, noise, interpolation) + flattery**2 + far**2
-        used = winner.targets[winner.weights > 0]
+        variance = of_mean + np.fmax(disagreement, interpolation**2) + flattery**2 + far**2
+        used = targets[weights > 0]
         return Estimate(
             positions=np.array([predictions[i].position for i in order]),
             predicted=predicted[order],
@@ -160,14 +172,8 @@ class Evaluations:
             degrees=degrees,
             interpolation_error=interpolation,
             n_targets=len(used),
-            n_episodes=int(self.counts[winner.position, used].sum()),
+            n_episodes=int(self.counts[position, used].sum()),
         )
-
-    def _rivals(self, distance: Array) -> list[int]:
-        """Return members that were evaluated on a target as near as any that was evaluated."""
-        evaluated = self.counts > 0
-        least = distance[evaluated.any(axis=0)].min()
-        return np.flatnonzero(evaluated[:, distance == least].any(axis=1)).tolist()
 
     def _predict(self, position: int, distance: Array) -> _Prediction:
         """Predict a member's return in a context with these (N,) distances to each target."""
@@ -176,7 +182,9 @@ class Evaluations:
         # As many as a cell of the grid has corners, and those equally far.
         number = min(2**self.space.n_dimensions, len(away))
         near = away <= np.partition(away, number - 1)[number - 1]
-        return _Prediction(position, targets[near], inverse_distance_weights(away[near]))
+        targets, away = targets[near], away[near]
+        weights = 1.0 / away if away.all() else (away == 0).astype(np.float64)
+        return _Prediction(position, targets, weights / weights.sum())
 
     def _interpolation_error(self, prediction: _Prediction, distance: Array) -> float:
         """Estimate the error of a prediction; 0 at an evaluated target, NaN without others.
@@ -223,24 +231,13 @@ class Evaluations:
         squares, more = self.squares[position, targets], self.counts[position, targets] - 1
         used = prediction.weights > 0
         if squares[used].any():
-            return _mean_square(squares[used].sum(), more[used].sum())
-        if more.any():
-            return _mean_square(squares.sum(), more.sum())
-        means = self.means[position, targets]
-        return _mean_square(((means - means.mean()) ** 2).sum(), len(means) - 1)
-
-    def _variance(self, prediction: _Prediction, noise: float, error: float) -> float:
-        """Variance of a prediction: of the means it is made of, and of interpolating them."""
-        weights, targets = prediction.weights, prediction.targets
-        means = self.means[prediction.position, targets]
-        counts = self.counts[prediction.position, targets]
-        disagreement = weights @ (means - weights @ means) ** 2
-        return float(noise * (weights**2 / counts).sum() + np.fmax(disagreement, error**2))
-
-    def _beyond(self, position: int, unit: Array) -> float:
-        """L1 distance in unit coordinates beyond all targets that a member was evaluated on."""
-        known = self.space.unit_targets[self.counts[position] > 0]
-        return float(np.abs(unit - np.clip(unit, known.min(axis=0), known.max(axis=0))).sum())
+            total, degrees = squares[used].sum(), more[used].sum()
+        elif more.any():
+            total, degrees = squares.sum(), more.sum()
+        else:
+            means = self.means[position, targets]
+            total, degrees = ((means - means.mean()) ** 2).sum(), len(means) - 1
+        return (float(total / degrees) if degrees else np.nan), int(degrees)
 
     def _selection_bias(self, predictions: Sequence[_Prediction], winner: int) -> float:
         used = [
@@ -254,12 +251,6 @@ class Evaluations:
         held = np.stack([w @ part[0] for w, part in zip(weights, parts, strict=True)])
         others = np.stack([w @ part[1] for w, part in zip(weights, parts, strict=True)])
         return float(selection_bias(held, others, np.array(winner)))
-
-
-def inverse_distance_weights(distance: Array) -> Array:
-    """(n,) weights with sum 1 for targets at these distances; all on those at distance 0."""
-    weights = 1.0 / distance if distance.all() else (distance == 0).astype(np.float64)
-    return np.asarray(weights / weights.sum())
 
 
 def fold_means(episodes: Array, folds: int) -> tuple[Array, Array]:
@@ -295,17 +286,3 @@ def selection_bias(held: Array, others: Array, best: NDArray[np.intp]) -> Array:
     elsewhere = np.where(np.isnan(others), -np.inf, others).argmax(axis=0)
     chosen = np.take_along_axis(held, best[None, ..., None], axis=0)[0]
     return np.asarray((chosen - np.take_along_axis(held, elsewhere[None], axis=0)[0]).mean(axis=-1))
-
-
-def _mean_square(squares: float, degrees: int) -> tuple[float, int]:
-    return (float(squares) / int(degrees) if degrees else np.nan), int(degrees)
-
-
-def _stacked(returns: Sequence[Array]) -> Array:
-    """(k, N, E) episodes of all members, the known ones first."""
-    longest = max(r.shape[1] for r in returns)
-    stacked = np.full((len(returns), len(returns[0]), longest), np.nan)
-    for episodes, given in zip(stacked, returns, strict=True):
-        order = np.argsort(np.isnan(given), axis=1, kind="stable")
-        episodes[:, : given.shape[1]] = np.take_along_axis(given, order, axis=1)
-    return stacked

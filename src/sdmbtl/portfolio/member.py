@@ -86,22 +86,18 @@ def checked_member(member: Member, space: ContextSpace) -> Member:
             f"The context of policy {number} must be the centre of its source, "
             f"{list(source.center)}. Got {shown_context(space.context(vector))} instead."
         )
-    returns = _checked_returns(number, member.returns, space)
-    return Member(number, space.context(source.vector), member.policy, returns, source)
-
-
-def _checked_returns(number: int, given: Any, space: ContextSpace) -> NDArray[np.float64]:
     try:
-        returns = np.array(given, dtype=np.float64)
+        returns = np.array(member.returns, dtype=np.float64)
     except (TypeError, ValueError):
         raise PortfolioError(
-            f"The returns of policy {number} must be numbers. Got {short_text(given)} instead."
+            f"The returns of policy {number} must be numbers, the same number for each target. "
+            f"Got {short_text(member.returns)} instead."
         ) from None
     if returns.ndim != 2 or len(returns) != len(space):
-        hint = " One return for each target is returns[:, None]." if returns.ndim == 1 else ""
         raise PortfolioError(
             f"The returns of policy {number} must have shape ({len(space)}, episodes), NaN where "
-            f"not evaluated. Got shape {returns.shape} instead.{hint}"
+            f"not evaluated. Got shape {returns.shape} instead. One return for each target is "
+            "returns[:, None]."
         )
     if np.isinf(returns).any() or np.isnan(returns).all():
         raise PortfolioError(
@@ -109,4 +105,4 @@ def _checked_returns(number: int, given: Any, space: ContextSpace) -> NDArray[np
             "for at least one target. Leave the policy out if its training diverged."
         )
     returns.setflags(write=False)
-    return returns
+    return Member(number, space.context(source.vector), member.policy, returns, source)

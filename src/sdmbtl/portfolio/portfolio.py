@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,7 +88,12 @@ class Portfolio:
         return_range: tuple[float, float] | None = None,
     ) -> None:
         self.space = space
-        self.family = _checked_family(family)
+        self.family = None if family is None else dict(family)
+        if self.family is not None and set(self.family) != {"name", "options"}:
+            raise PortfolioError(
+                "The family of a portfolio has 'name' and 'options', as family.settings() gives "
+                f"it. Got {short_text(family)} instead."
+            )
         self.observe_context = bool(observe_context)
         self.return_range: tuple[float, float] | None = None
         if return_range is not None:
@@ -102,7 +106,6 @@ class Portfolio:
             ids = [member.id for member in checked]
             raise PortfolioError(f"Policies need different ids. Got {ids}. Number them again.")
         self.members: tuple[Member, ...] = tuple(checked)
-        #: What returns are divided by to be computed with; 1 for usual ones.
         self._evaluations = Evaluations(space, [m.returns for m in checked], self._width)
 
     # -- members -------------------------------------------------------------------------
@@ -245,11 +248,6 @@ class Portfolio:
         return np.asarray(self._evaluations.means)
 
     @property
-    def best_means(self) -> NDArray[np.float64]:
-        """(N,) best mean on each target, as measured: on the average too high."""
-        return self._evaluations.best_means
-
-    @property
     def expected_returns(self) -> NDArray[np.float64]:
         """(N,) what `choose` expects on each target; NaN where no policy was evaluated."""
         return self._evaluations.expected_returns
@@ -273,7 +271,7 @@ class Portfolio:
         """Return a portfolio without the members that add nothing, or hardly anything.
 
         Args:
-            tolerance: How much the mean of `best_means` may fall, as a share of the return range.
+            tolerance: How much the mean best return may fall, as a share of the return range.
 
         Raises:
             PortfolioError: If a tolerance is given and the return range is not known.
@@ -426,19 +424,3 @@ class Portfolio:
         policies = counted(len(self), "policy", "policies")
         targets = counted(len(self.space), "target")
         return f"{policies}, {targets}: {coverage}expected mean return {self.mean_return:.4g}"
-
-
-def _checked_family(given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return a copy of a family's settings as JSON data."""
-    if given is None:
-        return None
-    try:
-        family: dict[str, Any] = json.loads(json.dumps(dict(given), allow_nan=False))
-        if set(family) == {"name", "options"} and isinstance(family["options"], dict):
-            return family
-    except (TypeError, ValueError):
-        pass
-    raise PortfolioError(
-        "The family of a portfolio is JSON data with 'name' and 'options', as "
-        f"family.settings() gives it. Got {short_text(given)} instead."
-    )

@@ -1,37 +1,40 @@
 """A portfolio as a directory: JSON, arrays and policies, never code.
 
-    portfolio.json                 version, space, family, members with their SHA-256
-    returns.npz                    for each member its (N, E) returns
-    policies/0003.safetensors      policy 3; none for a policy that was trained elsewhere
+    portfolio.json                    version, family, members, with the SHA-256 of their files
+    returns-6f1d….npz                 the space, and for each member its (N, E) returns
+    policies/0003-b20c….safetensors   policy 3; none for a policy that was trained elsewhere
 
-A directory is written next to its place and then renamed: a reader finds a complete portfolio.
+Names of files hold the beginning of their SHA-256, so an export leaves the files of an older one
+alone until portfolio.json names its own: whoever is killed leaves the old portfolio or the new one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sdmbtl.checks import short_text
 from sdmbtl.contexts import ContextSpace, Source
-from sdmbtl.errors import LimitError, PolicyError, PortfolioError, SdmbtlError
-from sdmbtl.files import sync_directory, write_atomically
+from sdmbtl.errors import ContextError, MatrixError, PolicyError, PortfolioError
+from sdmbtl.files import sync_directory, temporary_name, write_atomically
 from sdmbtl.foreign import read_json
-from sdmbtl.policies import load_policy, save_policy
+from sdmbtl.policies import load_policy
+from sdmbtl.policies.base import policy_bytes
 from sdmbtl.portfolio.member import Member
 from sdmbtl.transfer.storage import load_arrays, save_arrays
 
 FORMAT = "sdmbtl portfolio"
 VERSION = 1
-MANIFEST, RETURNS, POLICIES = "portfolio.json", "returns.npz", "policies"
+MANIFEST, POLICIES = "portfolio.json", "policies"
 #: Fields of a member next to its context, if it is not a point from scratch.
 SOURCE = ("width", "parent", "steps")
 SETTINGS = ("family", "observe_context", "return_range")
+
+#: Names in the directory of an export, also of one that was killed.
+_OWN_NAMES = re.compile(r"portfolio\.json|policies|returns-[0-9a-f]{16}\.npz|\..*\.tmp")
 
 
 def write(
@@ -48,26 +51,36 @@ def write(
     Raises:
         PortfolioError: If the directory holds anything but a portfolio.
     """
-    directory = directory.resolve()  # a link stays one, and its target is replaced
-    _check_replaceable(directory)
-    staging, previous = (
-        directory.with_name(f".{directory.name}.{os.getpid()}.{end}") for end in ("tmp", "old")
-    )
-    shutil.rmtree(staging, ignore_errors=True)  # left by a process that was killed
-    try:
-        _write_files(staging, space, members, settings)
-        if directory.exists():
-            directory.rename(previous)
-        try:
-            staging.rename(directory)
-        except BaseException:
-            if previous.exists():
-                previous.rename(directory)
-            raise
-        sync_directory(directory.parent)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        shutil.rmtree(previous, ignore_errors=True)
+    directory = directory.resolve()
+    old_files = _files_to_replace(directory)
+    _inside(directory, POLICIES).mkdir(parents=True, exist_ok=True)
+    listed = []
+    for member in members:
+        source = _pick(member.source.to_dict(), SOURCE)
+        notes: dict[str, Any] = {"id": member.id, "context": dict(member.context), **source}
+        sha256 = None
+        if member.policy is not None:
+            content = policy_bytes(member.policy.acting(), notes)
+            sha256 = hashlib.sha256(content).hexdigest()
+            write_atomically(directory / _policy_file(member.id, sha256), content)
+        listed.append({**notes, "sha256": sha256})
+    draft = temporary_name(directory / "returns.npz")
+    returns = {_key(member.id): member.returns for member in members}
+    save_arrays(draft, kind="portfolio returns", space=space, arrays=returns)
+    returns_sha256 = _sha256(draft)
+    draft.replace(directory / _returns_file(returns_sha256))
+    sync_directory(directory)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        **settings,
+        "returns_sha256": returns_sha256,
+        "members": listed,
+    }
+    text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
+    write_atomically(directory / MANIFEST, text.encode())
+    for name in old_files - _files_of(manifest):
+        _inside(directory, name).unlink(missing_ok=True)
 
 
 def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
@@ -78,6 +91,34 @@ def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
         FileNotFoundError: If there is no portfolio.
     """
     directory = directory.resolve()
+    manifest = _read_manifest(directory)
+    sha256 = manifest["returns_sha256"]
+    shapes = {_key(m["id"]): ("targets", f"episodes of {m['id']}") for m in manifest["members"]}
+    try:
+        file = _verified(directory, _returns_file(sha256), sha256)
+        space, returns = load_arrays(file, kind="portfolio returns", arrays=shapes)
+    except (PortfolioError, MatrixError, FileNotFoundError) as error:
+        raise PortfolioError(
+            f"The returns of the policies cannot be read: {error} Without them no policy can be "
+            "chosen. Copy or export the portfolio again."
+        ) from None
+    members = []
+    for each in manifest["members"]:
+        number, context, sha256, policy = each["id"], each["context"], each["sha256"], None
+        try:
+            if sha256 is not None:
+                policy = load_policy(_verified(directory, _policy_file(number, sha256), sha256))
+            source = Source.at(space.vector(context), **_pick(each, SOURCE))
+        except (PolicyError, PortfolioError, ContextError, TypeError, OSError) as error:
+            raise PortfolioError(
+                f"Policy {number} is damaged: {error} Copy or export the portfolio again."
+            ) from None
+        members.append(Member(number, context, policy, returns[_key(number)], source))
+    return space, members, _pick(manifest, SETTINGS)
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    """Read the manifest; the files that it names are all in their places."""
     path = _inside(directory, MANIFEST)
     if not path.is_file():
         raise FileNotFoundError(
@@ -85,7 +126,7 @@ def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
             "Write one with portfolio.export(directory)."
         )
     try:
-        manifest = read_json(path)
+        manifest: dict[str, Any] = read_json(path)
         if manifest["format"] != FORMAT:
             raise ValueError(f"its format is {manifest['format']!r}")
         if manifest["version"] != VERSION:
@@ -93,128 +134,40 @@ def read(directory: Path) -> tuple[ContextSpace, list[Member], dict[str, Any]]:
                 f"{path} has format version {manifest['version']}; this release reads {VERSION}. "
                 "Use the release that wrote it, or export it again with this one."
             )
-        space = ContextSpace.from_dict(manifest["space"])
-        listed = [
-            (int(m["id"]), m["context"], _checked_file(m), m["sha256"], _source(m, space))
-            for m in manifest["members"]
-        ]
-        settings = {name: manifest[name] for name in SETTINGS}
-        returns_sha256 = manifest["returns_sha256"]
+        for member in manifest["members"]:
+            member["id"], member["context"] = int(member["id"]), dict(member["context"])
+        sums = [m["sha256"] for m in manifest["members"] if m["sha256"] is not None]
+        if not all(re.fullmatch("[0-9a-f]{64}", s) for s in (manifest["returns_sha256"], *sums)):
+            raise ValueError("a SHA-256 has 64 digits")
+        return manifest
+    except PortfolioError:
+        raise
     except (LookupError, TypeError, AttributeError, ValueError, OverflowError) as error:
-        if isinstance(error, PortfolioError | LimitError):
-            raise
         raise PortfolioError(
             f"{path} is not a portfolio of sdmbtl, or it is damaged ({error!r}). "
-            "Copy or export the portfolio again."
+            "Copy the portfolio again, or export it to another directory."
         ) from None
-    returns = _read_returns(directory, returns_sha256, [number for number, *_ in listed])
-    members = []
-    for number, context, file, sha256, source in listed:
-        try:
-            policy = None if file is None else load_policy(_verified(directory, file, sha256))
-        except (PolicyError, PortfolioError, OSError) as error:
-            raise PortfolioError(
-                f"Policy {number} is damaged: {error} Copy or export the portfolio again."
-            ) from None
-        members.append(Member(number, context, policy, returns[_key(number)], source))
-    return space, members, settings
 
 
-def _checked_file(member: Mapping[str, Any]) -> str | None:
-    """Return the place of a member's policy, if it has one; the manifest may name no other."""
-    expected = _policy_file(int(member["id"]))
-    if member["file"] not in (None, expected):
-        raise PortfolioError(
-            f"The file of policy {member['id']} must be {expected!r}. "
-            f"Got {short_text(member['file'])} instead."
-        )
-    return expected if member["file"] is not None else None
-
-
-def _source(member: Mapping[str, Any], space: ContextSpace) -> Source:
-    given = {name: member[name] for name in SOURCE if name in member}
-    return Source.at(space.vector(member["context"]), **given)
-
-
-def _check_replaceable(directory: Path) -> None:
-    """Refuse to replace anything but the files of a portfolio, or an empty directory."""
+def _files_to_replace(directory: Path) -> set[str]:
+    """Return the files of an older portfolio; refuse a directory that holds anything else."""
     if not directory.exists():
-        return
+        return set()
     if not directory.is_dir():
         raise PortfolioError(f"{directory} is a file. Export to a directory of its own.")
-    inside = {path.relative_to(directory).as_posix() for path in directory.rglob("*")}
-    if not inside:
-        return
-    try:
-        manifest = read_json(directory / MANIFEST)
-        own = {_checked_file(member) for member in manifest["members"]}
-        own |= {MANIFEST, RETURNS, POLICIES} if manifest["format"] == FORMAT else set()
-    except (OSError, ValueError, TypeError, LookupError, AttributeError):
-        own = set()
-    strange = sorted(inside - own)
+    names = sorted(path.name for path in directory.iterdir())
+    strange = [name for name in names if not _OWN_NAMES.fullmatch(name)]
     if strange:
         raise PortfolioError(
             f"{directory} holds {strange[0]!r}: it is not just a portfolio, and is not replaced. "
             "Export to another directory, or remove this one first."
         )
+    return _files_of(_read_manifest(directory)) if MANIFEST in names else set()
 
 
-def _write_files(
-    staging: Path, space: ContextSpace, members: Sequence[Member], settings: Mapping[str, Any]
-) -> None:
-    (staging / POLICIES).mkdir(parents=True)
-    listed = []
-    for member in members:
-        source = {k: v for k, v in member.source.to_dict().items() if k in SOURCE}
-        notes: dict[str, Any] = {"id": member.id, "context": dict(member.context), **source}
-        file = sha256 = None
-        if member.policy is not None:
-            file = _policy_file(member.id)
-            save_policy(staging / file, member.policy.acting(), notes)
-            sha256 = _sha256(staging / file)
-        listed.append({**notes, "file": file, "sha256": sha256})
-    returns = {_key(member.id): member.returns for member in members}
-    save_arrays(staging / RETURNS, kind="portfolio returns", space=space, arrays=returns)
-    manifest = {
-        "format": FORMAT,
-        "version": VERSION,
-        "space": space.to_dict(),
-        **settings,
-        "returns_sha256": _sha256(staging / RETURNS),
-        "members": listed,
-    }
-    text = json.dumps(manifest, indent=2, allow_nan=False) + "\n"
-    write_atomically(staging / MANIFEST, text.encode())
-    sync_directory(staging / POLICIES)
-    sync_directory(staging)
-
-
-def _read_returns(directory: Path, sha256: str, ids: list[int]) -> dict[str, Any]:
-    try:
-        _, returns = load_arrays(
-            _verified(directory, RETURNS, sha256),
-            kind="portfolio returns",
-            arrays={_key(number): ("targets", f"episodes of policy {number}") for number in ids},
-        )
-    except LimitError:
-        raise
-    except (SdmbtlError, FileNotFoundError) as error:
-        raise PortfolioError(
-            f"The returns of the policies cannot be read: {error} Without them no policy can be "
-            "chosen. Copy or export the portfolio again."
-        ) from None
-    return returns
-
-
-def _inside(directory: Path, name: str) -> Path:
-    """Return a file of a portfolio; refuse a link that leads out of the directory."""
-    path = directory / name
-    if not path.resolve().is_relative_to(directory):
-        raise PortfolioError(
-            f"{path} is a link that leads out of the portfolio, and is not followed. "
-            "Copy the file there instead."
-        )
-    return path
+def _files_of(manifest: Mapping[str, Any]) -> set[str]:
+    files = {_policy_file(m["id"], m["sha256"]) for m in manifest["members"] if m["sha256"]}
+    return {_returns_file(manifest["returns_sha256"]), *files}
 
 
 def _verified(directory: Path, name: str, sha256: str) -> Path:
@@ -227,15 +180,33 @@ def _verified(directory: Path, name: str, sha256: str) -> Path:
     return path
 
 
+def _inside(directory: Path, name: str) -> Path:
+    """Return a path in a portfolio; refuse a link that leads out of the directory."""
+    path = directory / name
+    if not path.resolve().is_relative_to(directory):
+        raise PortfolioError(
+            f"{path} is a link that leads out of the portfolio, and is not followed. "
+            "Copy the file there instead."
+        )
+    return path
+
+
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _policy_file(number: int) -> str:
-    return f"{POLICIES}/{_key(number)}.safetensors"
+def _policy_file(number: int, sha256: str) -> str:
+    return f"{POLICIES}/{_key(number)}-{sha256[:16]}.safetensors"
+
+
+def _returns_file(sha256: str) -> str:
+    return f"returns-{sha256[:16]}.npz"
 
 
 def _key(number: int) -> str:
-    """Return the name of a member in files."""
     return f"{number:04d}"
+
+
+def _pick(given: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    return {name: given[name] for name in names if name in given}

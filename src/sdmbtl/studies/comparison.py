@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -24,8 +24,7 @@ CONFIDENCE = 0.95
 MARKS = (0.25, 0.5, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
-class CoverageCurve:
+class CoverageCurve(NamedTuple):
     """Coverage of the first policies of one study.
 
     Attributes:
@@ -43,41 +42,17 @@ class CoverageCurve:
         return float(self.coverage[known[-1]]) if len(known) else math.nan
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """Mean over studies, with half the width of its 95 % interval, NaN for a single study."""
 
     mean: float
     half_width: float
-    variance: float
-    number: int
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Estimate:
-        """Estimate from one value for each study, by Student's t."""
-        number = len(values)
-        variance = float(np.var(values, ddof=1)) / number if number > 1 else math.nan
-        quantile = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, max(number - 1, 1)))
-        return cls(float(np.mean(values)), quantile * math.sqrt(variance), variance, number)
 
     def __str__(self) -> str:
         if math.isnan(self.mean):
             return "–"
         width = "" if math.isnan(self.half_width) else f" ± {self.half_width:.3g}"
         return f"{self.mean:.4g}{width}"
-
-    def lead_over(self, other: Estimate) -> str:
-        """Say how far this mean is ahead of another one, with Welch's interval."""
-        ahead = self.mean - other.mean
-        if math.isnan(ahead):
-            return "not known"
-        spread = self.variance + other.variance
-        if not spread > 0:
-            return f"ahead by {ahead:.3g}, with too few seeds for an interval"
-        freedom = spread**2 / sum(e.variance**2 / (e.number - 1) for e in (self, other))
-        width = float(scipy.stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(spread)
-        verdict = "ahead" if ahead > width else "no difference beyond the interval, ahead"
-        return f"{verdict} by {ahead:.3g} ± {width:.2g}"
 
 
 @dataclass(frozen=True)
@@ -88,8 +63,25 @@ class Method:
     curves: tuple[CoverageCurve, ...]
 
     def at(self, cost: float) -> Estimate:
-        """Estimate the coverage up to a cost."""
-        return Estimate.of([curve.at(cost) for curve in self.curves])
+        """Estimate the coverage up to a cost, by Student's t."""
+        values = [curve.at(cost) for curve in self.curves]
+        if len(values) == 1:
+            return Estimate(values[0], math.nan)
+        quantile = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, len(values) - 1)
+        return Estimate(float(np.mean(values)), float(quantile * scipy.stats.sem(values)))
+
+    def lead_over(self, other: Method, cost: float) -> str:
+        """Describe how far the mean is ahead of another one at a cost, with Welch's interval."""
+        ours, theirs = ([curve.at(cost) for curve in each.curves] for each in (self, other))
+        ahead = float(np.mean(ours) - np.mean(theirs))
+        if math.isnan(ahead):
+            return "not known"
+        if min(len(ours), len(theirs)) < 2 or np.ptp(ours) == np.ptp(theirs) == 0:
+            return f"ahead by {ahead:.3g}, with too few seeds for an interval"
+        tested = scipy.stats.ttest_ind(ours, theirs, equal_var=False)
+        width = ahead - tested.confidence_interval(CONFIDENCE).low
+        verdict = "ahead" if ahead > width else "no difference beyond the interval, ahead"
+        return f"{verdict} by {ahead:.3g} ± {width:.2g}"
 
 
 @dataclass(frozen=True)
@@ -118,12 +110,9 @@ class Comparison:
         """Say how far the best method is ahead of each other one at the last mark."""
         mark = self.marks[-1]
         best = max(self.methods, key=lambda method: method.at(mark).mean)
-        return [
-            f"{best.name} against {other.name} at {mark:,.0f} {self.unit}: "
-            f"{best.at(mark).lead_over(other.at(mark))}"
-            for other in self.methods
-            if other is not best
-        ]
+        others = [method for method in self.methods if method is not best]
+        where = f"at {mark:,.0f} {self.unit}"
+        return [f"{best.name} against {o.name} {where}: {best.lead_over(o, mark)}" for o in others]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparison as JSON data."""
@@ -131,10 +120,7 @@ class Comparison:
             {
                 "name": method.name,
                 "studies": len(method.curves),
-                "at_marks": [
-                    {"mean": e.mean, "half_width": e.half_width}
-                    for e in (method.at(mark) for mark in self.marks)
-                ],
+                "at_marks": [method.at(mark)._asdict() for mark in self.marks],
                 "curves": [
                     {"cost": c.cost.tolist(), "coverage": c.coverage.tolist()}
                     for c in method.curves
@@ -201,11 +187,10 @@ def _trace(study: Study, has_steps: bool, is_share: bool) -> CoverageCurve:
     finished = [trial for trial in study.trials if trial.row is not None]
     episodes = study.episodes()
     members = [Member(t.id, t.context, None, episodes[t.id], t.source) for t in finished]
-    steps = [trial.run.steps or 0 if trial.run else 0 for trial in finished]
     means = [
         Portfolio(study.space, members[:k], return_range=study.return_range).mean_return
         for k in range(1, len(members) + 1)
     ]
     shown = [study.share(mean) or 0.0 for mean in means] if is_share else means
-    cost = np.cumsum(steps) if has_steps else np.arange(1, len(finished) + 1)
-    return CoverageCurve(cost.astype(np.float64), np.array(shown))
+    costs = [trial.run.steps or 0 if has_steps and trial.run else 1 for trial in finished]
+    return CoverageCurve(np.cumsum(costs).astype(np.float64), np.array(shown))

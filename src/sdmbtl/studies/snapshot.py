@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sdmbtl.errors import StructureError
 from sdmbtl.json_data import as_json
@@ -19,6 +18,7 @@ from sdmbtl.studies.random_actions import RandomActions, recorded_random_actions
 from sdmbtl.studies.stopping import recorded_rules
 from sdmbtl.transfer import Coverage, coverage_of, mean_of
 from sdmbtl.transfer.gaps import Gaps, find_gaps
+from sdmbtl.wording import trained_on
 
 if TYPE_CHECKING:
     from sdmbtl.studies.study import Study
@@ -52,7 +52,6 @@ class PolicySnapshot:
         context: Centre of what it was trained on.
         trained_on: The same in words.
         kind: "whole" for the whole space, "region" or "point".
-        region: Lowest and highest value of each dimension.
         width: Side of the region as a share of each range.
         parent: The policy that it started from, if any.
         asked_steps: Environment steps asked for; None for the usual number.
@@ -65,14 +64,12 @@ class PolicySnapshot:
         training_return: Return where it was trained: in training, or else as evaluated.
         attempts: Attempts at training so far.
         errors: Messages of failed attempts.
-        lost_workers: Messages about workers that were lost.
         failed_targets: Number of targets on which its evaluation failed.
         first_target_error: The error on the first of them.
         earlier: Rows that were replaced or taken back.
         serves: Number of targets on which it is the best policy.
         evaluated_targets: Number of targets with a return.
         performance: Mean best return with it and all before it; None until it is finished.
-        performance_targets: Number of targets in that mean.
         coverage: The same as a share of the range of returns.
         gain: Rise of the mean best return over the targets evaluated before.
         scores: Score of each model that predicted it.
@@ -85,7 +82,6 @@ class PolicySnapshot:
     context: Mapping[str, float]
     trained_on: str
     kind: str
-    region: Mapping[str, tuple[float, float]]
     width: float
     parent: int | None
     asked_steps: int | None
@@ -102,14 +98,12 @@ class PolicySnapshot:
     training_return: float | None
     attempts: int
     errors: tuple[str, ...]
-    lost_workers: tuple[str, ...]
     failed_targets: int
     first_target_error: str | None
     earlier: tuple[EarlierRow, ...]
     serves: int = 0
     evaluated_targets: int = 0
     performance: float | None = None
-    performance_targets: int | None = None
     coverage: float | None = None
     gain: float | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
@@ -131,9 +125,7 @@ class StudySnapshot:
         trainer: Name of the trainer, if any.
         selector: Name of the selector.
         seed: The seed.
-        dimensions: Names of the dimensions.
         targets: Number of targets.
-        episodes: Episodes for each policy on each target.
         stop_rules: Stopping rules of the last run, as keywords of `Study.run`.
         rounds: Every policy, in order.
         stale_results: Number of results that came after their lease had expired.
@@ -164,9 +156,7 @@ class StudySnapshot:
     trainer: str | None
     selector: str
     seed: int
-    dimensions: tuple[str, ...]
     targets: int
-    episodes: int
     stop_rules: Mapping[str, Any]
     rounds: tuple[PolicySnapshot, ...]
     stale_results: int
@@ -210,11 +200,6 @@ class StudySnapshot:
         return None if self.return_range is None else self.return_range[1] - self.return_range[0]
 
     @property
-    def has_regions(self) -> bool:
-        """Whether a policy was trained on more than a point, or from another one."""
-        return any(policy.width or policy.parent is not None for policy in self.rounds)
-
-    @property
     def partial(self) -> list[PolicySnapshot]:
         """Finished policies that were evaluated on some of the targets only."""
         return [p for p in self.finished if p.evaluated_targets < self.targets]
@@ -243,13 +228,16 @@ def take_snapshot(study: Study) -> StudySnapshot:
     configuration, rows = study.configuration, study.selector.rows
     family = configuration.family or {}
     facts, errors, seconds = study.store.facts(), study.store.errors(), study.store.seconds()
-    stale = len(study.store.stale_results())
-    running = study.running_process
     random = recorded_random_actions(facts)
     rounds = _rounds(study, errors, random)
     covered = coverage_of(rows.best, rows.returns, study.return_range)
     range_so_far = study.return_range or (None if covered is None else covered.returns)
-    model, passed_over = _model(study)
+    scores: dict[str, list[float]] = {}
+    for entry in study.selector.evidence():
+        scores.setdefault(entry["model"], []).append(entry["score"])
+    choice = None
+    if scores and isinstance(study.selector, PredictiveSelector):
+        choice = study.selector.comparison.choose()
     stages: dict[str, float] = {}
     for each in seconds.values():
         for stage, value in each.items():
@@ -262,12 +250,10 @@ def take_snapshot(study: Study) -> StudySnapshot:
         trainer=None if configuration.trainer is None else configuration.trainer["name"],
         selector=configuration.selector["name"],
         seed=configuration.seed,
-        dimensions=study.space.names,
         targets=len(study.space),
-        episodes=configuration.episodes,
         stop_rules=recorded_rules(facts),
         rounds=rounds,
-        stale_results=stale,
+        stale_results=len(study.store.stale_results()),
         performance=study.performance,
         evaluated_targets=int(np.count_nonzero(~np.isnan(rows.best))),
         coverage=covered.mean if covered is not None and covered.known else None,
@@ -278,14 +264,14 @@ def take_snapshot(study: Study) -> StudySnapshot:
         return_range=study.return_range,
         return_span=study.return_span,
         structure=_structure(study),
-        model=model,
-        passed_over=passed_over,
-        scores=_mean_scores(study),
+        model=None if choice is None else choice.name,
+        passed_over={} if choice is None else choice.passed_over,
+        scores={name: float(np.mean(values)) for name, values in scores.items()},
         next_gain=study.remaining_gain(1),
         remaining_gain=study.remaining_gain(POLICIES_AHEAD),
         versions=facts.get("versions", {}),
         timing={"seconds": stages, "by_trial": {str(k): v for k, v in sorted(seconds.items())}},
-        running_process=running,
+        running_process=study.running_process,
     )
 
 
@@ -295,21 +281,20 @@ def _rounds(
     """Every policy, with the coverage of it and those before."""
     best = np.full(len(study.space), np.nan)
     evidence, failed = study.selector.evidence(), set(study.selector.failed_runs())
-    serving = study.selector.best_trials
     rounds: list[PolicySnapshot] = []
     rows = 0
     for trial in study.trials:
         outcome: dict[str, Any] = {}
         if trial.row is not None:
             before, best = best, np.fmax(best, trial.row)
-            mean = mean_of(best)
+            # A target that is evaluated for the first time changes the mean, and is not a gain.
+            known = ~np.isnan(before)
             outcome = {
-                "serves": int(np.count_nonzero(serving == trial.id)),
+                "serves": int(np.count_nonzero(study.selector.best_trials == trial.id)),
                 "evaluated_targets": int(np.count_nonzero(~np.isnan(trial.row))),
-                "performance": mean,
-                "performance_targets": int(np.count_nonzero(~np.isnan(best))),
-                "coverage": study.share(mean),
-                "gain": _gain(before, best),
+                "performance": mean_of(best),
+                "coverage": study.share(mean_of(best)),
+                "gain": mean_of(best[known]) - mean_of(before[known]),
                 "scores": {e["model"]: e["score"] for e in evidence if e["rows"] == rows},
                 "probably_failed": trial.id in failed,
                 "no_better_than_random": random is not None
@@ -323,18 +308,17 @@ def _rounds(
 def _policy(
     study: Study, trial: Trial, errors: Mapping[int, str], outcome: Mapping[str, Any]
 ) -> PolicySnapshot:
-    run, space = trial.run or TrainingRun(), study.space
+    run = trial.run or TrainingRun()
     own_return = run.training_return
     if own_return is None and trial.row is not None:
         own_return = trial.source_return if trial.index is None else float(trial.row[trial.index])
-    region = "whole" if space.is_whole(trial.source) else "region"
+    region = "whole" if study.space.is_whole(trial.source) else "region"
     return PolicySnapshot(
         id=trial.id,
         status=trial.status,
         context=trial.context,
-        trained_on=space.describe(trial.source.where),
+        trained_on=trained_on(study.space, study.trials, trial),
         kind="point" if trial.source.is_point else region,
-        region=trial.region,
         width=trial.width,
         parent=trial.parent,
         asked_steps=trial.steps,
@@ -351,21 +335,11 @@ def _policy(
         training_return=own_return,
         attempts=run.attempt + 1,
         errors=run.errors,
-        lost_workers=run.lost,
         failed_targets=len(errors),
         first_target_error=errors[min(errors)] if errors else None,
         earlier=trial.earlier,
         **outcome,
     )
-
-
-def _gain(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
-    """Rise of the mean best return, over the targets that were evaluated before; NaN if none was.
-
-    A target that is evaluated for the first time changes the mean, and is not a gain.
-    """
-    known = ~np.isnan(before)
-    return mean_of(after[known]) - mean_of(before[known])
 
 
 def _best_single(study: Study) -> Level | None:
@@ -378,14 +352,6 @@ def _best_single(study: Study) -> Level | None:
     return Level(means[best], study.share(means[best]), best)
 
 
-def _mean_scores(study: Study) -> dict[str, float]:
-    """Mean score of each model so far."""
-    scores: dict[str, list[float]] = {}
-    for entry in study.selector.evidence():
-        scores.setdefault(entry["model"], []).append(entry["score"])
-    return {name: float(np.mean(values)) for name, values in scores.items()}
-
-
 def _structure(study: Study) -> str | None:
     """Structure in all rows; None without a detector, or if too little is known."""
     selector = study.selector
@@ -395,12 +361,3 @@ def _structure(study: Study) -> str | None:
         return selector.detector.detect(selector.rows).structure
     except StructureError:
         return None
-
-
-def _model(study: Study) -> tuple[str | None, dict[str, list[str]]]:
-    """The model that predicts the next policy, and the reasons against those with higher scores."""
-    selector = study.selector
-    if not isinstance(selector, PredictiveSelector) or not selector.evidence():
-        return None, {}
-    choice = selector.comparison.choose()
-    return choice.name, choice.passed_over

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sdmbtl.checks import check_bool, check_int, short_text
 from sdmbtl.contexts import ContextSpace
-from sdmbtl.environments.checks import check_spaces_are_the_same_in_all_contexts
+from sdmbtl.environments.checks import check_spaces_are_constant
 from sdmbtl.environments.family import EnvironmentFamily
 from sdmbtl.errors import TrainerError, TrainingError
 from sdmbtl.policies import Policy
@@ -132,7 +132,7 @@ class Trainer(ABC):
             TrainingError: If it fails at its first reset or step.
             TrainerError: If it is nothing for this trainer.
         """
-        check_spaces_are_the_same_in_all_contexts(self.family, self.space)
+        check_spaces_are_constant(self.family, self.space)
         context = self.space.middle()
         env = self.family.make(
             context, observe_context=self.space if self.observe_context else False

@@ -27,7 +27,7 @@ from sdmbtl_traffic.drawing import draw_crossing
 from sdmbtl_traffic.observation import SIZE, EmissionModel, reward
 from sdmbtl_traffic.signal_plan import SignalPlan
 from sdmbtl_traffic.simulation import Driver, Rules
-from sdmbtl_traffic.simulation_process import SimulationClient
+from sdmbtl_traffic.simulation_client import SimulationClient
 from sdmbtl_traffic.vector_env import AgentsNow, AgentsStep, MultiAgentVectorEnv
 
 

@@ -62,14 +62,14 @@ def describe(
 
 
 def _draw(dataset: TransferDataset, found: Anatomy, directory: Path) -> None:
-    from sdmbtl.plots import save_figure
     from sdmbtl_lab.figures import matrix_figure
+    from sdmbtl_lab.figures.files import save_matrix_figure
 
     directory.mkdir(parents=True, exist_ok=True)
     # The name comes from the card of the data set, which may be somebody else's.
     name = re.sub(r"[^\w.-]", "-", found.name)
     path = directory / f"matrix-{name}.png"
-    save_figure(matrix_figure(dataset, found), path)
+    save_matrix_figure(matrix_figure(dataset, found), path)
     note(f"Drawn: {path}")
 
 

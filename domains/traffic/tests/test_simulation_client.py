@@ -15,7 +15,7 @@ import pytest
 from sdmbtl.errors import MissingPackageError, SimulationError
 from sdmbtl_traffic.crossing import Crossing
 from sdmbtl_traffic.simulation import Rules
-from sdmbtl_traffic.simulation_process import SimulationClient
+from sdmbtl_traffic.simulation_client import SimulationClient
 
 pytest.importorskip("libsumo")
 
@@ -96,7 +96,7 @@ def test_without_sumo_the_message_names_the_extra(monkeypatch):
 
 def test_it_ends_with_the_process_that_started_it():
     script = (
-        "import os; from sdmbtl_traffic.simulation_process import *; "
+        "import os; from sdmbtl_traffic.simulation_client import *; "
         f"c = SimulationClient({RULES!r}); c.reset([{{}}], [0]); "
         "print(c.pid, flush=True); os.kill(os.getpid(), 9)"
     )
