@@ -13,7 +13,6 @@ from sdmbtl.wording import (
     duration,
     figure,
     gain_text,
-    in_words,
     whole_percent,
 )
 
@@ -188,7 +187,7 @@ def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     expected, realised = (
         gain_text(sum(values), snapshot.known_span) for values in zip(*pairs, strict=True)
     )
-    who = "one policy" if len(pairs) == 1 else f"{in_words(len(pairs))} policies"
+    who = counted(len(pairs), "policy", "policies")
     return [f"Forecasts so far, for {who}: {expected} expected, {realised} realised."]
 
 
