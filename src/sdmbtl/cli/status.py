@@ -23,7 +23,7 @@ from sdmbtl.cli.output import (
     result_console,
     say,
 )
-from sdmbtl.wording import counted, coverage_text, figure, gain_figure
+from sdmbtl.wording import counted, figure, gain_figure, level_figure
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -116,9 +116,7 @@ def _policies_table(snapshot: StudySnapshot) -> RenderableType:
         table.add_column(name, justify="right", no_wrap=True)
     for policy in snapshot.rounds:
         steps = policy.steps or policy.asked_steps
-        level = figure(policy.performance)
-        if policy.coverage is not None:
-            level = coverage_text(policy.coverage)
+        level = level_figure(policy.performance, policy.coverage)
         evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
         table.add_row(
             str(policy.id),

@@ -22,7 +22,7 @@ from sdmbtl.studies.describe import (
     title,
 )
 from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
-from sdmbtl.wording import chosen_by, coverage_text, figure, gain_figure, gain_text
+from sdmbtl.wording import chosen_by, figure, gain_figure, gain_text, level_figure
 
 if TYPE_CHECKING:
     from sdmbtl.selectors import Trial
@@ -88,22 +88,15 @@ def _tiles(snapshot: StudySnapshot) -> list[tuple[str, str]]:
     """Labels and values of the key figures."""
     if not snapshot.finished:
         return []
-    known, single, random = snapshot.coverage is not None, None, None
-    if snapshot.best_single is not None:
-        single = _level_text(snapshot.best_single.coverage, snapshot.best_single.performance)
-    if snapshot.random_actions is not None:
-        random = _level_text(snapshot.random_actions.coverage, snapshot.random_actions.performance)
-    level = _level_text(snapshot.coverage, snapshot.performance)
-    tiles = [("Coverage" if known else "Mean best return", level)]
-    tiles += [] if single is None else [("Best single policy", single)]
-    tiles += [] if random is None else [("Random actions", random)]
+    level = level_figure(snapshot.performance, snapshot.coverage)
+    tiles = [("Mean best return" if snapshot.coverage is None else "Coverage", level)]
+    single, random = snapshot.best_single, snapshot.random_actions
+    for label, other in (("Best single policy", single), ("Random actions", random)):
+        if other is not None:
+            tiles.append((label, level_figure(other.performance, other.coverage)))
     if snapshot.next_gain is not None:
         tiles.append(("Another policy", gain_text(snapshot.next_gain, snapshot.known_span)))
     return tiles
-
-
-def _level_text(coverage: float | None, performance: float | None) -> str:
-    return figure(performance) if coverage is None else coverage_text(coverage)
 
 
 def _space(space: ContextSpace) -> dict[str, Any]:
@@ -163,7 +156,7 @@ def _policy(
         "expected_text": gain_figure(policy.expected_gain, span),
         "gain_text": gain_figure(policy.gain, span),
         "performance": policy.performance,
-        "level_text": _level_text(policy.coverage, policy.performance),
+        "level_text": level_figure(policy.performance, policy.coverage),
         "serves": policy.serves,
         "remarks": remarks,
         "numbers": numbers,
@@ -185,17 +178,15 @@ def _failures(snapshot: StudySnapshot, errors: dict[int, dict[int, str]]) -> lis
     found = []
     for policy in snapshot.rounds:
         for attempt, error in enumerate(policy.errors, start=1):
-            what = f"Policy {policy.id}, training, attempt {attempt}"
-            found.append({"what": what, "error": error[-LONGEST_ERROR:]})
+            found.append((f"Policy {policy.id}, training, attempt {attempt}", error))
     for number, by_target in errors.items():
         by_error: dict[str, list[int]] = {}
         for target, error in by_target.items():
             by_error.setdefault(error, []).append(target)
         for error, targets in by_error.items():
             where = f"{len(targets)} targets" if len(targets) > 1 else f"target {targets[0]}"
-            what = f"Policy {number}, evaluation on {where}"
-            found.append({"what": what, "error": error[-LONGEST_ERROR:]})
-    return found
+            found.append((f"Policy {number}, evaluation on {where}", error))
+    return [{"what": what, "error": error[-LONGEST_ERROR:]} for what, error in found]
 
 
 def _settings(study: Study, snapshot: StudySnapshot) -> dict[str, str]:

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from sdmbtl.studies.snapshot import Level, PolicySnapshot, StudySnapshot
+from sdmbtl.studies.snapshot import PolicySnapshot, StudySnapshot
 from sdmbtl.wording import (
     counted,
     coverage_text,
     duration,
-    figure,
     gain_text,
     in_words,
+    level_figure,
     whole_percent,
 )
 
@@ -39,17 +39,12 @@ def headline(snapshot: StudySnapshot) -> str:
         parts.append(f"{snapshot.steps:,} steps")
     if snapshot.seconds >= 1:
         parts.append(duration(snapshot.seconds))
-    text = f"{', '.join(parts)}: {level_text(snapshot)}"
+    measure = "mean best return" if snapshot.coverage is None else "coverage"
+    level = level_figure(snapshot.performance, snapshot.coverage)
+    text = f"{', '.join(parts)}: {measure} {level}"
     if snapshot.evaluated_targets < snapshot.targets:
         text += f" on {snapshot.evaluated_targets} of {snapshot.targets} tasks"
     return text
-
-
-def level_text(snapshot: StudySnapshot) -> str:
-    """Name the coverage, or the mean best return if the range of returns is not known."""
-    if snapshot.coverage is None:
-        return f"mean best return {figure(snapshot.performance)}"
-    return f"coverage {coverage_text(snapshot.coverage)}"
 
 
 def result_lines(snapshot: StudySnapshot) -> list[str]:
@@ -58,9 +53,11 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
     compared = []
     single, random = snapshot.best_single, snapshot.random_actions
     if single is not None and len(snapshot.finished) > 1:
-        compared.append(f"best single policy {_level(single)} (policy {single.id})")
+        compared.append(
+            f"best single policy {level_figure(single.performance, single.coverage)} (policy {single.id})"
+        )
     if random is not None:
-        compared.append(f"random actions {_level(random)}")
+        compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
     lines += [" · ".join(compared)] if compared else []
     return lines + gap_lines(snapshot) + outlook_lines(snapshot)
 
@@ -200,10 +197,6 @@ def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> s
     """
     near = f"{whole_percent(near_best)} of the {noun} within 5 % of the best return"
     return f"Worst tenth {coverage_text(worst_tenth)}; {near}."
-
-
-def _level(level: Level) -> str:
-    return figure(level.performance) if level.coverage is None else coverage_text(level.coverage)
 
 
 def _count(snapshot: StudySnapshot, status: str) -> int:
