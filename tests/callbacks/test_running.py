@@ -120,25 +120,23 @@ def test_logging_has_a_line_now_and_then(tmp_path, caplog):
     assert any("/4,096 steps" in record.message for record in caplog.records)
 
 
-def test_without_a_terminal_nothing_is_shown_unless_told_to(tmp_path, capsys):
+def test_without_a_terminal_a_notebook_shows_lines_or_whoever_is_told_to(
+    tmp_path, capsys, monkeypatch
+):
     study = open_small(tmp_path / "study")
     study.run(budget=1)
-    study.run(budget=2, progress=False)
     assert capsys.readouterr() == ("", "")
-    study.run(budget=3, progress=True)
-    shown = capsys.readouterr()
-    assert not shown.out
-    assert shown.err.splitlines()[1].startswith("  2  length=")
+    study.run(budget=2, progress=True)
+    assert capsys.readouterr().err.splitlines()[1].startswith("  1  length=")
+    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
+    monkeypatch.setitem(sys.modules, "IPython", kernel)
+    study.run(budget=3)
+    assert capsys.readouterr().err.splitlines()[1].startswith("  2  length=")
+    study.run(budget=4, progress=False)
+    assert capsys.readouterr() == ("", "")
 
 
 def test_what_cannot_be_shown(study):
     for name, value in {"progress": "bar", "log_every": 0}.items():
         with pytest.raises(StudyError, match=f"'{name}'"):
             study.run(budget=3, **{name: value})
-
-
-def test_a_notebook_shows_lines(tmp_path, monkeypatch, capsys):
-    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
-    monkeypatch.setitem(sys.modules, "IPython", kernel)
-    open_small(tmp_path / "study").run(budget=1)
-    assert capsys.readouterr().err.splitlines()[1].startswith("  0  length=")

@@ -84,7 +84,7 @@ def _print_status(path: Path, snapshot: StudySnapshot) -> None:
     print_lines(console, *status_lines(snapshot))
     if snapshot.rounds:
         latest = snapshot.rounds[-1]
-        print_lines(console, f"Why policy {latest.id}: {latest.reason}")
+        print_lines(console, f"Why policy {latest.trial.id}: {latest.trial.reason}")
     _print_commands(_next_commands(path, snapshot))
 
 
@@ -115,17 +115,17 @@ def _policies_table(snapshot: StudySnapshot) -> RenderableType:
     for name in (*columns, "coverage" if known else "mean best", "gain"):
         table.add_column(name, justify="right", no_wrap=True)
     for policy in snapshot.rounds:
-        steps = policy.steps or policy.asked_steps
+        steps = policy.run.steps or policy.trial.steps
         level = level_figure(policy.performance, policy.coverage)
         evaluated = [f"{policy.evaluated_targets} of {snapshot.targets}"]
         table.add_row(
-            str(policy.id),
+            str(policy.trial.id),
             Text(policy.trained_on),
-            figure(policy.parent, ""),
+            figure(policy.trial.parent, ""),
             figure(steps, ","),
             figure(policy.training_return),
             *(evaluated if snapshot.partial else []),
-            level if policy.status == "finished" else policy.status,
+            level if policy.trial.status == "finished" else policy.trial.status,
             gain_figure(policy.gain, snapshot.known_span),
         )
     return table
@@ -150,7 +150,7 @@ def _next_commands(path: Path, snapshot: StudySnapshot) -> dict[str, str]:
         again = f"Study.open({str(path)!r}, {snapshot.environment}, space=...).run(...)"
         commands["Continue in Python"] = again
     elif snapshot.environment is not None:
-        rules, states = snapshot.stop_rules, {policy.status for policy in snapshot.rounds}
+        rules, states = snapshot.stop_rules, {policy.trial.status for policy in snapshot.rounds}
         is_unfinished = "pending" in states or rules.get("budget", done + 1) > done
         more = "" if rules and is_unfinished else f" --budget {done + DEFAULT_BUDGET}"
         more = " --retry-failed" if "failed" in states else more
@@ -229,11 +229,13 @@ def _print_models(snapshot: StudySnapshot) -> None:
     table = plain_table("policy", *snapshot.scores, "expected", "gain")
     for policy in snapshot.finished:
         scores = [
-            figure(policy.scores.get(name), ".2f") + ("*" if policy.model == name else " ")
+            figure(policy.scores.get(name), ".2f") + ("*" if policy.trial.model == name else " ")
             for name in snapshot.scores
         ]
-        gains = [gain_figure(g, snapshot.known_span) for g in (policy.expected_gain, policy.gain)]
-        table.add_row(str(policy.id), *scores, *gains)
+        gains = [
+            gain_figure(g, snapshot.known_span) for g in (policy.trial.expected_gain, policy.gain)
+        ]
+        table.add_row(str(policy.trial.id), *scores, *gains)
     table.add_row("mean", *(f"{score:.2f} " for score in snapshot.scores.values()))
     console.print(table)
     print_lines(

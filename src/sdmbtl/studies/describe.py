@@ -53,9 +53,8 @@ def result_lines(snapshot: StudySnapshot) -> list[str]:
     compared = []
     single, random = snapshot.best_single, snapshot.random_actions
     if single is not None and len(snapshot.finished) > 1:
-        compared.append(
-            f"best single policy {level_figure(single.performance, single.coverage)} (policy {single.id})"
-        )
+        level = level_figure(single.performance, single.coverage)
+        compared.append(f"best single policy {level} (policy {single.id})")
     if random is not None:
         compared.append(f"random actions {level_figure(random.performance, random.coverage)}")
     lines += [" · ".join(compared)] if compared else []
@@ -114,7 +113,7 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
         if (number := _count(snapshot, status))
     ]
     for policy in snapshot.rounds:
-        lines += [f"policy {policy.id}: {text}" for text in policy_problems(policy)]
+        lines += [f"policy {policy.trial.id}: {text}" for text in policy_problems(policy)]
     useless = [p for p in snapshot.rounds if p.no_better_than_random]
     if useless:
         advice = " Train longer (--steps), or with other settings (sdmbtl trainers lists them)."
@@ -131,17 +130,17 @@ def problem_lines(snapshot: StudySnapshot) -> list[str]:
 def policy_problems(policy: PolicySnapshot) -> list[str]:
     """Say what is wrong with a policy, apart from what random actions do as well."""
     found = []
-    if policy.status == "failed" and policy.errors:
-        found.append(f"failed: {policy.errors[-1]}")
+    if policy.trial.status == "failed" and policy.run.errors:
+        found.append(f"failed: {policy.run.errors[-1]}")
     if policy.failed_targets:
         failed = counted(policy.failed_targets, "task")
         found.append(f"evaluation failed on {failed}: {policy.first_target_error}")
     if policy.probably_failed:
         found.append("far below the others, its training may have failed")
-    if policy.earlier:
-        became, reason = policy.earlier[-1].became, policy.earlier[-1].reason
-        text = "forgotten" if policy.status == "forgotten" else "corrected"
-        found.append(f"{text}: {reason}" if reason and became == policy.status else text)
+    if policy.trial.earlier:
+        became, reason = policy.trial.earlier[-1].became, policy.trial.earlier[-1].reason
+        text = "forgotten" if policy.trial.status == "forgotten" else "corrected"
+        found.append(f"{text}: {reason}" if reason and became == policy.trial.status else text)
     return found
 
 
@@ -174,9 +173,9 @@ def model_lines(snapshot: StudySnapshot) -> list[str]:
 def past_forecasts(snapshot: StudySnapshot) -> list[str]:
     """Compare the expected gains so far with the realised ones."""
     pairs = [
-        (policy.expected_gain, policy.gain)
+        (policy.trial.expected_gain, policy.gain)
         for policy in snapshot.rounds
-        if policy.expected_gain is not None
+        if policy.trial.expected_gain is not None
         and policy.gain is not None
         and not math.isnan(policy.gain)
     ]
@@ -200,10 +199,10 @@ def covered_text(worst_tenth: float, near_best: float, noun: str = "tasks") -> s
 
 
 def _count(snapshot: StudySnapshot, status: str) -> int:
-    return sum(policy.status == status for policy in snapshot.rounds)
+    return sum(policy.trial.status == status for policy in snapshot.rounds)
 
 
 def _listed(policies: Sequence[PolicySnapshot]) -> str:
-    which = ", ".join(str(policy.id) for policy in policies[:MOST_LISTED])
+    which = ", ".join(str(policy.trial.id) for policy in policies[:MOST_LISTED])
     more = ", …" if len(policies) > MOST_LISTED else ""
     return f"{'policy' if len(policies) == 1 else 'policies'} {which}{more}"

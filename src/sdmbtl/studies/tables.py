@@ -58,12 +58,12 @@ def study_html(study: Study) -> str:
     span = snapshot.known_span
     rows = [
         (
-            policy.id,
+            policy.trial.id,
             policy.trained_on,
-            policy.status,
+            policy.trial.status,
             level_figure(policy.performance, policy.coverage),
             gain_figure(policy.gain, span),
-            policy.reason,
+            policy.trial.reason,
         )
         for policy in snapshot.rounds
     ]
